@@ -1,0 +1,1 @@
+"""The turn: the only loop."""

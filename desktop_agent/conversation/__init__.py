@@ -1,0 +1,1 @@
+"""A conversation in memory: what is shown, and how pictures get in."""

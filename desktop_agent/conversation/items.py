@@ -1,0 +1,151 @@
+"""The rows of a transcript: one for each part that a person sees as a thing of its own."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from desktop_agent.vocabulary.blocks import Image, JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+
+
+class StreamedText:
+    """Text that grows at its end. Appending costs what the piece costs; joining happens when somebody reads."""
+
+    __slots__ = ("_pieces", "length")
+
+    def __init__(self, text: str = "") -> None:
+        self._pieces = [text] if text else []
+        self.length = len(text)
+
+    def append(self, piece: str) -> None:
+        """Add a piece at the end."""
+        self._pieces.append(piece)
+        self.length += len(piece)
+
+    def __str__(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, StreamedText) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        return f"StreamedText({str(self)!r})"
+
+
+@dataclass(slots=True)
+class UserItem:
+    """What the person said: "You said"."""
+
+    id: str
+    message_id: str
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(slots=True)
+class AnswerItem:
+    """Visible text of the assistant: "Assistant said". `finished` text never changes again."""
+
+    id: str
+    message_id: str
+    text: StreamedText = field(default_factory=StreamedText)
+    finished: bool = False
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class ThinkingItem:
+    """A reasoning summary in its true place: "Thinking". `seconds` is None while it runs or when unknown."""
+
+    id: str
+    message_id: str
+    text: StreamedText = field(default_factory=StreamedText)
+    finished: bool = False
+    seconds: float | None = None
+
+
+class CallState(StrEnum):
+    """Where a call stands. `writing`: the model is still writing its arguments."""
+
+    WRITING = "writing"
+    PENDING = "pending"
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class ToolCallItem:
+    """A call and how it went: "Tool call: NAME". `outcome` is set when the state is ended."""
+
+    id: str
+    message_id: str
+    tool_use_id: str
+    name: str
+    input: JsonObject = field(default_factory=dict[str, Any])
+    arguments: StreamedText = field(default_factory=StreamedText)
+    state: CallState = CallState.WRITING
+    approval_id: str | None = None
+    effective_input: JsonObject | None = None
+    output: StreamedText = field(default_factory=StreamedText)
+    result: ToolResult | None = None
+    seconds: float | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, or None while it has not."""
+        return self.result.outcome if self.result else None
+
+
+@dataclass(slots=True)
+class NoticeItem:
+    """An error in place, or a fact about the conversation: "Error" or "Notice"."""
+
+    id: str
+    level: Literal["error", "notice"]
+    sentence: Sentence
+    remedy: Sentence | None = None
+    action: RemedyAction = RemedyAction.NONE
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class UnknownItem:
+    """Something that this version does not know; shown as such."""
+
+    id: str
+    message_id: str
+    raw: Any
+
+
+Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | NoticeItem | UnknownItem
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """An item now stands at `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """The item at `index` changed: its text grew at the end, or anything else about it."""
+
+    index: int
+    what: Literal["text", "state"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """`count` items are gone, the first of them at `first`."""
+
+    first: int
+    count: int
+
+
+Change = Added | Updated | Removed

@@ -1,0 +1,1 @@
+"""One open conversation, and what builds the headless half."""

@@ -1,0 +1,1 @@
+"""Thin faces on the engine; none has a loop of its own."""

@@ -1,0 +1,1 @@
+"""What lasts: conversations, pictures, preferences, secrets."""

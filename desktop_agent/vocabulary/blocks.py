@@ -1,0 +1,104 @@
+"""What a message is made of. Frozen; JSON and back without loss."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.vocabulary.images import ImageDetail, ImageSource
+
+# pydantic's own JsonValue is recursive and slow on large inputs; what comes from the wire was parsed as JSON already.
+JsonObject = dict[str, Any]
+
+
+class _Block(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(_Block):
+    """Visible text, Markdown by habit."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class Json(_Block):
+    """A structured result of a tool."""
+
+    type: Literal["json"] = "json"
+    value: Any
+
+
+class Image(_Block):
+    """A picture. `name` is what the person knows it by, never a path."""
+
+    type: Literal["image"] = "image"
+    source: ImageSource
+    detail: ImageDetail = ImageDetail.AUTO
+    name: str | None = None
+
+
+class Thinking(_Block):
+    """A finished reasoning block.
+
+    `text` is only what the API chose to show. `metadata` is opaque and replayed byte for byte to the provider
+    named in `provider`, and to no other.
+    """
+
+    type: Literal["thinking"] = "thinking"
+    text: str
+    provider: str
+    metadata: JsonObject = Field(default_factory=dict)
+    seconds: float | None = None
+
+
+class ToolUse(_Block):
+    """A complete call. `malformed` keeps the arguments that could not be read as an object; such a call never runs."""
+
+    type: Literal["tool_use"] = "tool_use"
+    id: str
+    name: str
+    input: JsonObject = Field(default_factory=dict)
+    malformed: str | None = None
+
+
+class Outcome(StrEnum):
+    """How a call ended. `unknown`: it had started when the process died, so it is never run again by itself."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    LIMIT = "limit"
+    UNKNOWN = "unknown"
+
+
+ResultPart = Annotated[Text | Json | Image, Field(discriminator="type")]
+
+
+class ToolResult(_Block):
+    """The answer to the call `tool_use_id`."""
+
+    type: Literal["tool_result"] = "tool_result"
+    tool_use_id: str
+    content: tuple[ResultPart, ...] = ()
+    outcome: Outcome = Outcome.SUCCEEDED
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model should be told that the call did not succeed."""
+        return self.outcome is not Outcome.SUCCEEDED
+
+
+class Unknown(_Block):
+    """A block that this version does not know: kept and shown as such, never dropped."""
+
+    type: Literal["unknown"] = "unknown"
+    raw: Any
+
+
+Block = Annotated[
+    Text | Image | Thinking | ToolUse | ToolResult | Unknown,
+    Field(discriminator="type"),
+]

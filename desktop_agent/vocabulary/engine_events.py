@@ -1,0 +1,359 @@
+"""What the engine adds to the provider's events, and the envelope that carries both."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.errors import AgentError, ProviderError, RemedyAction, Sentence
+from desktop_agent.vocabulary.provider_events import ProviderEvent
+from desktop_agent.vocabulary.tool_calls import ToolClass
+
+
+class RunEnd(StrEnum):
+    """Why a run ended; said once, last."""
+
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    LIMIT = "limit"
+    ABORTED = "aborted"
+
+
+Authority = Literal["person", "agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The person's prompt was accepted."""
+
+    message_id: str
+    type: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """One request to the model begins; `message_id` is the answer's."""
+
+    turn_id: str
+    message_id: str
+    model: str
+    type: Literal["turn_started"] = "turn_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """The mode is now another one."""
+
+    from_mode: str
+    to_mode: str
+    authority: Authority
+    type: Literal["mode_changed"] = "mode_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChangeRequested:
+    """The agent asks for another mode; applied one turn later unless the person objects."""
+
+    from_mode: str
+    to_mode: str
+    requested_at: datetime
+    type: Literal["mode_change_requested"] = "mode_change_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationInjected:
+    """A guard made the model go on."""
+
+    guard_name: str
+    iteration: int
+    type: Literal["continuation_injected"] = "continuation_injected"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardAborted:
+    """A guard ended the run, raised, or used up its iterations."""
+
+    guard_name: str
+    reason: str
+    type: Literal["guard_aborted"] = "guard_aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInstalled:
+    """A prompt policy is in force."""
+
+    id: str
+    type: Literal["policy_installed"] = "policy_installed"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRemoved:
+    """A prompt policy is gone."""
+
+    id: str
+    type: Literal["policy_removed"] = "policy_removed"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyApplied:
+    """These policies shaped this turn's prompt."""
+
+    turn_id: str
+    ids: tuple[str, ...]
+    type: Literal["policy_applied"] = "policy_applied"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPending:
+    """The model's turn ended with this call; its gates come next."""
+
+    id: str
+    name: str
+    input: JsonObject
+    tool_class: ToolClass
+    type: Literal["tool_call_pending"] = "tool_call_pending"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A person must decide. The preview is fetched by approval id: it may be large and is not journalled."""
+
+    approval_id: str
+    tool_use_id: str
+    digest: str
+    agent_path: tuple[str, ...] = ()
+    type: Literal["approval_requested"] = "approval_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalResolved:
+    """Decided: `by` is person, rule, or stop. `effective_input` is what will run when it was edited."""
+
+    approval_id: str
+    tool_use_id: str
+    decision: str
+    by: Literal["person", "rule", "stop"]
+    effective_input: JsonObject | None = None
+    message: str = ""
+    type: Literal["approval_resolved"] = "approval_resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """Journalled before the effect. `input` is what really runs."""
+
+    id: str
+    input: JsonObject
+    type: Literal["tool_started"] = "tool_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Live output of a running tool."""
+
+    id: str
+    text: str
+    type: Literal["tool_progress"] = "tool_progress"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """The call has its result."""
+
+    id: str
+    result: ToolResult
+    seconds: float = 0.0
+    type: Literal["tool_finished"] = "tool_finished"
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        return self.result.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultsReceived:
+    """All calls of the turn are answered."""
+
+    count: int
+    type: Literal["tool_results_received"] = "tool_results_received"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageQueued:
+    """A message waits while the agent works."""
+
+    message_id: str
+    type: Literal["user_message_queued"] = "user_message_queued"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageDelivered:
+    """It reached the model's history."""
+
+    message_id: str
+    type: Literal["user_message_delivered"] = "user_message_delivered"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageReturned:
+    """It was handed back instead."""
+
+    message_id: str
+    type: Literal["user_message_returned"] = "user_message_returned"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """The same request will be sent again after `after` seconds; attempt numbers begin with 1."""
+
+    after: float
+    why: str
+    attempt: int = 1
+    type: Literal["retry_scheduled"] = "retry_scheduled"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompacted:
+    """Older messages are summarised for the model; the store keeps them."""
+
+    first_kept_id: str
+    type: Literal["context_compacted"] = "context_compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCreated:
+    """The files a tool will change were saved."""
+
+    checkpoint_id: str
+    tool_use_id: str
+    type: Literal["checkpoint_created"] = "checkpoint_created"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRestored:
+    """They were put back; `conflicts` lists those the person had changed."""
+
+    checkpoint_id: str
+    conflicts: tuple[str, ...] = ()
+    type: Literal["checkpoint_restored"] = "checkpoint_restored"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit ended the run: turns, tool_iterations, tokens, cost, time."""
+
+    which: str
+    type: Literal["limit_reached"] = "limit_reached"
+
+
+@dataclass(frozen=True, slots=True)
+class DoomLoopSuspected:
+    """The same call came three times in a row."""
+
+    tool_use_id: str
+    count: int
+    type: Literal["doom_loop_suspected"] = "doom_loop_suspected"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """The agent asks the person."""
+
+    question_id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    type: Literal["question_asked"] = "question_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered:
+    """The person answered, or time ran out (None)."""
+
+    question_id: str
+    answer: str | None
+    type: Literal["question_answered"] = "question_answered"
+
+
+@dataclass(frozen=True, slots=True)
+class CostUpdated:
+    """US dollars spent in this run so far."""
+
+    cost: float
+    type: Literal["cost_updated"] = "cost_updated"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOccurred:
+    """Something failed; the session goes on. Carries what the person needs, never a traceback or a secret."""
+
+    kind: str
+    message: str
+    sentence: Sentence
+    remedy: Sentence
+    action: RemedyAction = RemedyAction.NONE
+    detail: str = ""
+    type: Literal["error"] = "error"
+
+    @classmethod
+    def of(cls, error: AgentError) -> "ErrorOccurred":
+        """The event for an error; `message` is the server's own text where a server spoke."""
+        message = error.message if isinstance(error, ProviderError) else str(error)
+        return cls(error.kind, message, error.sentence, error.remedy, error.action, error.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """Once per run, and last."""
+
+    reason: RunEnd
+    type: Literal["run_finished"] = "run_finished"
+
+
+EngineEvent = (
+    RunStarted
+    | TurnStarted
+    | ModeChanged
+    | ModeChangeRequested
+    | ContinuationInjected
+    | GuardAborted
+    | PolicyInstalled
+    | PolicyRemoved
+    | PolicyApplied
+    | ToolCallPending
+    | ApprovalRequested
+    | ApprovalResolved
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | ToolResultsReceived
+    | UserMessageQueued
+    | UserMessageDelivered
+    | UserMessageReturned
+    | RetryScheduled
+    | ContextCompacted
+    | CheckpointCreated
+    | CheckpointRestored
+    | LimitReached
+    | DoomLoopSuspected
+    | QuestionAsked
+    | QuestionAnswered
+    | CostUpdated
+    | ErrorOccurred
+    | RunFinished
+)
+Event = ProviderEvent | EngineEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event with its place: `seq` has no gaps inside a run."""
+
+    seq: int
+    run_id: str
+    parent_run_id: str | None
+    turn_id: str | None
+    at: datetime
+    event: Event

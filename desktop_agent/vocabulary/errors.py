@@ -1,0 +1,389 @@
+"""Everything that can go wrong, in one tree.
+
+    AgentError
+    ├── WrongUse                    the caller's options or arguments
+    ├── ProviderError               what a model server said, or failed to say
+    │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
+    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
+    │   ├── RateLimited · Overloaded · ServerFailed
+    │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
+    ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
+    ├── ImageRefused                damaged, oversized or unsupported pictures
+    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid
+    ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseTooNew · DatabaseBusy
+    └── SecretsUnavailable          KeyringMissing · KeyringLocked
+
+Each carries two sentences for the person: what happened, and what to do about it. Sentences are templates with
+named values, so that a screen can translate the template; `str()` gives the English.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A translatable template and the values that fill it."""
+
+    template: str
+    values: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __str__(self) -> str:
+        return self.template.format(**self.values) if self.values else self.template
+
+
+class RemedyAction(StrEnum):
+    """The button that an error offers beside its sentence."""
+
+    NONE = "none"
+    RETRY = "retry"
+    OPEN_SETTINGS = "open_settings"
+    CONTINUE = "continue"
+
+
+class AgentError(Exception):
+    """The root. `kind` is a stable word for code and for `--jsonl`; `detail` is for "Copy details", never a secret."""
+
+    kind: ClassVar[str] = "error"
+    action: ClassVar[RemedyAction] = RemedyAction.NONE
+    default_remedy: ClassVar[str] = "Copy the details and report what you did."
+
+    def __init__(
+        self,
+        what: str | Sentence,
+        remedy: str | Sentence | None = None,
+        *,
+        detail: str = "",
+    ) -> None:
+        self.sentence = what if isinstance(what, Sentence) else Sentence("{text}", {"text": what})
+        if remedy is None:
+            remedy = Sentence(self.default_remedy)
+        self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)
+        self.detail = detail
+        super().__init__(str(self.sentence))
+
+
+class WrongUse(AgentError):
+    """The caller asked for something that makes no sense."""
+
+    kind = "wrong_use"
+    default_remedy = "Correct the call and try again."
+
+
+class ProviderError(AgentError):
+    """What a model server said, or failed to say.
+
+    `message` is the server's own text, bounded in length. `retry_after` is in seconds. `retryable` is whether
+    asking again, unchanged, may help; it is decided from status and error type, never from the text.
+    """
+
+    kind = "server"
+    action = RemedyAction.RETRY
+    default_remedy = "Try again; if it happens again, look at the server's own log or status page."
+    retry_by_default: ClassVar[bool] = False
+    template: ClassVar[str] = "The model server reported: {message}"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+        request_id: str | None = None,
+        detail: str = "",
+        remedy: str | Sentence | None = None,
+    ) -> None:
+        self.message = message
+        self.status = status
+        self.retry_after = retry_after
+        self.retryable = self.retry_by_default if retryable is None else retryable
+        self.request_id = request_id
+        super().__init__(Sentence(self.template, {"message": message}), remedy, detail=detail)
+
+
+class ConnectionFailed(ProviderError):
+    """No connection, or it broke before anything was said."""
+
+    kind = "connection"
+    retry_by_default = True
+    default_remedy = "Check that the server is running and the address is right, then try again."
+    template = "The model server could not be reached: {message}"
+
+
+class Truncated(ProviderError):
+    """The stream ended without its end mark."""
+
+    kind = "truncated"
+    retry_by_default = True
+    default_remedy = "What came so far is kept. Try again for a complete answer."
+    template = "The answer broke off before its end: {message}"
+
+
+class UnreadableAnswer(ProviderError):
+    """Something answered, but not with what a model server speaks (a login page, for example)."""
+
+    kind = "unreadable"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Check the address in the settings: it should be the API's base URL, often ending in /v1."
+    template = "The address answered, but not like a model server: {message}"
+
+
+class TimedOut(ProviderError):
+    """A time limit ran out: to connect, between bytes, or in total."""
+
+    kind = "timeout"
+    retry_by_default = True
+    default_remedy = "Try again, or raise the time limit in the settings if this model is slow to start."
+    template = "The model server took too long: {message}"
+
+
+class AuthenticationFailed(ProviderError):
+    """The key is missing, wrong or revoked."""
+
+    kind = "auth"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Check the API key for this provider in the settings."
+    template = "The API key was not accepted: {message}"
+
+
+class PermissionRefused(ProviderError):
+    """The key is good but may not do this."""
+
+    kind = "permission"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model, or ask the account's owner for access."
+
+
+class QuotaExhausted(ProviderError):
+    """Credit or quota is used up; waiting does not help."""
+
+    kind = "quota"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Add credit at the provider, or choose another provider."
+
+
+class RateLimited(ProviderError):
+    """Too many requests for now; waiting helps."""
+
+    kind = "rate_limit"
+    retry_by_default = True
+    default_remedy = "Wait a moment and try again."
+
+
+class Overloaded(ProviderError):
+    """The server is busy or still loading the model."""
+
+    kind = "overloaded"
+    retry_by_default = True
+    default_remedy = "Wait a moment and try again."
+
+
+class ServerFailed(ProviderError):
+    """The server failed by its own account."""
+
+    kind = "server"
+    retry_by_default = True
+
+
+class InvalidRequest(ProviderError):
+    """The server refuses this request as it stands."""
+
+    kind = "invalid_request"
+    action = RemedyAction.NONE
+    default_remedy = "Change the message, the model or its settings; the server says what it does not take."
+
+
+class ContextLengthExceeded(ProviderError):
+    """The conversation is longer than the model can read."""
+
+    kind = "context_length"
+    action = RemedyAction.NONE
+    default_remedy = "Start a new conversation, or choose a model with a larger context."
+
+
+class TooLarge(ProviderError):
+    """The request body is larger than the server takes."""
+
+    kind = "too_large"
+    action = RemedyAction.NONE
+    default_remedy = "Remove attachments or send smaller ones."
+
+
+class NotFound(ProviderError):
+    """No such model, or no such address on this server."""
+
+    kind = "not_found"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model, or check the server's address in the settings."
+
+
+class Conflict(ProviderError):
+    """The server saw a conflicting request."""
+
+    kind = "conflict"
+    retry_by_default = True
+
+
+class ToolUseFailed(ProviderError):
+    """The model wrote a call that its own server could not read (Groq: tool_use_failed)."""
+
+    kind = "tool_use_failed"
+    default_remedy = "Try again; models often get the call right the second time."
+
+
+class CapabilityMissing(AgentError):
+    """The provider or model cannot do what was asked; found out before the network."""
+
+    kind = "capability"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "Choose another model."
+
+
+class ImagesNotSupported(CapabilityMissing):
+    """This model does not read pictures."""
+
+    default_remedy = "Choose a model that reads images, or remove the pictures."
+
+
+class ToolCallingNotSupported(CapabilityMissing):
+    """This model does not call tools."""
+
+    default_remedy = "Choose a model that calls tools, or turn tools off."
+
+
+class CachingNotSupported(CapabilityMissing):
+    """This provider has no prompt cache to be controlled."""
+
+    default_remedy = "Turn prompt caching off for this provider."
+
+
+# ValueError too: pydantic turns it into its own error inside a validator instead of letting it escape half-way.
+class ImageRefused(AgentError, ValueError):
+    """A picture that cannot be used."""
+
+    kind = "image"
+    default_remedy = "Use a PNG, JPEG, GIF or WebP picture."
+
+    @classmethod
+    def unreadable(cls, name: str = "") -> Self:
+        """The bytes do not decode."""
+        return cls(
+            _about_picture(name, "is damaged and cannot be read."),
+            "Open it in an image viewer, save it again and attach the copy.",
+        )
+
+    @classmethod
+    def unsupported(cls, name: str = "") -> Self:
+        """Not one of the four formats."""
+        return cls(_about_picture(name, "is not a PNG, JPEG, GIF or WebP image."))
+
+    @classmethod
+    def mislabelled(cls, claimed: str, found: str) -> Self:
+        """The label and the content disagree."""
+        values = {"claimed": claimed, "found": found}
+        return cls(
+            Sentence("The picture is labelled {claimed} but contains {found}.", values),
+            "Label it with what it contains.",
+        )
+
+    @classmethod
+    def not_a_web_address(cls, url: str) -> Self:
+        """Only http and https addresses can be sent."""
+        return cls(
+            Sentence("“{url}” is not a web address.", {"url": url[:200]}),
+            "Use an http or https address, or attach the file itself.",
+        )
+
+    @classmethod
+    def too_large(cls, name: str, limit: str) -> Self:
+        """Over a limit, said in words such as "20 MB" or "50 megapixels"."""
+        return cls(
+            _about_picture(name, "is larger than {limit}.", limit=limit),
+            "Make it smaller and attach it again.",
+        )
+
+
+def _about_picture(name: str, rest: str, **values: str) -> Sentence:
+    if name:
+        return Sentence("The picture “{name}” " + rest, {"name": name[:200], **values})
+    return Sentence("The picture " + rest, values)
+
+
+class ToolFailed(AgentError):
+    """A tool could not do its work; the sentence goes to the model and to the person."""
+
+    kind = "tool"
+    default_remedy = "Look at the call's arguments."
+
+
+class ToolInputInvalid(ToolFailed):
+    """The arguments do not fit the tool's schema."""
+
+    kind = "tool_input"
+
+
+class OutsideWorkspace(ToolFailed):
+    """The path leads out of the chosen folder."""
+
+    kind = "outside_workspace"
+    default_remedy = "Use a path inside the workspace folder."
+
+
+class StorageFailed(AgentError):
+    """The disk or the database."""
+
+    kind = "storage"
+    default_remedy = "Check the disk and the folder's permissions; the conversation stays open in memory."
+
+
+class DiskFull(StorageFailed):
+    """No room left."""
+
+    kind = "disk_full"
+    action = RemedyAction.RETRY
+    default_remedy = "Free some space and try again. Nothing that was saved is lost; the open text is still here."
+
+
+class DatabaseDamaged(StorageFailed):
+    """The database cannot be read as it is."""
+
+    kind = "database_damaged"
+    default_remedy = "It was set aside under another name, and what could be read was carried over."
+
+
+class DatabaseTooNew(StorageFailed):
+    """Written by a newer version of this program."""
+
+    kind = "database_too_new"
+    default_remedy = "Install the newest version, or start with another data folder."
+
+
+class DatabaseBusy(StorageFailed):
+    """Another process holds it."""
+
+    kind = "database_busy"
+    action = RemedyAction.RETRY
+    default_remedy = "Close the other window of this program and try again."
+
+
+class SecretsUnavailable(AgentError):
+    """The operating system's keyring cannot be used."""
+
+    kind = "secrets"
+    action = RemedyAction.OPEN_SETTINGS
+    default_remedy = "The key can be kept in memory until the program is closed."
+
+
+class KeyringMissing(SecretsUnavailable):
+    """There is no keyring service."""
+
+    kind = "keyring_missing"
+
+
+class KeyringLocked(SecretsUnavailable):
+    """It is there but locked, or waits for an answer nobody gives."""
+
+    kind = "keyring_locked"
+    default_remedy = "Unlock the keyring and try again, or keep the key in memory until the program is closed."

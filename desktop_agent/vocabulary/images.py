@@ -1,0 +1,93 @@
+"""Images: where they are, what they really contain, how closely a model should look."""
+
+import base64
+import binascii
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from desktop_agent.vocabulary.errors import ImageRefused
+
+
+class ImageDetail(StrEnum):
+    """How closely the model should look, in OpenAI's words: cost grows with it."""
+
+    LOW = "low"
+    HIGH = "high"
+    AUTO = "auto"
+
+
+MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+SUPPORTED_MEDIA_TYPES: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def media_type_of(data: bytes) -> MediaType | None:
+    """What the first bytes say the picture is, or None. File names and headers lie; magic numbers rarely do."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def decode_base64(text: str) -> bytes:
+    """Strict base64 (RFC 4648 section 4, no line breaks). Raises ImageRefused."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ImageRefused.unreadable() from error
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UrlSource(_Frozen):
+    """An image that the provider fetches itself."""
+
+    type: Literal["url"] = "url"
+    url: str
+
+    @field_validator("url")
+    @classmethod
+    def _only_web(cls, value: str) -> str:
+        if not value.lower().startswith(("http://", "https://")):
+            raise ImageRefused.not_a_web_address(value)
+        return value
+
+
+class Base64Source(_Frozen):
+    """The bytes themselves. Lives in a request; the store keeps files instead (StoredSource)."""
+
+    type: Literal["base64"] = "base64"
+    media_type: MediaType
+    data: str = Field(repr=False)
+
+    @model_validator(mode="after")
+    def _content_decides(self) -> Self:
+        # 64 base64 characters are 48 bytes: enough for every magic number without decoding megabytes twice.
+        found = media_type_of(decode_base64(self.data[:64]))
+        if found is None:
+            raise ImageRefused.unsupported()
+        if found != self.media_type:
+            raise ImageRefused.mislabelled(self.media_type, found)
+        return self
+
+
+class StoredSource(_Frozen):
+    """A picture in the image folder, found by the SHA-256 of its bytes."""
+
+    type: Literal["stored"] = "stored"
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    media_type: MediaType
+    size: int = Field(ge=0, description="bytes")
+    width: int = Field(ge=1, description="pixels")
+    height: int = Field(ge=1, description="pixels")
+
+
+ImageSource = Annotated[UrlSource | Base64Source | StoredSource, Field(discriminator="type")]

@@ -1,0 +1,122 @@
+"""Messages and the makers that people call by hand."""
+
+import base64
+import uuid
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.vocabulary.blocks import Block, Image, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.images import Base64Source, ImageDetail, ImageSource, UrlSource, media_type_of
+from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.usage import Usage
+
+
+def new_id() -> str:
+    """A random identifier, 32 hexadecimal digits."""
+    return uuid.uuid4().hex
+
+
+def now() -> datetime:
+    """This moment in UTC."""
+    return datetime.now(UTC)
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageState(StrEnum):
+    """`interrupted`: Stop, a crash, a limit or a broken stream ended it early; what came is kept."""
+
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+
+
+class Message(BaseModel):
+    """One message of a conversation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(default_factory=new_id)
+    role: Role
+    blocks: tuple[Block, ...] = ()
+    state: MessageState = MessageState.COMPLETE
+    created_at: datetime = Field(default_factory=now)
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+
+    @property
+    def text(self) -> str:
+        """All visible text, joined."""
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls, in order."""
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+    @classmethod
+    def user(cls, text: str) -> Self:
+        """A prompt."""
+        return cls(role=Role.USER, blocks=(Text(text=text),))
+
+    @classmethod
+    def user_with_blocks(cls, blocks: tuple[Block, ...] | list[Block]) -> Self:
+        """A prompt of prepared blocks."""
+        return cls(role=Role.USER, blocks=tuple(blocks))
+
+    @classmethod
+    def assistant(cls, text: str) -> Self:
+        """An answer, for example to prime a conversation."""
+        return cls(role=Role.ASSISTANT, blocks=(Text(text=text),))
+
+    @classmethod
+    def system(cls, text: str) -> Self:
+        """Instructions above the conversation."""
+        return cls(role=Role.SYSTEM, blocks=(Text(text=text),))
+
+    @classmethod
+    def tool_results(cls, results: tuple[ToolResult, ...] | list[ToolResult]) -> Self:
+        """The results of one turn's calls, in call order."""
+        return cls(role=Role.TOOL, blocks=tuple(results))
+
+    @classmethod
+    def user_with_image(cls, text: str, url: str) -> Self:
+        """A prompt and an image by its web address. Raises ImageRefused."""
+        return cls.user_with_image_detail(text, url, ImageDetail.AUTO)
+
+    @classmethod
+    def user_with_image_detail(cls, text: str, url: str, detail: ImageDetail) -> Self:
+        """The same, saying how closely to look. Raises ImageRefused."""
+        return cls._with_source(text, UrlSource(url=url), detail)
+
+    @classmethod
+    def user_with_base64_image(
+        cls, text: str, data: str, media_type: str, detail: ImageDetail = ImageDetail.AUTO
+    ) -> Self:
+        """A prompt and an image in strict base64. Raises ImageRefused when content and type disagree."""
+        source = Base64Source.model_validate({"media_type": media_type, "data": data})
+        return cls._with_source(text, source, detail)
+
+    @classmethod
+    def user_with_file(cls, text: str, data: bytes, name: str) -> Self:
+        """A prompt and the bytes of an image file; content decides what it is. Raises ImageRefused."""
+        media_type = media_type_of(data)
+        if media_type is None:
+            raise ImageRefused.unsupported(name)
+        source = Base64Source(media_type=media_type, data=base64.b64encode(data).decode("ascii"))
+        return cls._with_source(text, source, ImageDetail.AUTO, name)
+
+    @classmethod
+    def _with_source(cls, text: str, source: ImageSource, detail: ImageDetail, name: str | None = None) -> Self:
+        return cls(role=Role.USER, blocks=(Text(text=text), Image(source=source, detail=detail, name=name)))

@@ -1,0 +1,1 @@
+"""The window of Desktop Agent. Importing this package imports no Qt."""

@@ -1,0 +1,1 @@
+"""Showing what a tool call would do, and taking the decision."""

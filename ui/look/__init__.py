@@ -1,0 +1,1 @@
+"""Colours, fonts, spacing and icons."""

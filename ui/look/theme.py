@@ -1,0 +1,122 @@
+"""The theme: every colour, size and font that a screen may use, by what it is for."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+# One spacing scale for the whole window, in device-independent pixels.
+SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL = 4, 8, 12, 16, 24
+RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12
+READING_WIDTH = 760
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours as #rrggbb. Text on its background reaches at least 4.5:1 (WCAG 2.2, 1.4.3)."""
+
+    name: str
+    is_dark: bool
+    window: str
+    sidebar: str
+    surface: str
+    hover: str
+    border: str
+    text: str
+    muted: str
+    accent: str
+    on_accent: str
+    user_bubble: str
+    code_background: str
+    selection: str
+    link: str
+    danger: str
+    danger_background: str
+    warning: str
+    warning_background: str
+    success: str
+    success_background: str
+    added_background: str
+    removed_background: str
+    base_size: float = 10.5
+    """Body text in points at 100 % zoom."""
+
+
+LIGHT = Theme(
+    name="light",
+    is_dark=False,
+    window="#ffffff",
+    sidebar="#f6f6f4",
+    surface="#fbfbfa",
+    hover="#ecebe7",
+    border="#dedcd6",
+    text="#1d1d1b",
+    muted="#65645f",
+    accent="#4650c8",
+    on_accent="#ffffff",
+    user_bubble="#eef0fb",
+    code_background="#f5f5f3",
+    selection="#c9d0ff",
+    link="#3440c0",
+    danger="#b3261e",
+    danger_background="#fdecea",
+    warning="#7a5200",
+    warning_background="#fff4d6",
+    success="#19692f",
+    success_background="#e5f5e9",
+    added_background="#dcf5e1",
+    removed_background="#fde3e1",
+)
+
+DARK = Theme(
+    name="dark",
+    is_dark=True,
+    window="#1c1d20",
+    sidebar="#161719",
+    surface="#232529",
+    hover="#2c2f34",
+    border="#383b41",
+    text="#e9e8e5",
+    muted="#a3a5aa",
+    accent="#9aa3ff",
+    on_accent="#14151c",
+    user_bubble="#2a2e45",
+    code_background="#141517",
+    selection="#3d4684",
+    link="#aab2ff",
+    danger="#ff9a92",
+    danger_background="#3d2220",
+    warning="#f2c86a",
+    warning_background="#372d16",
+    success="#8fd8a2",
+    success_background="#1d3324",
+    added_background="#1c3b27",
+    removed_background="#45231f",
+)
+
+
+class ThemeSource(QObject):
+    """Holds the theme in use and says when it changes. Zoom is in percent."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme = LIGHT, zoom: int = 100, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._zoom = zoom
+
+    @property
+    def theme(self) -> Theme:
+        """The theme in use."""
+        return self._theme
+
+    @property
+    def zoom(self) -> int:
+        """Percent."""
+        return self._zoom
+
+    def use(self, theme: Theme, zoom: int) -> None:
+        """Switch; says so when something really changed."""
+        if (theme, zoom) == (self._theme, self._zoom):
+            return
+        self._theme, self._zoom = theme, zoom
+        self.changed.emit()

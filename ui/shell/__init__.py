@@ -1,0 +1,1 @@
+"""The window, its actions and its banners."""

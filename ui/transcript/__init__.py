@@ -1,0 +1,1 @@
+"""The virtualised view of a conversation."""

@@ -1,0 +1,1 @@
+"""The first screen: connect a model."""
