@@ -16,7 +16,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Tool(Generic[Input]):
-    """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing."""
+    """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
+
+    `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
+    """
 
     name: str
     description: str
@@ -26,6 +29,12 @@ class Tool(Generic[Input]):
     effects: frozenset[Effect] = frozenset()
     preview: Callable[[Input], Awaitable[Preview | None]] | None = None
     timeout: float = 120.0
+    scope: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What approvals and standing allowances know it by."""
+        return f"{self.name} @ {self.scope}" if self.scope else self.name
 
     @property
     def spec(self) -> ToolSpec:
@@ -45,7 +54,7 @@ class Tool(Generic[Input]):
 
     def digest(self, arguments: JsonObject) -> str:
         """What an approval of this call is bound to."""
-        return call_digest(self.name, arguments)
+        return call_digest(self.identity, arguments)
 
 
 AnyTool = Tool[Any]

@@ -1,0 +1,55 @@
+# make run     set up what the window needs, and open it
+# make test    set up what the tests need, and run every check
+# The others: lint format bench gallery package lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
+
+.PHONY: run test lint format bench gallery package lock clean setup-run setup-test setup-package
+.NOTPARALLEL:
+
+run: setup-run
+	@$(BIN)/desktop-agent $(ARGS)
+
+# Everything else first, so that the last words are pytest's.
+test: setup-test lint
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: setup-test
+	@packaging/step.sh "ruff check" $(BIN)/ruff check --quiet .
+	@packaging/step.sh "ruff format" $(BIN)/ruff format --quiet --check .
+	@packaging/step.sh "types" $(BIN)/basedpyright
+	@packaging/step.sh "contracts" $(BIN)/lint-imports --no-cache
+	@packaging/step.sh "sizes" --show $(BIN)/python -m tests.frame.budgets
+
+format: setup-test
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format .
+
+bench: setup-test
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+gallery: setup-test
+	@$(BIN)/python -m tests.gallery $(ARGS)
+
+package: setup-package
+	@$(BIN)/python packaging/build.py
+
+# make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
+lock: setup-test
+	@$(LOCK) --group build --output-file requirements.lock
+	@$(LOCK) --group build --group dev --group package --constraint requirements.lock --output-file requirements-dev.lock
+
+setup-run:
+	@packaging/setup.sh run
+
+setup-test:
+	@packaging/setup.sh test
+
+setup-package:
+	@packaging/setup.sh package
+
+clean:
+	rm -rf build dist gallery bench.json .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,26 @@
+"""What the turn needs from whoever keeps the conversation."""
+
+from typing import Protocol
+
+from desktop_agent.vocabulary.engine_events import Event
+from desktop_agent.vocabulary.messages import Message
+
+
+class Recorder(Protocol):
+    """Shows and keeps. The session is the one that runs in the app."""
+
+    def emit(self, event: Event) -> None:
+        """Show this now and journal it soon."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when everything emitted so far is durable. Raises StorageFailed."""
+        ...
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to the history; kept in memory and tried again when the disk refuses."""
+        ...
+
+    def history(self) -> tuple[Message, ...]:
+        """All committed messages of the branch, oldest first."""
+        ...

@@ -1,0 +1,193 @@
+"""The turn: ask the model, run what it calls, ask again. The only loop there is."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from desktop_agent.agent.calls import CallRound
+from desktop_agent.agent.recorder import Recorder
+from desktop_agent.agent.request import ReadPicture, RequestSettings, build_request
+from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.permissions.approvals import ApprovalBroker
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.providers.provider import Provider
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.engine_events import (
+    ErrorOccurred,
+    LimitReached,
+    RetryScheduled,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    ToolResultsReceived,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.messages import Message, MessageState, new_id, now
+from desktop_agent.vocabulary.provider_events import StopReason
+
+_log = logging.getLogger(__name__)
+
+# After Stop the tools get this long to end by themselves, in seconds.
+STOP_GRACE = 2.0
+# The model is not finished, it only paused: the runtime goes on by itself.
+_UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
+_CUT = {StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Whom a run works with."""
+
+    open_provider: Callable[[], Awaitable[Provider]]
+    recorder: Recorder
+    tools: ToolRegistry
+    approvals: ApprovalBroker
+    standing: Standing
+    read_picture: ReadPicture
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class Run:
+    """One run, from a prompt to its single RunFinished. Make one for each prompt."""
+
+    def __init__(self, around: Surroundings, settings: RequestSettings) -> None:
+        self._around = around
+        self._recorder = around.recorder
+        self._settings = settings
+        self._answer: AnswerBuilder | None = None
+        self._round: CallRound | None = None
+        self._work: asyncio.Task[RunEnd] | None = None
+        self._stop_asked = asyncio.Event()
+
+    def stop(self) -> None:
+        """End it at once: the connection closes, tools are signalled, nothing new starts. Idempotent."""
+        self._stop_asked.set()
+        if self._work is not None and not self._work.done():
+            self._work.cancel()
+
+    async def execute(self, message_id: str) -> RunEnd:
+        """Work until the model is done, the person stops it, a limit is reached or it fails. Raises nothing."""
+        self._recorder.emit(RunStarted(message_id))
+        self._work = asyncio.create_task(self._guarded())
+        if self._stop_asked.is_set():
+            self._work.cancel()
+        end = await self._outcome(self._work)
+        await self._close_open_ends(end)
+        self._recorder.emit(RunFinished(end))
+        return end
+
+    async def _outcome(self, work: asyncio.Task[RunEnd]) -> RunEnd:
+        """Wait for the work; once stopped, only for the grace."""
+        stopping = asyncio.create_task(self._stop_asked.wait())
+        try:
+            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # The program is closing: the same as Stop, and what is open is still closed in order.
+            self.stop()
+        finally:
+            stopping.cancel()
+        await asyncio.wait({work}, timeout=STOP_GRACE)
+        if not work.done():
+            _log.warning("a tool did not end within %s s of Stop and was left behind", STOP_GRACE)
+            return RunEnd.CANCELLED
+        return RunEnd.CANCELLED if work.cancelled() else work.result()
+
+    async def _guarded(self) -> RunEnd:
+        """The turns; whatever fails in them becomes an event, so that the session stays usable."""
+        try:
+            return await self._turns()
+        except AgentError as error:
+            self._recorder.emit(ErrorOccurred.of(error))
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the conversation down
+            _log.exception("a run failed")
+            internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
+            self._recorder.emit(ErrorOccurred.of(internal))
+        return RunEnd.FAILED
+
+    async def _turns(self) -> RunEnd:
+        provider = await self._around.open_provider()
+        for _ in range(self._settings.max_tool_iterations):
+            answer = await self._ask(provider)
+            if answer.stop_reason in _CUT:
+                return self._limit("the longest answer that the model may give")
+            if answer.tool_uses:
+                if not await self._run_calls(answer):
+                    return RunEnd.CANCELLED
+            elif answer.stop_reason not in _UNFINISHED:
+                return RunEnd.COMPLETED
+        return self._limit("tool rounds")
+
+    async def _ask(self, provider: Provider) -> Message:
+        """One question and its whole answer, committed."""
+        turn_id = new_id()
+        answer = AnswerBuilder(new_id(), self._settings.model)
+        self._answer = answer
+        self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
+        await self._stream_with_retry(provider, answer)
+        state = MessageState.INTERRUPTED if answer.stop_reason in _CUT else MessageState.COMPLETE
+        message = answer.message(state, now())
+        self._answer = None
+        self._round = self._calls_of(message)
+        await self._recorder.commit(message)
+        return message
+
+    async def _stream_with_retry(self, provider: Provider, answer: AnswerBuilder) -> None:
+        attempt = 1
+        while True:
+            try:
+                return await self._stream(provider, answer)
+            except AgentError as error:
+                delay = None if answer.has_content else self._around.retry.delay(error, attempt)
+                if delay is None:
+                    raise
+                self._recorder.emit(RetryScheduled(delay, str(error), attempt))
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    async def _stream(self, provider: Provider, answer: AnswerBuilder) -> None:
+        request = await build_request(
+            self._recorder.history(), self._settings, self._around.tools.specs(), self._around.read_picture
+        )
+        events = provider.stream(request)
+        try:
+            async for event in events:
+                answer.feed(event, now())
+                self._recorder.emit(event)
+        finally:
+            await events.aclose()
+
+    async def _run_calls(self, answer: Message) -> bool:
+        """Answer every call; False when the person denied one and stopped."""
+        assert self._round is not None  # noqa: S101 - made together with the answer
+        go_on = await self._round.run()
+        await self._finish_round(self._round, Outcome.CANCELLED)
+        self._recorder.emit(ToolResultsReceived(len(answer.tool_uses)))
+        return go_on
+
+    def _calls_of(self, answer: Message) -> CallRound:
+        around = self._around
+        return CallRound(answer.tool_uses, around.tools, around.approvals, around.standing, self._recorder)
+
+    def _limit(self, which: str) -> RunEnd:
+        self._recorder.emit(LimitReached(which))
+        return RunEnd.LIMIT
+
+    async def _close_open_ends(self, end: RunEnd) -> None:
+        """Commit what was streamed, and give every open call a result."""
+        if self._answer is not None and self._answer.has_content:
+            message = self._answer.message(MessageState.INTERRUPTED, now())
+            self._round = self._calls_of(message)
+            await self._recorder.commit(message)
+        self._answer = None
+        if self._round is not None:
+            await self._finish_round(self._round, Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED)
+
+    async def _finish_round(self, calls: CallRound, outcome: Outcome) -> None:
+        self._round = None
+        results = calls.close(outcome)
+        if results:
+            await self._recorder.commit(Message.tool_results(results))

@@ -1,0 +1,175 @@
+"""The command line, for the window and for `ask`."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
+from desktop_agent.vocabulary.options import BASE_URL_VARIABLE, MODEL_VARIABLE
+from desktop_agent.vocabulary.requests import Effort, Reasoning, ReasoningBudget, ReasoningDisabled, ReasoningEffort
+
+DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
+API_KEY_VARIABLE = "DESKTOP_AGENT_API_KEY"
+COMMAND_LINE_ENDPOINT = "command-line"
+_VENDOR_BASE_URLS: dict[Dialect, str] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where things are kept and which server was named for this run."""
+
+    data_dir: Path | None
+    endpoint: Endpoint | None
+    model: str | None
+    demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskArguments:
+    """Everything after `ask`."""
+
+    place: Place
+    prompt: str
+    system: str | None
+    images: tuple[Path, ...]
+    reasoning: Reasoning | None
+    max_tokens: int | None
+    workspace: Path | None
+    tools: Literal["none", "read", "all"]
+    approve: Literal["never", "always"]
+    continue_id: str | None
+    jsonl: bool
+    verbose: bool
+
+
+def program_version() -> str:
+    """The installed version."""
+    try:
+        return version("desktop-agent")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def parse_window_arguments(argv: Sequence[str]) -> Place:
+    """For the window. Exits with 2 and a sentence on wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent",
+        description="Talk and work with language models. Without a command the window opens; "
+        "`desktop-agent ask --help` tells how to ask from a terminal.",
+    )
+    parser.add_argument("--version", action="version", version=f"desktop-agent {program_version()}")
+    _add_place(parser)
+    parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
+    return _place(parser, parser.parse_args(argv))
+
+
+def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
+    """For `ask`. Exits with 2 and a sentence on wrong use."""
+    parser = _ask_parser()
+    given = parser.parse_args(argv)
+    place = _place(parser, given)
+    return AskArguments(
+        place=place,
+        prompt=given.prompt,
+        system=given.system,
+        images=tuple(given.image),
+        reasoning=given.reasoning,
+        max_tokens=given.max_tokens,
+        workspace=given.workspace,
+        tools=given.tools or ("read" if given.workspace else "none"),
+        approve=given.approve,
+        continue_id=given.continue_id,
+        jsonl=given.jsonl,
+        verbose=given.verbose,
+    )
+
+
+def _ask_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent ask",
+        description="Ask a model and print its answer. The key comes from "
+        f"{API_KEY_VARIABLE} or the system's keyring. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted.",
+    )
+    _add_place(parser)
+    parser.add_argument("--demo", action="store_true", help="ask the offline demo")
+    parser.add_argument("--system", metavar="TEXT", help="instructions above the conversation")
+    parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
+    parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
+    parser.add_argument("--max-tokens", metavar="N", type=_positive, help="longest answer, in tokens")
+    parser.add_argument("--workspace", metavar="DIR", type=_folder, help="the folder that tools may use")
+    parser.add_argument("--tools", choices=["none", "read", "all"], help="default: read with a workspace, else none")
+    parser.add_argument("--approve", choices=["never", "always"], default="never", help="calls that need approval")
+    parser.add_argument("--continue", dest="continue_id", metavar="ID", help="go on with a stored conversation")
+    parser.add_argument("--jsonl", action="store_true", help="print one canonical event a line")
+    parser.add_argument("--verbose", action="store_true", help="log to stderr")
+    parser.add_argument("prompt", metavar="PROMPT", help="what to ask; - reads it from standard input")
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, help=f"keep everything here (also {DATA_DIR_VARIABLE})")
+    parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
+    parser.add_argument(
+        "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
+    )
+    parser.add_argument("--model", metavar="M", help=f"the model ({MODEL_VARIABLE})")
+
+
+def _place(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Place:
+    values: dict[str, Any] = vars(given)
+    data_dir: Path | None = values["data_dir"]
+    if data_dir is None and os.environ.get(DATA_DIR_VARIABLE):
+        data_dir = Path(os.environ[DATA_DIR_VARIABLE])
+    endpoint = _endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
+    if endpoint is not None and values["demo"]:
+        parser.error("--demo is a server of its own: leave out --dialect and --base-url")
+    model = values["model"] or os.environ.get(MODEL_VARIABLE) or None
+    return Place(data_dir, endpoint, model, values["demo"])
+
+
+def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None) -> Endpoint | None:
+    if dialect is None and base_url is None:
+        return None
+    dialect = dialect or "openai-chat"
+    base_url = base_url or _VENDOR_BASE_URLS[dialect]
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        parser.error(f"--base-url: “{base_url}” is not a web address such as http://127.0.0.1:8080/v1")
+    if parts.username or parts.password:
+        parser.error(f"--base-url: no user names or passwords in the address; the key belongs in {API_KEY_VARIABLE}")
+    return Endpoint(id=COMMAND_LINE_ENDPOINT, title=parts.netloc, dialect=dialect, base_url=base_url)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")
+    return number
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"“{text}” is not a folder")
+    return path
+
+
+def _reasoning(text: str) -> Reasoning:
+    if text in {"none", "disabled"}:
+        return ReasoningDisabled()
+    for level in get_args(Effort):
+        if text == level:
+            return ReasoningEffort(level=level)
+    if text.isdecimal() and int(text) > 0:
+        return ReasoningBudget(tokens=int(text))
+    raise argparse.ArgumentTypeError(f"“{text}” is none of none, {', '.join(get_args(Effort))}, or a number of tokens")

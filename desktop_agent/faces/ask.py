@@ -1,0 +1,237 @@
+"""`desktop-agent ask`: one prompt through the same engine as the window, without a screen."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO
+
+import orjson
+
+from desktop_agent.conversation.picture_intake import take
+from desktop_agent.engine.connections import key_from_environment
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.faces.arguments import API_KEY_VARIABLE, AskArguments
+from desktop_agent.faces.canonical import canonical
+from desktop_agent.vocabulary.blocks import Block, Image, Text
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    Envelope,
+    ErrorOccurred,
+    LimitReached,
+    RetryScheduled,
+    RunEnd,
+    RunFinished,
+)
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
+
+DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+_NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
+
+
+def run_ask(arguments: AskArguments) -> int:
+    """Ask and print; returns the exit code."""
+    if arguments.verbose:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    try:
+        return asyncio.run(_ask(arguments))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+async def _ask(arguments: AskArguments) -> int:
+    try:
+        engine = await Engine.open(arguments.place.data_dir, _defaults(arguments))
+    except AgentError as error:
+        return _fail(error)
+    try:
+        session = await _session(engine, arguments)
+        message = await _prompt(engine, arguments)
+        return await _Conversation(session, arguments, sys.stdout).run(message)
+    except WrongUse as error:
+        return _fail(error, WRONG_USE)
+    except AgentError as error:
+        return _fail(error)
+    finally:
+        await engine.close()
+
+
+def _defaults(arguments: AskArguments) -> RunDefaults:
+    config = ProviderConfig(
+        system_prompt=arguments.system, max_tokens=arguments.max_tokens, reasoning=arguments.reasoning
+    )
+    return RunDefaults(
+        endpoint=arguments.place.endpoint,
+        api_key=key_from_environment(API_KEY_VARIABLE),
+        model=arguments.place.model,
+        toolset=arguments.tools,
+        config=config,
+    )
+
+
+async def _session(engine: Engine, arguments: AskArguments) -> Session:
+    workspace = str(await asyncio.to_thread(arguments.workspace.resolve)) if arguments.workspace else None
+    place = arguments.place
+    if arguments.continue_id:
+        session = await engine.session(arguments.continue_id)
+        if place.endpoint is not None:
+            session.change_record(endpoint_id=place.endpoint.id)
+        if place.model is not None:
+            session.change_record(model=place.model)
+        if workspace is not None:
+            session.change_record(workspace=workspace)
+    elif place.demo:
+        session = await engine.new_demo_session()
+        if workspace:
+            session.change_record(workspace=workspace)
+    else:
+        session = engine.new_session(workspace=workspace)
+    if session.record.endpoint_id and not session.record.model:
+        session.change_record(model=await _only_model(engine, session.record.endpoint_id))
+    return session
+
+
+async def _only_model(engine: Engine, endpoint_id: str) -> str:
+    """A server with one model needs no --model."""
+    models = await engine.connections.models(endpoint_id)
+    if len(models) == 1:
+        return models[0].id
+    names = ", ".join(model.id for model in models[:20]) or "none"
+    raise WrongUse(f"Choose a model with --model. The server has: {names}.")
+
+
+async def _prompt(engine: Engine, arguments: AskArguments) -> Message:
+    text = arguments.prompt
+    if text == "-":
+        text = await asyncio.to_thread(sys.stdin.read)
+    blocks: list[Block] = [Text(text=text)]
+    for path in arguments.images:
+        taken = await take(await asyncio.to_thread(_read, path), path.name)
+        source = await engine.pictures.put(taken.data, taken.media_type, taken.width, taken.height)
+        blocks.append(Image(source=source, name=path.name))
+    return Message.user_with_blocks(blocks)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ImageRefused(f"“{path}” cannot be read: {error.strerror}.", "Check the path.") from None
+
+
+class _Conversation:
+    """Prints the events of one run and answers its approvals."""
+
+    def __init__(self, session: Session, arguments: AskArguments, out: TextIO) -> None:
+        self._session = session
+        self._arguments = arguments
+        self._out = out
+        self._end: RunEnd | None = None
+        self._error: ErrorOccurred | None = None
+
+    async def run(self, message: Message) -> int:
+        self._session.subscribe(on_event=self._on_event)
+        restore = _on_interrupt(self._session.interrupt)
+        try:
+            self._session.send(message)
+            await self._session.wait_idle()
+        finally:
+            restore()
+        if not self._arguments.jsonl:
+            self._print("\n")
+        _say(f"conversation {self._session.record.id}")
+        if self._error is not None:
+            _say(f"{self._error.sentence} {self._error.remedy}")
+        return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
+            self._end or RunEnd.FAILED, ERROR
+        )
+
+    def _on_event(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if self._arguments.jsonl:
+            line = canonical(event)
+            if line is not None:
+                self._print(orjson.dumps(line, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+        elif isinstance(event, ContentDelta):
+            self._print(event.text)
+        match event:
+            case ApprovalRequested():
+                # Not from inside the event: the run must first have told everybody that it waits.
+                asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
+            case ErrorOccurred():
+                self._error = event
+            case RetryScheduled():
+                _say(f"{event.why} Trying again in {event.after:.1f} s.")
+            case LimitReached():
+                _say(f"A limit was reached: {event.which}.")
+            case RunFinished():
+                self._end = event.reason
+            case _:
+                pass
+
+    def _decide(self, approval_id: str) -> None:
+        allow = self._arguments.approve == "always"
+        self._session.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
+
+    def _print(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except BrokenPipeError:
+            # Whoever read has gone: the same as Ctrl+C. Python must not try to flush again at exit.
+            self._session.interrupt()
+            self._out = _Nowhere()
+
+
+class _Nowhere(TextIO):
+    """Takes text and keeps none."""
+
+    def write(self, s: str, /) -> int:
+        return len(s)
+
+    def flush(self) -> None:
+        return
+
+
+def _on_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
+    """SIGINT and SIGTERM stop like the Stop button; returns what undoes this."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+        loop.add_signal_handler(signal.SIGTERM, stop)
+    except NotImplementedError:  # Windows has no signal handlers in the loop
+        return _on_interrupt_without_loop(loop, stop)
+
+    def restore() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+    return restore
+
+
+def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = signal.signal(signal.SIGINT, on_signal)
+
+    def restore() -> None:
+        signal.signal(signal.SIGINT, before)
+
+    return restore
+
+
+def _fail(error: AgentError, code: int = ERROR) -> int:
+    _say(f"{error} {error.remedy}")
+    return code
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,156 @@
+"""Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.transport.json_text import dumps, loads_object, mended
+from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
+from desktop_agent.vocabulary.provider_events import ToolArgsDelta
+
+NAMELESS = "unnamed"
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it."""
+
+    index: int | None
+    place: int
+    wire_id: str = ""
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    shown: int = -1  # pieces shown; -1 before the call itself was
+    state: JsonObject | None = None
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def is_whole(self) -> bool:
+        return loads_object(self.arguments) is not None
+
+
+class CallBuilder:
+    """Assembles the calls of one answer.
+
+    Whose piece it is: by index; a new id on a known index opens a new call; without an index by id; else a name opens
+    a call; else the last one goes on. Empty ids and names never overwrite. `ended` counts the calls handed out.
+    """
+
+    def __init__(self, call_id: Callable[[], str]) -> None:
+        self.ended = 0
+        self._new_id = call_id
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._by_wire_id: dict[str, _Call] = {}
+        self._used_ids: set[str] = set()
+
+    def fragment(
+        self,
+        *,
+        index: int | None = None,
+        id: str | None = None,  # noqa: A002  the wire's own word
+        name: str | None = None,
+        arguments: Any = None,
+    ) -> list[ToolArgsDelta]:
+        """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown."""
+        wire_id = "" if id in (None, "null") else mended(id)
+        name = name or ""
+        piece = arguments if isinstance(arguments, str) else ""
+        call = self._whose(index, wire_id, name, has_arguments=bool(piece) or isinstance(arguments, dict))
+        if wire_id and not call.wire_id:
+            call.wire_id = wire_id
+            self._by_wire_id[wire_id] = call
+            call.id = self._public_id(wire_id)
+        if name and not call.name:
+            call.name = mended(name)
+        if arguments is not None and not isinstance(arguments, str):
+            call.pieces, call.shown = [dumps(arguments).decode()], min(call.shown, 0)
+        elif piece:
+            call.pieces.append(piece)
+        return self._showable(call)
+
+    def attach(self, wire_id: str | None, state: JsonObject) -> None:
+        """Replay state of the call with this id, or of the last one."""
+        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        if call is not None:
+            call.state = {**(call.state or {}), **state}
+
+    def end(self, *, cut: bool = False) -> list[tuple[JsonObject | None, ToolUse]]:
+        """All open calls in the order of their indices, each with its replay state, and forget them.
+
+        Empty arguments are `{}`. What is no JSON object is malformed and kept as it came; after a cut such a call is
+        dropped, and so is one with empty arguments: it had not begun to say what it wants.
+        """
+        calls = sorted(self._calls, key=lambda call: call.place if call.index is None else call.index)
+        ended: list[tuple[JsonObject | None, ToolUse]] = []
+        for call in calls:
+            block = self._block(call, cut=cut)
+            if block is not None:
+                ended.append((call.state, block))
+        self._calls.clear()
+        self._by_index.clear()
+        self._by_wire_id.clear()
+        self.ended += len(ended)
+        return ended
+
+    def _block(self, call: _Call, *, cut: bool) -> ToolUse | None:
+        text = call.arguments
+        arguments = loads_object(text)
+        if arguments is None and not text.strip() and not cut:
+            arguments = {}
+        if cut and (arguments is None or not call.name):
+            return None
+        name, call_id = call.name or NAMELESS, call.id or self._new_id()
+        if arguments is None or not call.name:
+            return ToolUse(id=call_id, name=name, malformed=mended(text))
+        return ToolUse(id=call_id, name=name, input=arguments)
+
+    def _whose(self, index: int | None, wire_id: str, name: str, *, has_arguments: bool) -> _Call:
+        if index is not None:
+            call = self._by_index.get(index)
+            if call is None or self._is_another(call, wire_id, name, has_arguments=has_arguments):
+                known = self._by_wire_id.get(wire_id) if wire_id else None
+                return known if known is not None and known.index == index else self._open(index)
+            return call
+        if wire_id:
+            return self._by_wire_id.get(wire_id) or self._open(None)
+        last = self._calls[-1] if self._calls else None
+        if last is None:
+            return self._open(None)
+        if not name or (name == last.name and last.pieces and not last.is_whole):
+            return last
+        return self._open(None)
+
+    def _is_another(self, call: _Call, wire_id: str, name: str, *, has_arguments: bool) -> bool:
+        """Whether a piece with the index of this call belongs to another one all the same."""
+        if wire_id and call.wire_id:
+            return wire_id != call.wire_id
+        if not name or wire_id:
+            return False
+        # No ids at all and the same index for every call: a name that comes again, beside whole arguments.
+        return bool(call.name) and (name != call.name or (has_arguments and call.is_whole))
+
+    def _open(self, index: int | None) -> _Call:
+        call = _Call(index, len(self._calls))
+        self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        return call
+
+    def _public_id(self, wire_id: str) -> str:
+        """The server's own id, unless it used it twice in this answer."""
+        chosen = self._new_id() if wire_id in self._used_ids else wire_id
+        self._used_ids.add(chosen)
+        return chosen
+
+    def _showable(self, call: _Call) -> list[ToolArgsDelta]:
+        """Pieces not shown yet; none before the id is known, because the id is how a screen finds the call."""
+        if not call.id or call.shown == len(call.pieces):
+            return []
+        fresh = "".join(call.pieces[max(call.shown, 0) :])
+        call.shown = len(call.pieces)
+        return [ToolArgsDelta(call.id, call.name or None, mended(fresh))]

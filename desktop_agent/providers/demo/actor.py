@@ -1,0 +1,160 @@
+"""The scripted model: decides by a few words and by what came back from tools, and says only what is true."""
+
+import re
+
+from desktop_agent.providers.demo import texts
+from desktop_agent.providers.demo.question import AnsweredCall, Question, ReceivedPicture
+from desktop_agent.providers.demo.script import CALM, Break, Call, Say, Script, Think
+
+_ARITHMETIC = re.compile(r"[\d(][\d\s.()]*(?:\*\*|[-+*/])[\d\s.()+*/-]*[\d)]")
+_DENIED = re.compile(r"\b(denied|not allowed|refused)\b", re.IGNORECASE)
+_CANCELLED = re.compile(r"\b(cancelled|canceled|stopped)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\b(error|failed|fails|timed out|too long|outside|cannot|is not|does not|do not|there is no|limit|"
+    r"write-protected|larger than)\b",
+    re.IGNORECASE,
+)
+
+
+def play(question: Question) -> Script:
+    """What to do about a request."""
+    script = _after_tools(question) if question.answered else _to_prompt(question)
+    if question.reasons:
+        return script
+    return tuple(step for step in script if not isinstance(step, Think))
+
+
+def _to_prompt(question: Question) -> Script:
+    """The first thing that fits; a picture counts more than words."""
+    if question.pictures:
+        return _about_pictures(question.pictures)
+    wanted = _wanted_tools(question.text)
+    if _mentions(question.text, "error"):
+        return (Say(texts.BEFORE_BREAK), Break(texts.BREAK_MESSAGE))
+    if _mentions(question.text, "long|story"):
+        return (Think("A long story was asked for. I will take my time."), Say(texts.long_story(), CALM))
+    if wanted:
+        return _with_tools(question, wanted)
+    if _mentions(question.text, "image|picture|photo|screenshot"):
+        return (Say(texts.NO_PICTURE),)
+    if question.prompts <= 1:
+        return (Think(texts.GREETING_THOUGHT), Say(texts.GREETING))
+    return (Think(texts.SHORT_THOUGHT), Say(texts.SHORT))
+
+
+def _wanted_tools(text: str) -> tuple[str, ...]:
+    if _mentions(text, "calculate|compute") or _ARITHMETIC.search(text):
+        return ("calculate",)
+    if _mentions(text, "tools|both"):
+        return ("write_file", "calculate")
+    return ("write_file",) if _mentions(text, "write|file|files|tool") else ()
+
+
+def _mentions(text: str, words: str) -> bool:
+    return re.search(rf"\b({words})\b", text, re.IGNORECASE) is not None
+
+
+def _about_pictures(pictures: tuple[ReceivedPicture, ...]) -> Script:
+    count = "one picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
+    lines = "\n".join(f"{index}. {_described(picture)}" for index, picture in enumerate(pictures, 1))
+    said = (
+        f"{texts.WHO} I cannot see, but I can measure. With your message came {count}:\n\n{lines}\n\n"
+        "These numbers are read from the bytes that reached me; a real model would look at the picture itself."
+    )
+    return (Think("There is a picture. I read its first bytes to say what it is."), Say(said))
+
+
+def _described(picture: ReceivedPicture) -> str:
+    size = f"{picture.size:,} bytes"
+    if picture.problem:
+        return f"Something that I could not measure: {picture.problem}" + (f" ({size})." if picture.size else ".")
+    name = "JPEG" if picture.format == "MPO" else picture.format
+    return f"**{name}** (`image/{name.lower()}`), {picture.width} x {picture.height} pixels, {size}."
+
+
+def _with_tools(question: Question, wanted: tuple[str, ...]) -> Script:
+    if question.tools is None:
+        return (Say(f"{texts.WHO} {texts.NO_TOOLS}"),)
+    calls = tuple(_call(name, question.text) for name in wanted if name in question.tools)
+    if not calls:
+        offered = ", ".join(f"`{name}`" for name in question.tools)
+        missing = " and ".join(f"`{name}`" for name in wanted)
+        return (Say(f"{texts.WHO} I would call {missing}, but only these tools were offered: {offered}."),)
+    named = " and ".join(f"`{call.name}`" for call in calls)
+    thought = Think(f"This asks for {named}. A call that changes something will wait until the person allows it.")
+    return (thought, Say(f"I will call {named}."), *calls)
+
+
+def _call(name: str, text: str) -> Call:
+    if name == "calculate":
+        return Call(name, {"expression": _expression(text)})
+    return Call(name, {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT})
+
+
+def _expression(text: str) -> str:
+    after = re.search(r"\b(?:calculate|compute)\b:?(.*)", text, re.IGNORECASE)
+    if after and re.search(r"\d", after.group(1)):
+        return after.group(1).strip().rstrip("?!.= ")
+    found = _ARITHMETIC.search(text)
+    return found.group().strip() if found else "6 * 7"
+
+
+def _after_tools(question: Question) -> Script:
+    last = question.answered[-1]
+    wants_check = _mentions(question.text, "check|verify")
+    written = last.name == "write_file" and _outcome(last) == "succeeded"
+    if wants_check and written and "read_file" in (question.tools or ()):
+        return (Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
+    return (Say("\n\n".join(_told(call) for call in question.answered) + "\n"),)
+
+
+def _told(call: AnsweredCall) -> str:
+    """What came back, quoted, and what that means."""
+    fence = "````"
+    quoted = f"{fence}text\n{call.result[:2000]}\n{fence}"
+    match _outcome(call):
+        case "denied":
+            return f"You **denied** `{call.name}`, so nothing was done. In place of a result came:\n\n{quoted}"
+        case "cancelled":
+            return f"`{call.name}` was **cancelled** before it was finished:\n\n{quoted}"
+        case "failed":
+            return f"`{call.name}` **failed**. It answered:\n\n{quoted}"
+        case "succeeded":
+            return f"`{call.name}` **succeeded**{_asked(call)}. It answered:\n\n{quoted}"
+        case _:
+            return f"`{call.name}` answered, and I cannot tell from it how it went:\n\n{quoted}"
+
+
+def _asked(call: AnsweredCall) -> str:
+    if call.name == "write_file":
+        content = str(call.arguments.get("content", ""))
+        first_line = content.partition("\n")[0][:40]
+        return f": I asked for `{_path(call)}` with {len(content)} characters, beginning “{first_line}”"
+    return ""
+
+
+def _path(call: AnsweredCall) -> str:
+    return str(call.arguments.get("path", texts.FILE_PATH))
+
+
+def _outcome(call: AnsweredCall) -> str:
+    """The wire has no field for it. Success is claimed only where the answer shows it; else the words decide."""
+    start = call.result[:300]
+    if _shows_success(call.name, start):
+        return "succeeded"
+    for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):
+        if pattern.search(start):
+            return outcome
+    return "unclear"
+
+
+def _shows_success(name: str, start: str) -> bool:
+    match name:
+        case "write_file":
+            return start.startswith(("Created ", "Replaced "))
+        case "read_file":
+            return start.startswith(texts.FILE_CONTENT.partition("\n")[0])
+        case "calculate":
+            return " = " in start
+        case _:
+            return False

@@ -1,0 +1,209 @@
+"""The demo's server: Chat Completions and the model list on a loopback port, spoken to like any other server."""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Literal
+
+from desktop_agent.providers.demo.actor import play
+from desktop_agent.providers.demo.chunks import Writer
+from desktop_agent.providers.demo.http_wire import (
+    HEAD_LIMIT,
+    STREAM_END,
+    STREAM_HEAD,
+    Request,
+    Unanswerable,
+    error_answer,
+    json_answer,
+    read_request,
+    stream_part,
+)
+from desktop_agent.providers.demo.question import MODEL, read_question
+from desktop_agent.vocabulary.endpoints import Endpoint
+
+# Old records are forgotten, so that a long session does not grow.
+RECORDS_KEPT = 100
+
+
+@dataclass(eq=False, slots=True)
+class RequestRecord:
+    """What became of one request. Times are `time.monotonic()`; `frames_sent` counts events of a stream."""
+
+    method: str
+    path: str
+    started_at: float
+    frames_sent: int = 0
+    state: Literal["answering", "finished", "disconnected"] = "answering"
+    ended_at: float | None = None
+
+
+class DemoServer:
+    """A scripted model on 127.0.0.1, on a port that the system chooses.
+
+    `speed` divides all pauses (`math.inf`: none). `on_disconnect` is called on the loop when a client goes away in the
+    middle of a stream; nothing more is produced from then on.
+    """
+
+    def __init__(self, speed: float = 1.0, on_disconnect: Callable[[RequestRecord], None] | None = None) -> None:
+        self.on_disconnect = on_disconnect
+        self.last_disconnect_at: float | None = None
+        self._speed = speed
+        self._records: deque[RequestRecord] = deque(maxlen=RECORDS_KEPT)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> tuple[RequestRecord, ...]:
+        """The latest requests, oldest first."""
+        return tuple(self._records)
+
+    async def start(self) -> str:
+        """Listen, and return the base URL. Raises OSError when the system has no port to give."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=HEAD_LIMIT)
+        port = self._server.sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}/v1"
+
+    async def aclose(self) -> None:
+        """Stop listening and end all connections. Idempotent."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await server.wait_closed()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, request after request."""
+        # A client may go at any moment; that is no fault of anybody.
+        with contextlib.suppress(ConnectionError):
+            try:
+                await self._converse(reader, writer)
+            except Unanswerable as error:
+                writer.write(error_answer(error, last=True))
+                await writer.drain()
+            finally:
+                writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun = b""
+        while (request := await read_request(reader, begun)) is not None:
+            record = RequestRecord(request.method, request.path, time.monotonic())
+            self._records.append(record)
+            try:
+                begun = await self._answer(request, record, reader, writer)
+            finally:
+                record.ended_at = record.ended_at or time.monotonic()
+            if record.state == "disconnected":
+                return
+            record.state = "finished"
+
+    async def _answer(
+        self, request: Request, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bytes:
+        """Answer one request; returns what was already read of the next."""
+        try:
+            answer = await _understood(request)
+            if isinstance(answer, Writer) and answer.question.stream:
+                return await self._watched_stream(answer, record, reader, writer)
+            writer.write(json_answer(answer.whole() if isinstance(answer, Writer) else answer))
+        except Unanswerable as error:
+            writer.write(error_answer(error))
+        await writer.drain()
+        return b""
+
+    async def _watched_stream(
+        self, answer: Writer, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bytes:
+        """Stream, and stop at once when the client goes: its end of the connection is then read as closed."""
+        producing = asyncio.ensure_future(self._stream(answer, record, writer))
+        watching = asyncio.ensure_future(_first_byte(reader))
+        try:
+            await asyncio.wait({producing, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done() and watching.result():
+                # The beginning of the next request, sent before this answer's end.
+                await asyncio.wait({producing})
+            finished = producing.done() and producing.result()
+        finally:
+            producing.cancel()
+            watching.cancel()
+            await asyncio.gather(producing, watching, return_exceptions=True)
+        if not finished:
+            self._disconnected(record)
+            return b""
+        return b"" if watching.cancelled() else watching.result()
+
+    async def _stream(self, answer: Writer, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
+        """Send every frame at its time; False when the connection broke."""
+        try:
+            writer.write(STREAM_HEAD)
+            for frame in answer.frames():
+                await asyncio.sleep(frame.pause / self._speed)
+                writer.write(stream_part(frame.data))
+                await writer.drain()
+                record.frames_sent += 1
+            writer.write(STREAM_END)
+            await writer.drain()
+        except ConnectionError:
+            return False
+        return True
+
+    def _disconnected(self, record: RequestRecord) -> None:
+        record.state = "disconnected"
+        record.ended_at = self.last_disconnect_at = time.monotonic()
+        if self.on_disconnect is not None:
+            self.on_disconnect(record)
+
+
+def demo_endpoint(base_url: str) -> Endpoint:
+    """The demo as an endpoint like any other."""
+    return Endpoint(id="demo", title="Demo (offline)", dialect="openai-chat", base_url=base_url, kind="demo")
+
+
+async def _understood(request: Request) -> Writer | dict[str, Any]:
+    """An answer to be written, or a ready one. Raises Unanswerable."""
+    match (request.method, request.path):
+        case ("POST", "/v1/chat/completions"):
+            # Large pictures take a while to decode, and the loop may be the window's.
+            question = await asyncio.to_thread(read_question, request.body)
+            return Writer(question, play(question))
+        case ("GET", "/v1/models"):
+            return _models()
+        case (method, path):
+            raise Unanswerable(HTTPStatus.NOT_FOUND, f"There is nothing at {method} {path}.")
+
+
+async def _first_byte(reader: asyncio.StreamReader) -> bytes:
+    """Wait until the client says something more; nothing means that it is gone."""
+    try:
+        return await reader.read(1)
+    except ConnectionError:
+        return b""
+
+
+def _models() -> dict[str, Any]:
+    """The listing, with the fields by which OpenRouter tells capabilities."""
+    model = {
+        "id": MODEL,
+        "object": "model",
+        "created": 0,
+        "owned_by": "desktop-agent",
+        "name": "Demo",
+        "context_length": 128_000,
+        "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
+        "supported_parameters": ["tools", "tool_choice", "reasoning", "max_tokens", "temperature"],
+    }
+    return {"object": "list", "data": [model]}

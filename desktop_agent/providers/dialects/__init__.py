@@ -1,0 +1,1 @@
+"""One room per wire language: frames to canonical events, requests to JSON, listings to models."""

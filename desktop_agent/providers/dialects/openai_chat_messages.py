@@ -1,0 +1,146 @@
+"""The history as Chat Completions wants it: every call answered, every result behind its call.
+
+Tool messages carry no pictures, so those of results follow in a user message. Calls whose arguments could not be read
+are replayed as valid JSON. Blocks of other providers' thinking are never sent.
+"""
+
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat_calls import CallIds, arguments_text
+from desktop_agent.providers.dialects.openai_chat_replay import content_parts, replay_fields
+from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult
+from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
+from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import ModelRequest
+
+NO_RESULT = "No result: the call was interrupted before it ended."
+
+
+def messages_for(request: ModelRequest, quirks: Quirks, *, developer: bool = False) -> list[dict[str, Any]]:
+    """The `messages` array. Raises WrongUse, ImagesNotSupported and ImageRefused."""
+    return _Writer(request, quirks).written("developer" if developer else "system")
+
+
+class _Writer:
+    """Writes one history. All instructions stand in one message at the top: local templates take no other."""
+
+    def __init__(self, request: ModelRequest, quirks: Quirks) -> None:
+        self._request = request
+        self._quirks = quirks
+        self._out: list[dict[str, Any]] = []
+
+    def written(self, system_role: str) -> list[dict[str, Any]]:
+        messages = self._request.messages
+        instructions = [self._request.config.system_prompt or ""]
+        instructions += [message.text for message in messages if message.role is Role.SYSTEM]
+        joined = "\n\n".join(filter(None, instructions))
+        if joined:
+            self._out.append({"role": system_role, "content": joined})
+        for place, message in enumerate(messages):
+            if message.role is Role.USER:
+                self._out.append({"role": "user", "content": self._content(message.blocks)})
+            elif message.role is Role.ASSISTANT:
+                self._assistant(message, _results_after(messages, place))
+        return self._out
+
+    def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
+        """The answer, then one tool message per call, in call order, whatever the history holds."""
+        quirks = self._quirks
+        thoughts = [
+            block
+            for block in message.blocks
+            if isinstance(block, Thinking) and block.provider == quirks.thinking_provider and self._is_own(message)
+        ]
+        parts = content_parts(message.blocks, thoughts) if quirks.replay == "parts" else message.text
+        calls = message.tool_uses
+        if not parts and not calls:
+            return
+        ids = CallIds(quirks.call_ids)
+        written: dict[str, Any] = {"role": "assistant", "content": parts}
+        if calls:
+            written["content"] = parts or (None if quirks.null_content else "")
+            written["tool_calls"] = [
+                {
+                    "id": ids.of(call),
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": arguments_text(call)},
+                }
+                for call in calls
+            ]
+        replay_fields(written, thoughts, calls, quirks)
+        self._out.append(written)
+        images: list[dict[str, Any]] = []
+        for call in calls:
+            result = results.get(call.id)
+            content = _result_text(result) if result is not None else NO_RESULT
+            self._out.append({"role": "tool", "tool_call_id": ids.of(call), "content": content})
+            images += self._result_images(call.name, result)
+        if images:
+            self._out.append({"role": "user", "content": images})
+
+    def _is_own(self, message: Message) -> bool:
+        # Two strangers look alike; the model's name tells them apart well enough.
+        return self._quirks.family != "stranger" or message.model in (None, self._request.model)
+
+    def _content(self, blocks: tuple[Any, ...]) -> str | list[dict[str, Any]]:
+        """A string where no picture is: some servers split arrays into several messages."""
+        if not any(isinstance(block, Image) for block in blocks):
+            return "\n\n".join(block.text for block in blocks if isinstance(block, Text))
+        return [
+            self._image(block) if isinstance(block, Image) else {"type": "text", "text": block.text}
+            for block in blocks
+            if isinstance(block, Image) or (isinstance(block, Text) and block.text)
+        ]
+
+    def _result_images(self, name: str, result: ToolResult | None) -> list[dict[str, Any]]:
+        images = [part for part in result.content if isinstance(part, Image)] if result is not None else []
+        if not images:
+            return []
+        return [{"type": "text", "text": f"Pictures from the result of {name}:"}, *map(self._image, images)]
+
+    def _image(self, image: Image) -> dict[str, Any]:
+        source, quirks = image.source, self._quirks
+        if isinstance(source, UrlSource):
+            if not quirks.image_urls:
+                raise ImagesNotSupported(
+                    "This server does not fetch pictures from the web.", "Attach the picture itself instead."
+                )
+            url = source.url
+        elif isinstance(source, Base64Source):
+            if source.media_type == "image/gif" and not quirks.image_gif:
+                raise ImageRefused("This server does not read GIF pictures.", "Attach it as PNG or JPEG.")
+            url = f"data:{source.media_type};base64,{source.data}"
+        else:
+            raise WrongUse("A stored picture must be loaded before a request is made.")
+        part: dict[str, Any] = {"url": url}
+        if image.detail is not ImageDetail.AUTO:
+            part["detail"] = image.detail.value
+        return {"type": "image_url", "image_url": part}
+
+
+def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
+    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
+    found: dict[str, ToolResult] = {}
+    for message in messages[place + 1 :]:
+        if message.role is Role.ASSISTANT:
+            break
+        for block in message.blocks:
+            if isinstance(block, ToolResult):
+                found.setdefault(block.tool_use_id, block)
+    return found
+
+
+def _result_text(result: ToolResult) -> str:
+    """Text and JSON of a result; one that did not succeed says so, because the wire has no field for it."""
+    lines = [
+        part.text if isinstance(part, Text) else dumps(part.value).decode()
+        for part in result.content
+        if isinstance(part, (Text, Json))
+    ]
+    if any(isinstance(part, Image) for part in result.content):
+        lines.append("(The pictures follow in the next message.)")
+    text = "\n".join(lines)
+    return f"[{result.outcome.value}] {text}".rstrip() if result.is_error else text

@@ -1,0 +1,211 @@
+"""The listing of a server's models, with what it tells about each.
+
+OpenAI lists names only. Others put facts into the same listing (OpenRouter, Mistral, Groq, vLLM, llama.cpp), or keep
+them in a place of their own that is asked too (Ollama, LM Studio, LiteLLM, llama.cpp); that such a place does not
+answer is no error. What nobody tells stays None.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from desktop_agent.providers.dialects.servers import Quirks, by_listing
+from desktop_agent.providers.transport.addresses import beside_v1, joined
+from desktop_agent.providers.transport.failures import from_stream, not_a_model_server
+from desktop_agent.providers.transport.json_text import (
+    array_in,
+    dumps,
+    is_array,
+    is_object,
+    loads,
+    mended,
+    object_in,
+    objects_in,
+)
+from desktop_agent.vocabulary.errors import ProviderError
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+
+Exchange = Callable[..., Awaitable[bytes]]
+_SHOWN_AT_ONCE = 4
+_SHOWN_AT_MOST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The models, and who the server turned out to be."""
+
+    models: tuple[ModelInfo, ...]
+    quirks: Quirks
+
+
+async def listing(root: str, quirks: Quirks, exchange: Exchange) -> Listing:
+    """Ask for everything. `exchange(url, body=None)` answers with bytes. Raises ProviderError."""
+    entries = _entries(await exchange(joined(root, "models")))
+    quirks = by_listing(entries, quirks)
+    more = await _more(root, quirks, [str(entry["id"]) for entry in entries], exchange)
+    models = [_model(entry, more.get(str(entry["id"])) or more.get("")) for entry in entries]
+    return Listing(tuple(models), quirks)
+
+
+def _entries(body: bytes) -> list[dict[str, Any]]:
+    try:
+        data = loads(body)
+    except ValueError:
+        raise not_a_model_server({}, body[:200].decode("utf-8", "replace")) from None
+    if is_object(data) and data.get("error"):
+        raise from_stream(data, {})
+    found = data.get("data", data.get("models", ...)) if is_object(data) else data
+    if found is None:  # Ollama without any model
+        return []
+    if not is_array(found):
+        raise not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+    return [entry for entry in found if is_object(entry) and isinstance(entry.get("id"), str) and entry["id"]]
+
+
+def _model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
+    title = entry.get("name")
+    own = _capabilities(entry)
+    return ModelInfo(
+        id=mended(entry["id"]),
+        title=mended(title) if isinstance(title, str) and title and title != entry["id"] else None,
+        capabilities=own if more is None else _over(more, own),
+    )
+
+
+def _over(first: Capabilities, second: Capabilities) -> Capabilities:
+    """What the first does not say, the second may."""
+    names = ("images", "tools", "reasoning", "context_window", "max_output_tokens")
+    return replace(first, **{name: getattr(second, name) for name in names if getattr(first, name) is None})
+
+
+def _capabilities(entry: dict[str, Any]) -> Capabilities:
+    """Facts that stand in the listing itself, under the names of several families."""
+    flags, meta = object_in(entry, "capabilities"), object_in(entry, "meta")
+    modalities = object_in(entry, "architecture").get("input_modalities")
+    parameters = entry.get("supported_parameters")
+    context = _first_size(
+        entry.get("context_length"),
+        entry.get("max_context_length"),
+        entry.get("max_model_len"),
+        entry.get("context_window"),
+        meta.get("n_ctx"),
+    )
+    output = _first_size(
+        object_in(entry, "top_provider").get("max_completion_tokens"), entry.get("max_completion_tokens")
+    )
+    return Capabilities(
+        images=_flag(flags, "vision") if not is_array(modalities) else "image" in modalities,
+        tools=_flag(flags, "function_calling") if not is_array(parameters) else "tools" in parameters,
+        reasoning=_flag(flags, "reasoning") if not is_array(parameters) else "reasoning" in parameters,
+        context_window=context,
+        max_output_tokens=output,
+    )
+
+
+async def _more(root: str, quirks: Quirks, ids: list[str], exchange: Exchange) -> Mapping[str, Capabilities]:
+    """Facts by model id from a family's own place; the empty id stands for every model."""
+    try:
+        match quirks.family:
+            case "ollama":
+                return await _ollama(root, ids, exchange)
+            case "lmstudio":
+                return await _lm_studio(root, exchange)
+            case "litellm":
+                return _litellm(loads(await exchange(beside_v1(root, "model/info"))))
+            case "llamacpp":
+                return {"": _llama_cpp(loads(await exchange(beside_v1(root, "props"))))}
+            case _:
+                return {}
+    except (ProviderError, ValueError):
+        return {}
+
+
+async def _ollama(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
+    """POST /api/show for each model. The window is `num_ctx` where the model file sets one, else the model's own."""
+    turn = asyncio.Semaphore(_SHOWN_AT_ONCE)
+
+    async def shown(model: str) -> tuple[str, Capabilities]:
+        try:
+            async with turn:
+                data = loads(await exchange(beside_v1(root, "api/show"), dumps({"model": model})))
+        except (ProviderError, ValueError):
+            return model, Capabilities()
+        return model, _ollama_model(data if is_object(data) else {})
+
+    return dict(await asyncio.gather(*(shown(model) for model in ids[:_SHOWN_AT_MOST])))
+
+
+def _ollama_model(data: dict[str, Any]) -> Capabilities:
+    names = data.get("capabilities")
+    parameters = data.get("parameters")
+    chosen = re.search(r"^num_ctx\s+(\d+)", parameters, re.MULTILINE) if isinstance(parameters, str) else None
+    lengths = [value for name, value in object_in(data, "model_info").items() if name.endswith(".context_length")]
+    return Capabilities(
+        images=None if not is_array(names) else "vision" in names,
+        tools=None if not is_array(names) else "tools" in names,
+        reasoning=None if not is_array(names) else "thinking" in names,
+        context_window=_first_size(int(chosen[1]) if chosen else None, *lengths),
+    )
+
+
+async def _lm_studio(root: str, exchange: Exchange) -> dict[str, Capabilities]:
+    """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model is what counts."""
+    try:
+        data = loads(await exchange(beside_v1(root, "api/v1/models")))
+        entries, key = objects_in(data, "models"), "key"
+    except ProviderError:
+        data = loads(await exchange(beside_v1(root, "api/v0/models")))
+        entries, key = objects_in(data, "data"), "id"
+    found: dict[str, Capabilities] = {}
+    for entry in entries:
+        names = [entry.get(key), *(each.get("id") for each in objects_in(entry, "loaded_instances"))]
+        found |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
+    return found
+
+
+def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
+    loaded = [object_in(each, "config").get("context_length") for each in objects_in(entry, "loaded_instances")]
+    flags = object_in(entry, "capabilities")
+    # Not trained for tools is not "no tools": the server offers them to every model by its prompt.
+    trained = _flag(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
+    kind = entry.get("type")
+    return Capabilities(
+        images=_flag(flags, "vision") if flags or not isinstance(kind, str) else kind == "vlm",
+        tools=trained or None,
+        context_window=_first_size(*loaded, entry.get("loaded_context_length"), entry.get("max_context_length")),
+    )
+
+
+def _litellm(data: Any) -> dict[str, Capabilities]:
+    found: dict[str, Capabilities] = {}
+    for entry in objects_in(data, "data"):
+        facts = object_in(entry, "model_info")
+        if isinstance(name := entry.get("model_name"), str):
+            found[name] = Capabilities(
+                images=_flag(facts, "supports_vision"),
+                tools=_flag(facts, "supports_function_calling"),
+                reasoning=_flag(facts, "supports_reasoning"),
+                context_window=_first_size(facts.get("max_input_tokens"), facts.get("max_tokens")),
+                max_output_tokens=_first_size(facts.get("max_output_tokens")),
+            )
+    return found
+
+
+def _llama_cpp(data: Any) -> Capabilities:
+    """GET /props: the context of a slot is what one conversation gets; the trained one is not."""
+    settings = object_in(data, "default_generation_settings")
+    return Capabilities(
+        images=_flag(object_in(data, "modalities"), "vision"),
+        context_window=_first_size(settings.get("n_ctx"), object_in(data, "modalities").get("n_ctx")),
+    )
+
+
+def _flag(data: dict[str, Any], name: str) -> bool | None:
+    value = data.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def _first_size(*values: Any) -> int | None:
+    return next((value for value in values if type(value) is int and value > 0), None)

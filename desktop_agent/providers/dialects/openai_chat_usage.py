@@ -1,0 +1,53 @@
+"""The usage object of Chat Completions and its dialects, in our words."""
+
+import math
+from typing import Any
+
+from desktop_agent.providers.transport.json_text import object_in
+from desktop_agent.vocabulary.usage import Usage
+
+_XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
+
+
+def usage_of(data: dict[str, Any]) -> Usage:
+    """Tokens and cost. What is missing, negative or not a number is unknown.
+
+    Output includes reasoning everywhere; xAI counts it apart, which the total gives away.
+    """
+    prompt_details, completion_details = (
+        object_in(data, "prompt_tokens_details"),
+        object_in(data, "completion_tokens_details"),
+    )
+    prompt, completion = _count(data.get("prompt_tokens")), _count(data.get("completion_tokens"))
+    total, reasoning = _count(data.get("total_tokens")), _count(completion_details.get("reasoning_tokens"))
+    if prompt is not None and completion is not None:
+        if reasoning and total == prompt + completion + reasoning:
+            completion += reasoning
+        total = prompt + completion if total is None else total
+    cached = _count(prompt_details.get("cached_tokens"))
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=completion,
+        cache_read_tokens=_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
+        cache_write_tokens=_count(prompt_details.get("cache_write_tokens")),
+        reasoning_tokens=reasoning,
+        total_tokens=total,
+        cost=_cost(data),
+    )
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _cost(data: dict[str, Any]) -> float | None:
+    """US dollars: OpenRouter's `cost`, xAI's ticks."""
+    ticks = _count(data.get("cost_in_usd_ticks"))
+    if ticks is not None:
+        return ticks / _XAI_TICKS_PER_DOLLAR
+    cost = data.get("cost")
+    if not isinstance(cost, (int, float)) or isinstance(cost, bool) or not 0 <= cost < math.inf:
+        return None
+    return float(cost)

@@ -1,0 +1,157 @@
+"""Who speaks Chat Completions how: one row of facts per family of servers, and how a family is recognised.
+
+A base URL suggests a family; the model listing may correct it; what the user sets wins over both. Facts and their
+sources are listed in the project's notes on OpenAI-compatible servers (docs, "Servers").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from desktop_agent.providers.transport.hosts import is_loopback
+
+Family = Literal[
+    "openai",
+    "azure",
+    "openrouter",
+    "deepseek",
+    "groq",
+    "mistral",
+    "xai",
+    "ollama",
+    "lmstudio",
+    "llamacpp",
+    "vllm",
+    "litellm",
+    "google-openai",
+    "stranger",
+]
+Switch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
+Replay = Literal["none", "reasoning_content", "reasoning", "reasoning_details", "parts", "thinking_blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """What one family of servers takes. The defaults are the old core that every stranger understands."""
+
+    family: Family = "stranger"
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    switch: Switch = "none"  # how reasoning is asked for; "none": there is no documented way
+    replay: Replay = "none"  # how an assistant message carries its reasoning back
+    replay_on_calls_only: bool = False
+    extra_content: bool = False  # Google's signatures go back on the calls they came with
+    think_tags: bool = False
+    opened_by_template: bool = False
+    image_urls: bool = True
+    image_gif: bool = True
+    tool_choice: bool = True
+    required_word: Literal["required", "any"] = "required"
+    call_ids: Literal["any", "forty", "nine"] = "any"
+    ask_for_usage: bool = True  # stream_options.include_usage
+    top_k: bool = False
+    null_content: bool = False  # content null beside tool calls; elsewhere ""
+    key_header: Literal["Authorization", "api-key"] = "Authorization"
+    cache_key: bool = False
+    usual_path: str = ""  # added to an address that is nothing but a host
+
+    @property
+    def thinking_provider(self) -> str:
+        """What thinking blocks are marked with, so that one family's never reach another."""
+        return "openai-compat" if self.family == "stranger" else f"openai-compat/{self.family}"
+
+
+_ROWS: tuple[Quirks, ...] = (
+    Quirks(
+        "openai",
+        usual_path="/v1",
+        max_tokens_field="max_completion_tokens",
+        switch="openai",
+        call_ids="forty",
+        null_content=True,
+        cache_key=True,
+    ),
+    Quirks(
+        "azure",
+        max_tokens_field="max_completion_tokens",
+        switch="openai",
+        call_ids="forty",
+        null_content=True,
+        key_header="api-key",
+    ),
+    Quirks(
+        "openrouter",
+        usual_path="/api/v1",
+        switch="openrouter",
+        replay="reasoning_details",
+        top_k=True,
+        null_content=True,
+    ),
+    Quirks("deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True),
+    Quirks("groq", usual_path="/openai/v1", think_tags=True),
+    Quirks("mistral", usual_path="/v1", replay="parts", required_word="any", call_ids="nine", ask_for_usage=False),
+    Quirks("xai", usual_path="/v1", switch="xai"),
+    Quirks(
+        "ollama",
+        usual_path="/v1",
+        switch="ollama",
+        replay="reasoning",
+        think_tags=True,
+        image_urls=False,
+        image_gif=False,
+        tool_choice=False,
+    ),
+    Quirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True),
+    Quirks("llamacpp", usual_path="/v1", switch="llamacpp", replay="reasoning_content", think_tags=True, top_k=True),
+    Quirks("vllm", usual_path="/v1", replay="reasoning", think_tags=True, top_k=True),
+    Quirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True),
+    Quirks("google-openai", extra_content=True, null_content=True),
+    Quirks("stranger", think_tags=True, extra_content=True),
+)
+FAMILIES: Mapping[str, Quirks] = {row.family: row for row in _ROWS}
+
+_HOSTS: tuple[tuple[str, Family], ...] = (
+    ("api.openai.com", "openai"),
+    (".api.openai.com", "openai"),
+    (".openai.azure.com", "azure"),
+    (".services.ai.azure.com", "azure"),
+    (".cognitiveservices.azure.com", "azure"),
+    ("openrouter.ai", "openrouter"),
+    ("api.deepseek.com", "deepseek"),
+    ("api.groq.com", "groq"),
+    ("api.mistral.ai", "mistral"),
+    ("codestral.mistral.ai", "mistral"),
+    ("api.x.ai", "xai"),
+    (".api.x.ai", "xai"),
+    ("generativelanguage.googleapis.com", "google-openai"),
+)
+_PORTS: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
+_LOOPBACK_PORTS: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
+_OWNERS: Mapping[str, Family] = {
+    "vllm": "vllm",
+    "llamacpp": "llamacpp",
+    "library": "ollama",
+    "organization_owner": "lmstudio",
+}
+
+
+def by_address(base_url: str) -> Quirks:
+    """What the address suggests. Ports that many programs use count on this machine only."""
+    parts = urlsplit(base_url)
+    host = (parts.hostname or "").lower()
+    for name, family in _HOSTS:
+        if host == name or (name[0] == "." and host.endswith(name)):
+            return FAMILIES[family]
+    family = _PORTS.get(parts.port or 0)
+    if family is None and is_loopback(host):
+        family = _LOOPBACK_PORTS.get(parts.port or 0)
+    return FAMILIES[family or "stranger"]
+
+
+def by_listing(entries: list[dict[str, Any]], guess: Quirks) -> Quirks:
+    """What the model listing says: it corrects a guess from a port, never a vendor's own host name."""
+    if guess.family not in {*_PORTS.values(), *_LOOPBACK_PORTS.values(), "stranger"}:
+        return guess
+    owners = [_OWNERS.get(str(entry.get("owned_by"))) for entry in entries]
+    found = {family for family in owners if family is not None}
+    return FAMILIES[found.pop()] if len(found) == 1 else guess

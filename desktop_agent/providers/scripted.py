@@ -1,0 +1,142 @@
+"""A model that plays a script: for tests and demonstrations without a server.
+
+It complains about what a script did not foresee: a request too many, a request that is not as expected, turns that
+nobody asked for.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
+from desktop_agent.vocabulary.requests import ModelInfo, ModelRequest, ProviderState
+
+
+class ScriptBroken(AgentError, AssertionError):
+    """What happened is not what the script says. An AssertionError too, so that test runners show it as a failure."""
+
+    kind = "script"
+    default_remedy = "Correct the script or the code that asks."
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """A check of the request, before anything of its turn is said. `check` answers whether it is as expected."""
+
+    what: str
+    check: Callable[[ModelRequest], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Say nothing until the event is set. `reached` is set on arrival here, for a test that must not race."""
+
+    until: asyncio.Event
+    reached: asyncio.Event | None = None
+
+
+Step = ProviderEvent | Expect | Wait | AgentError
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer. Without an ending of its own it ends by itself, as its calls demand."""
+
+    steps: tuple[Step, ...]
+
+    def __init__(self, *steps: Step) -> None:
+        object.__setattr__(self, "steps", steps)
+
+
+class ScriptedProvider:
+    """Plays one `Turn` per request, in order. Keeps the requests in `requests` and counts early closings."""
+
+    def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = ()) -> None:
+        self.requests: list[ModelRequest] = []
+        self.closed_early = 0
+        self.complaints: list[ScriptBroken] = []
+        self._turns = list(turns)
+        self._models = models
+        self._state = ProviderState()
+
+    @property
+    def dialect(self) -> str:
+        """Its name."""
+        return "scripted"
+
+    @property
+    def state(self) -> ProviderState:
+        """Totals of what was played."""
+        return self._state
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Play the next turn. Raises ScriptBroken, or the error that the script holds."""
+        self.requests.append(request)
+        self._state.request_count += 1
+        self._state.last_request_time = now()
+        if not self._turns:
+            raise self._complaint(f"Request {len(self.requests)} was not foreseen; the script is at its end.")
+        turn = self._turns.pop(0)
+        finished = False
+        try:
+            async for event in self._played(turn, request):
+                yield event
+            finished = True
+        except AgentError:
+            finished = True
+            raise
+        finally:
+            self.closed_early += not finished
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """The models it was made with."""
+        return self._models
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def assert_finished(self) -> None:
+        """Raises ScriptBroken when turns are left, or when anything else was wrong and perhaps swallowed."""
+        if self.complaints:
+            raise self.complaints[0]
+        if self._turns:
+            raise ScriptBroken(f"{len(self._turns)} turns of the script were never asked for.")
+
+    async def _played(self, turn: Turn, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        calls = 0
+        ended = False
+        for step in turn.steps:
+            match step:
+                case Expect():
+                    if not step.check(request):
+                        raise self._complaint(f"Request {len(self.requests)} is not as expected: {step.what}.")
+                case Wait():
+                    if step.reached is not None:
+                        step.reached.set()
+                    await step.until.wait()
+                case AgentError():
+                    raise step
+                case _:
+                    calls += isinstance(step, ToolUse)
+                    ended = ended or isinstance(step, Done)
+                    yield self._counted(step)
+        if not ended:
+            if not any(isinstance(step, MessageDelta) for step in turn.steps):
+                yield MessageDelta(StopReason.TOOL_USE if calls else StopReason.END_TURN)
+            yield Done()
+        self._state.conversation_turns += 1
+
+    def _counted(self, event: ProviderEvent) -> ProviderEvent:
+        if isinstance(event, UsageUpdate):
+            self._state.input_tokens += event.usage.input_tokens or 0
+            self._state.output_tokens += event.usage.output_tokens or 0
+            self._state.cached_tokens += event.usage.cache_read_tokens or 0
+        return event
+
+    def _complaint(self, what: str) -> ScriptBroken:
+        complaint = ScriptBroken(what)
+        self.complaints.append(complaint)
+        return complaint

@@ -1,0 +1,72 @@
+"""Reasoning that a local model wrote into its text between `<think>` and `</think>`.
+
+The rule: only at the very start of an answer, after nothing but white space. There the tag opens thinking, everything
+up to the closing tag is thinking, and white space after it is dropped. A tag anywhere later is ordinary text: people
+talk about such tags. Some chat templates open the tag themselves, so that the answer starts inside it; nothing in the
+stream tells, and holding all text back until a closing tag might come would end streaming. So that is a setting
+(`opened_by_template`); without it the text before a lone closing tag stays text.
+"""
+
+_PAIRS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"))
+_CLOSING_BY_TEMPLATE = "</think>"
+
+
+class ThinkTags:
+    """Splits the text of one answer into thought and text; tags may be cut anywhere."""
+
+    def __init__(self, *, opened_by_template: bool = False) -> None:
+        self.settled = False
+        self._held = ""
+        self._closing = ""
+        self._after = False
+        self._opened_by_template = opened_by_template
+
+    def feed(self, piece: str) -> list[tuple[bool, str]]:
+        """Parts in order: (is thought, text). `settled` becomes true when no tag can matter any more."""
+        self._held += piece
+        parts: list[tuple[bool, str]] = []
+        if not self._closing and not self._after and not self._opens():
+            return self.flush() if self.settled else []
+        if self._closing:
+            parts = self._inside()
+        if self._after:
+            self._held = self._held.lstrip()
+            if self._held:
+                self.settled = True
+                parts += self.flush()
+        return parts
+
+    def flush(self) -> list[tuple[bool, str]]:
+        """What is held, as it stands."""
+        held, self._held = self._held, ""
+        return [(bool(self._closing), held)] if held else []
+
+    def _opens(self) -> bool:
+        """Whether the thought has begun; settles when it cannot any more."""
+        start = self._held.lstrip()
+        for opening, closing in _PAIRS:
+            if start.startswith(opening):
+                self._held = start[len(opening) :]
+                self._closing = closing
+                return True
+        if any(opening.startswith(start) for opening, _ in _PAIRS):
+            return False
+        if self._opened_by_template:
+            self._closing = _CLOSING_BY_TEMPLATE
+            return True
+        self.settled = True
+        return False
+
+    def _inside(self) -> list[tuple[bool, str]]:
+        thought, found, rest = self._held.partition(self._closing)
+        if found:
+            self._held, self._closing, self._after = rest, "", True
+            return [(True, thought)] if thought else []
+        keep = _overlap(self._held, self._closing)
+        thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        return [(True, thought)] if thought else []
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How many characters at the end of the text may be the start of the tag."""
+    return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if text.endswith(tag[:size])), 0)

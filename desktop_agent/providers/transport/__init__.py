@@ -1,0 +1,1 @@
+"""Bytes to frames, and what can go wrong on the way."""

@@ -1,0 +1,92 @@
+"""What the network did, in a sentence: exceptions of the HTTP library to errors of the tree."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from desktop_agent.vocabulary.errors import (
+    AgentError,
+    ConnectionFailed,
+    ProviderError,
+    TimedOut,
+    Truncated,
+    UnreadableAnswer,
+    WrongUse,
+)
+from desktop_agent.vocabulary.requests import Timeouts
+
+if TYPE_CHECKING:
+    import httpx
+
+_ERRNO_SENTENCES = {
+    errno.ECONNREFUSED: "nothing listens at {where}",
+    errno.ENETUNREACH: "there is no route to {where}",
+    errno.EHOSTUNREACH: "there is no route to {where}",
+    errno.ECONNRESET: "{where} closed the connection",
+}
+
+
+def from_connecting(error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts) -> AgentError:
+    """Before the server said anything. `where` is host and port, for the sentence."""
+    name = type(error).__name__
+    if name == "ConnectTimeout":
+        return TimedOut(f"no connection to {where} within {limits.connect:g} seconds")
+    if name in ("ReadTimeout", "WriteTimeout", "PoolTimeout"):
+        return TimedOut(f"{where} said nothing for {limits.idle:g} seconds")
+    if name in ("InvalidURL", "UnsupportedProtocol"):
+        return WrongUse(f"“{where}” is not an address that can be asked.")
+    if name == "LocalProtocolError":
+        return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
+    if name == "ProxyError":
+        return ConnectionFailed(f"the proxy did not connect to {where}")
+    return _from_causes(error, where)
+
+
+def from_reading(error: Exception, where: str, limits: Timeouts) -> ProviderError:
+    """In the middle of a body."""
+    name = type(error).__name__
+    if name == "ReadTimeout":
+        return TimedOut(f"{where} said nothing for {limits.idle:g} seconds")
+    if name == "DecodingError":
+        return UnreadableAnswer("its compressed body is damaged")
+    return Truncated(f"{where} closed the connection")
+
+
+def _from_causes(error: BaseException, where: str) -> ProviderError:
+    host = where.rpartition(":")[0] or where
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return ConnectionFailed(
+                f"the certificate of {host} is not trusted ({cause.verify_message})",
+                retryable=False,
+                remedy="Check the address; a private server needs its certificate in the system's trust store.",
+            )
+        if isinstance(cause, ssl.SSLError):
+            return ConnectionFailed(
+                f"{where} does not speak TLS as expected",
+                retryable=False,
+                remedy="Check whether the address should begin with http:// instead of https://.",
+            )
+        if isinstance(cause, socket.gaierror):
+            return ConnectionFailed(f"the name {host} is not known")
+        if isinstance(cause, OSError) and cause.errno in _ERRNO_SENTENCES:
+            return ConnectionFailed(_ERRNO_SENTENCES[cause.errno].format(where=where))
+    if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
+        return ConnectionFailed(f"{where} closed the connection without an answer")
+    return ConnectionFailed(f"no connection to {where}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything behind it, groups opened."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting.extend(getattr(each, "exceptions", ()))  # of a group: several addresses were tried
+        waiting.extend(behind for behind in (each.__cause__, each.__context__) if behind is not None)

@@ -1,0 +1,278 @@
+"""What a server's refusal means: status, headers and body to one error of the tree.
+
+The order of trust: a specific word in the body (error code, type, Google's reason), then the HTTP status or a numeric
+code in the body, then a general word. The text of a message never decides anything.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, objects_in
+from desktop_agent.vocabulary.errors import (
+    AuthenticationFailed,
+    Conflict,
+    ContextLengthExceeded,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    PermissionRefused,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLarge,
+    ToolUseFailed,
+    UnreadableAnswer,
+)
+
+MESSAGE_LIMIT = 1000
+DETAIL_LIMIT = 4000
+
+# Rows are tried in order; the first whose word stands anywhere in the body's codes, types and reasons wins.
+_SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
+    (ToolUseFailed, frozenset({"tool_use_failed"})),
+    (ContextLengthExceeded, frozenset({"context_length_exceeded", "exceed_context_size_error"})),
+    (
+        QuotaExhausted,
+        frozenset(
+            {
+                "insufficient_quota",
+                "credit_balance_exhausted",
+                "organization_spend_limit_exceeded",
+                "project_spend_limit_exceeded",
+                "organization_usage_limit_exceeded",
+                "billing_error",
+                "billing_not_active",
+                "billing_hard_limit_reached",
+            }
+        ),
+    ),
+    (
+        AuthenticationFailed,
+        frozenset({"invalid_api_key", "authentication_error", "unauthenticated", "api_key_invalid"}),
+    ),
+    (
+        PermissionRefused,
+        frozenset(
+            {"permission_error", "permission_denied", "unsupported_country_region_territory", "request_forbidden"}
+        ),
+    ),
+    (TooLarge, frozenset({"request_too_large", "payload_too_large"})),
+    (NotFound, frozenset({"model_not_found", "not_found_error", "not_found"})),
+    (
+        Overloaded,
+        frozenset(
+            {
+                "server_is_overloaded",
+                "service_unavailable_error",
+                "overloaded_error",
+                "unavailable_error",
+                "unavailable",
+            }
+        ),
+    ),
+    (RateLimited, frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down", "resource_exhausted"})),
+    (TimedOut, frozenset({"timeout_error", "deadline_exceeded", "request_timeout"})),
+    (Conflict, frozenset({"conflict_error"})),
+)
+_GENERAL: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
+    (
+        InvalidRequest,
+        frozenset({"invalid_request_error", "invalid_argument", "failed_precondition", "badrequesterror"}),
+    ),
+    (ServerFailed, frozenset({"server_error", "api_error", "internal", "internal_server_error"})),
+)
+_BY_STATUS: dict[int, type[ProviderError]] = {
+    401: AuthenticationFailed,
+    402: QuotaExhausted,
+    403: PermissionRefused,
+    404: NotFound,
+    405: NotFound,
+    408: TimedOut,
+    409: Conflict,
+    410: NotFound,
+    413: TooLarge,
+    429: RateLimited,
+    503: Overloaded,
+    504: TimedOut,
+    529: Overloaded,
+}
+_RETRY_STATUSES = frozenset({408, 409, 429})
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
+_NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a body says, before it becomes an error. `param` is the field that it complains about, if it says so."""
+
+    message: str = ""
+    words: frozenset[str] = frozenset()
+    code: int | None = None
+    param: str = ""
+    retry_after: float | None = None
+
+
+def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """The error for an HTTP answer of 400 or above; `headers` have lower-case names."""
+    refusal = read_body(body)
+    message = refusal.message or _plain_text(body) or f"HTTP {status}"
+    kind = _kind(refusal.words, status)
+    return kind(
+        message[:MESSAGE_LIMIT],
+        status=status,
+        retry_after=retry_after(headers) if refusal.retry_after is None else refusal.retry_after,
+        retryable=_worth_retrying(kind, status, headers.get("x-should-retry", "")),
+        request_id=request_id(headers),
+        detail=f"HTTP {status}\n{mended(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
+    )
+
+
+def from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
+    """The error for an object that came in the middle of a stream of status 200."""
+    refusal = read(data)
+    kind = _kind(refusal.words, refusal.code)
+    return kind(
+        (refusal.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
+        status=refusal.code,
+        retry_after=refusal.retry_after,
+        request_id=request_id(headers),
+        detail=dumps(data)[:DETAIL_LIMIT].decode("utf-8", "replace"),
+    )
+
+
+def named_words(error: ProviderError) -> frozenset[str]:
+    """Every word of the server's message, and the field that it named as `param`."""
+    param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
+    return frozenset(re.findall(r"\w+", f"{error.message} {param[1] if param else ''}"))
+
+
+def not_a_model_server(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
+    """For a success that is no event stream and no JSON: a login page, a proxy's greeting."""
+    if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
+        return UnreadableAnswer("it sent a web page", detail=start[:200])
+    return UnreadableAnswer("it sent text that no model server sends", detail=start[:200])
+
+
+def redirected(status: int, target_host: str) -> UnreadableAnswer:
+    """For a 3xx: the key is not carried to another address."""
+    where = f"it points to another address, at {target_host}" if target_host else "it points to another address"
+    remedy = "If you trust that address, enter it in the settings as this server's base URL."
+    return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
+
+
+def read_body(body: bytes) -> Refusal:
+    """The same for bytes; a body that is not JSON says nothing."""
+    try:
+        return read(loads(body)) if body.strip() else Refusal()
+    except ValueError:
+        return Refusal()
+
+
+def read(data: Any) -> Refusal:
+    """Find message, words and code in any of the shapes that servers use."""
+    if is_array(data):
+        return read(data[0]) if data else Refusal()
+    if isinstance(data, str):
+        return Refusal(message=mended(data))
+    if not is_object(data):
+        return Refusal()
+    error = data.get("error")
+    if (is_object(error) or is_array(error)) and error:
+        inner = read(error)
+        return inner if inner.message else _flat(data, inner)
+    if isinstance(error, str) and error:
+        return _flat({**data, "message": error}, Refusal())
+    return _flat(data, Refusal())
+
+
+def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
+    """One level: {message, type, code, status, param, detail, details}."""
+    reasons = objects_in(data, "details")
+    named = [data.get("code"), data.get("type"), data.get("status"), *(reason.get("reason") for reason in reasons)]
+    message = data.get("message") or _detail(data.get("detail"))
+    param = data.get("param")
+    return Refusal(
+        message=mended(message if isinstance(message, str) else dumps(message).decode()) if message else "",
+        words=inner.words | {word.lower() for word in named if isinstance(word, str)},
+        code=_number(data.get("code")) or _number(data.get("status")) or inner.code,
+        param=param if isinstance(param, str) else "",
+        retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
+    )
+
+
+def _detail(detail: Any) -> Any:
+    """FastAPI's shape: a sentence, or a list of {loc, msg}."""
+    if not is_array(detail):
+        return detail
+    lines = [
+        f"{'.'.join(str(part) for part in entry.get('loc') or ())}: {entry.get('msg')}"
+        for entry in detail
+        if is_object(entry)
+    ]
+    return "; ".join(lines) or None
+
+
+def _number(value: Any) -> int | None:
+    """An HTTP status written as a number or as digits."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    return value if isinstance(value, int) and 400 <= value <= 599 else None
+
+
+def _kind(words: Iterable[str], status: int | None) -> type[ProviderError]:
+    said = frozenset(words)
+    for kind, row in _SPECIFIC:
+        if said & row:
+            return kind
+    if status is not None:
+        return _BY_STATUS.get(status, InvalidRequest if status < 500 else ServerFailed)
+    for kind, row in _GENERAL:
+        if said & row:
+            return kind
+    return ServerFailed
+
+
+def _worth_retrying(kind: type[ProviderError], status: int, asked: str) -> bool:
+    if issubclass(kind, _NEVER_AGAIN):
+        return False
+    if asked.lower() in ("true", "false"):
+        return asked.lower() == "true"
+    return kind.retry_by_default or status in _RETRY_STATUSES or status >= 500
+
+
+def _plain_text(body: bytes) -> str:
+    """A short sentence that a server sent without any JSON; web pages say nothing that a person wants to read."""
+    text = mended(body[:400].decode("utf-8", "replace")).strip()
+    return "" if not text or text[0] in "<{[" or len(text) > 200 else " ".join(text.split())
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """What the provider's support wants to know."""
+    return next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), None)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait: `retry-after-ms`, else `retry-after` as seconds or an HTTP date (RFC 9110, section 10.2.3)."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) * scale
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _duration(value: Any) -> float | None:
+    """Google's "12.5s"."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)s", value) if isinstance(value, str) else None
+    return float(found[1]) if found else None

@@ -1,0 +1,267 @@
+"""The one pooled HTTP client: opens answers, reads them within limits, closes them at once.
+
+Rules of this room: redirects are not followed; keys live only in `SecretHeader` and reach the request at the last
+moment; an error leaves without the HTTP library's own exception attached, because that one's frames hold headers.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from desktop_agent.providers.transport import broken_lines, failures
+from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, WrongUse
+from desktop_agent.vocabulary.requests import Timeouts
+
+if TYPE_CHECKING:
+    import httpx
+
+ERROR_BODY_LIMIT = 64 * 1024
+LISTING_LIMIT = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SecretHeader:
+    """A header that carries a key. Raises WrongUse for a key that no header can carry, without repeating it."""
+
+    name: str
+    value: SecretStr
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        secret = self.value.get_secret_value()
+        if not (secret.isascii() and secret.isprintable() and secret):
+            del secret
+            raise WrongUse("The API key has characters that no key has.", "Copy the key again, without line breaks.")
+
+    @classmethod
+    def bearer(cls, key: SecretStr) -> "SecretHeader":
+        """`Authorization: Bearer …` (RFC 6750)."""
+        return cls("Authorization", key, "Bearer ")
+
+    def removed_from(self, body: bytes) -> bytes:
+        """The body without the key, should a server have echoed it."""
+        return body.replace(self.value.get_secret_value().encode(), b"[key]")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One request. `body` is JSON in bytes; GET without one, POST with one."""
+
+    url: str
+    timeouts: Timeouts
+    body: bytes | None = field(default=None, repr=False)
+    secret: SecretHeader | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    accept: str = "application/json"
+
+    @property
+    def where(self) -> str:
+        """Host and port, as sentences name them."""
+        parts = urlsplit(self.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return f"{parts.hostname}:{port}"
+
+
+class HttpAnswer:
+    """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
+
+    def __init__(self, response: "httpx.Response", call: HttpCall, deadline: float | None) -> None:
+        self.status = response.status_code
+        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
+        self._response = response
+        self._call = call
+        self._deadline = deadline
+        self._closing: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def body(self) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """Iterate the body as it arrives, decompressed: `async with answer.body() as chunks`.
+
+        Leaving closes the answer. Raises TimedOut (silence, or the total limit), Truncated (cut) and UnreadableAnswer
+        (damaged compression) at the end of the block. A context instead of a generator: nothing is paid per chunk.
+        """
+        import httpx
+
+        source = self._source()
+        failure: AgentError | None = None
+        try:
+            yield source if self._deadline is None else _within(source, self._deadline)
+        except httpx.HTTPError as error:
+            failure = broken_lines.from_reading(error, self._call.where, self._call.timeouts)
+        except TimeoutError:
+            failure = _total_exceeded(self._call)
+        finally:
+            await self.aclose()
+            await _unwound(source)
+        if failure is not None:
+            raise failure
+
+    def _source(self) -> AsyncIterator[bytes]:
+        """The library's own iterator. Where nothing is encoded, the transport's bytes are the same and cost less."""
+        stream = self._response.stream
+        if self.headers.get("content-encoding", "identity") != "identity" or not hasattr(stream, "__aiter__"):
+            return self._response.aiter_bytes()
+        return aiter(cast("AsyncIterable[bytes]", stream))
+
+    async def read(self, limit: int) -> bytes:
+        """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""
+        pieces: list[bytes] = []
+        size = 0
+        async with self.body() as chunks:
+            async for chunk in chunks:
+                pieces.append(chunk)
+                size += len(chunk)
+                if size >= limit:
+                    break
+        return b"".join(pieces)[:limit]
+
+    async def aclose(self) -> None:
+        """Give the connection back or close it; goes on even when the caller is cancelled meanwhile."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        import httpx
+
+        with suppress(httpx.HTTPError, OSError):
+            await self._response.aclose()
+
+
+class HttpClient:
+    """Made once for the whole program and passed to every provider; the pool is opened at first use."""
+
+    def __init__(self) -> None:
+        self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self, call: HttpCall) -> HttpAnswer:
+        """Send and wait for the head of the answer; a status of 400 or above is the caller's to read.
+
+        Raises ConnectionFailed, TimedOut, WrongUse, and UnreadableAnswer for a redirect.
+        """
+        import httpx
+
+        client = await self._opened()
+        limits = call.timeouts
+        deadline = None if limits.total is None else asyncio.get_running_loop().time() + limits.total
+        failure: AgentError
+        try:
+            async with asyncio.timeout_at(deadline):
+                response = await client.send(
+                    _request(client, call), stream=True, auth=_signer(call.secret), follow_redirects=False
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            is_total = isinstance(error, TimeoutError)
+            failure = _total_exceeded(call) if is_total else broken_lines.from_connecting(error, call.where, limits)
+        else:
+            answer = HttpAnswer(response, call, deadline)
+            if not 300 <= answer.status < 400:
+                return answer
+            await answer.aclose()
+            target = urlsplit(answer.headers.get("location", "")).hostname or ""
+            failure = failures.redirected(answer.status, target or call.where)
+        raise failure
+
+    async def exchange(self, call: HttpCall, limit: int = LISTING_LIMIT) -> bytes:
+        """Ask and read the whole answer. Raises the ProviderError that status and body mean, and like `open`."""
+        answer = await self.open(call)
+        if answer.status >= 400:
+            raise await refusal(answer, call)
+        body = await answer.read(limit + 1)
+        if len(body) > limit:
+            raise TooLarge(f"the answer is larger than {limit // (1024 * 1024)} MB", retryable=False)
+        return body
+
+    async def warm_up(self) -> None:
+        """Import and open the pool now, so that the first question does not pay for it."""
+        await self._opened()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _opened(self) -> "httpx.AsyncClient":
+        async with self._opening:
+            if self._client is None:
+                # Importing and loading certificates take tens of milliseconds: not on the loop.
+                made = await asyncio.get_running_loop().run_in_executor(None, _make_client)
+                self._client = made
+                return made
+            return self._client
+
+
+async def refusal(answer: HttpAnswer, call: HttpCall) -> AgentError:
+    """The error that an answer of 400 or above means; reads at most 64 KB of it, without the key."""
+    body = b""
+    with suppress(Truncated, TimedOut):
+        body = await answer.read(ERROR_BODY_LIMIT)
+    if call.secret is not None:
+        body = call.secret.removed_from(body)
+    return failures.from_answer(answer.status, answer.headers, body)
+
+
+def _make_client() -> "httpx.AsyncClient":
+    from desktop_agent.providers.transport.routes import make_client
+
+    return make_client()
+
+
+def _request(client: "httpx.AsyncClient", call: HttpCall) -> "httpx.Request":
+    import httpx
+
+    limits = call.timeouts
+    headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+    return client.build_request(
+        "GET" if call.body is None else "POST",
+        call.url,
+        content=call.body,
+        headers=headers,
+        timeout=httpx.Timeout(limits.idle, connect=limits.connect),
+    )
+
+
+def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Request]":
+    """Puts the key on the request at the last moment, so that no frame of ours holds it in a variable."""
+
+    def sign(request: "httpx.Request") -> "httpx.Request":
+        if secret is not None:
+            request.headers[secret.name] = secret.prefix + secret.value.get_secret_value()
+        return request
+
+    return sign
+
+
+async def _within(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerator[bytes, None]:
+    """The same chunks until the deadline of the loop's clock. Raises TimeoutError."""
+    while True:
+        # The limit surrounds only the waiting, never the consumer between two chunks.
+        async with asyncio.timeout_at(deadline):
+            try:
+                chunk = await anext(source)
+            except StopAsyncIteration:
+                return
+        yield chunk
+
+
+async def _unwound(source: AsyncIterator[bytes]) -> None:
+    """Run the library's nested generators to their end. The connection is closed, so they fail at the next read;
+    left alone, each would be finished by the garbage collector in a task of its own."""
+    import httpx
+
+    with suppress(httpx.HTTPError, httpx.StreamError, OSError):
+        async for _ in source:
+            pass
+
+
+def _total_exceeded(call: HttpCall) -> TimedOut:
+    return TimedOut(f"the answer of {call.where} was not finished within {call.timeouts.total:g} seconds")

@@ -1,0 +1,137 @@
+"""JSON as servers really send it, and text that can always be encoded.
+
+Half of a surrogate pair may arrive alone (cut deltas, broken escapes). Such text cannot be written to a file, a
+database or a socket, so it is mended before it leaves the adapters.
+"""
+
+import json
+import math
+import re
+from typing import Any, TypeGuard
+
+import orjson
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a parsed value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a parsed value is a JSON array."""
+    return isinstance(value, list)
+
+
+def object_in(data: Any, name: str) -> dict[str, Any]:
+    """The object under this name, or an empty one."""
+    value = data.get(name) if is_object(data) else None
+    return value if is_object(value) else {}
+
+
+def array_in(data: Any, name: str) -> list[Any]:
+    """The array under this name, or an empty one."""
+    value = data.get(name) if is_object(data) else None
+    return value if is_array(value) else []
+
+
+def objects_in(data: Any, name: str) -> list[dict[str, Any]]:
+    """The objects in the array under this name."""
+    return [entry for entry in array_in(data, name) if is_object(entry)]
+
+
+def loads(data: bytes) -> Any:
+    """Parse one document. Raises ValueError.
+
+    Falls back to a lenient reader for bad UTF-8, raw control characters in strings, lone surrogates and NaN (which
+    becomes null). Strings of that reader may hold lone surrogates: see `mended`.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return loads_leniently(data.decode("utf-8", "replace"))
+
+
+def loads_leniently(text: str) -> Any:
+    """The forgiving reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
+    try:
+        return json.loads(text, strict=False, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def loads_object(text: str) -> dict[str, Any] | None:
+    """The arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact."""
+    try:
+        value = json.loads(text, strict=False, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return mended_json(value) if is_object(value) else None
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON in UTF-8. What JSON cannot carry is mended: lone surrogates, NaN, integers beyond 64 bits stay."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        clean = mended_json(value)
+        return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def mended(text: str) -> str:
+    """The same text with pairs joined and lone surrogates replaced by U+FFFD. Cheap when there are none."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def mended_json(value: Any) -> Any:
+    """The same for every string inside; NaN and infinities become null."""
+    if isinstance(value, str):
+        return mended(value)
+    if is_object(value):
+        return {mended(key): mended_json(member) for key, member in value.items()}
+    if is_array(value):
+        return [mended_json(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+class SurrogateJoiner:
+    """Joins the halves of a pair that came in neighbouring pieces; a half that stays alone becomes U+FFFD."""
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a leading half is held."""
+        return bool(self._half)
+
+    def feed(self, piece: str) -> str:
+        """The piece as it may be shown now; a leading half at its end waits for the next piece."""
+        if not self._half and (piece.isascii() or not _SURROGATE.search(piece)):
+            return piece
+        piece = self._half + piece
+        self._half = ""
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._half = piece[-1]
+            piece = piece[:-1]
+        return mended(piece)
+
+    def flush(self) -> str:
+        """What still waited."""
+        rest, self._half = mended(self._half), ""
+        return rest
+
+
+def _no_constant(_: str) -> None:
+    return None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,252 @@
+"""Server-sent events, incrementally: bytes in, parsed JSON out, whatever the chunking.
+
+The framing follows the WHATWG text (HTML, section 9.2.6) with the rescues that real servers need; each is named where
+it stands. Lines are split on bytes before anything is decoded: a chunk may end inside a character, and Python's own
+line splitting also splits at U+2028, which is legal inside JSON.
+"""
+
+import re
+from typing import Any
+
+import orjson
+
+from desktop_agent.providers.transport.json_text import is_object, loads
+from desktop_agent.vocabulary.errors import UnreadableAnswer
+
+DONE = object()
+"""The data of a `[DONE]` event."""
+
+Frame = tuple[str, Any]
+"""Name of the event (often empty) and its JSON, or DONE."""
+
+SIZE_LIMIT = 32 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+class SseDecoder:
+    """Feed chunks as they come, then call `finish` once at the end of the body.
+
+    `bad_events` counts events whose data was not JSON. `strange` is the first line that is no field of an event
+    stream, for telling a login page from a model. `frames` counts what was handed out.
+    """
+
+    def __init__(self, limit: int = SIZE_LIMIT) -> None:
+        self.bad_events = 0
+        self.frames = 0
+        self.strange = ""
+        self._limit = limit
+        self._pieces: list[bytes] = []  # of a line whose end has not come
+        self._waiting = 0
+        self._skip_lf = False
+        self._first = True
+        self._idle = False  # nothing is open, and the start is over
+        self._name = ""
+        self._data: list[bytes] = []
+        self._data_size = 0
+        self._bare: list[bytes] = []
+        self._bare_depth = 0
+        self._out: list[Frame] = []
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The events that this chunk completes. Raises UnreadableAnswer above the size limit."""
+        if self._idle and chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk[-1] == 10:
+            # One event alone, as most servers send them. A raw CR is no part of it: that would be a line of its own.
+            try:
+                if b"\r" not in chunk:
+                    frame = ("", orjson.loads(chunk[6:]))
+                    self.frames += 1
+                    return [frame]
+            except orjson.JSONDecodeError:
+                pass
+        frames = self._feed(chunk)
+        self._idle = not (self._pieces or self._data or self._name or self._bare or self._skip_lf)
+        return frames
+
+    def _feed(self, chunk: bytes) -> list[Frame]:
+        if self._skip_lf and chunk:
+            self._skip_lf = False
+            if chunk[0] == 10:
+                chunk = chunk[1:]
+        if b"\r" in chunk:
+            # A CR at the very end ends its line now; the LF that may follow is swallowed with the next chunk.
+            self._skip_lf = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            self._wait_for_more(chunk)
+            return []
+        lines = chunk[:cut]
+        if self._pieces:
+            lines = b"".join(self._pieces) + lines
+            self._pieces.clear()
+            self._waiting = 0
+        if cut < len(chunk):
+            self._wait_for_more(chunk[cut:])
+        self._take_lines(lines)
+        return self._handed_out()
+
+    def finish(self) -> list[Frame]:
+        """What the end of the body completes: an event without its blank line counts only if its data is whole."""
+        if self._pieces:
+            self._line(b"".join(self._pieces))
+            self._pieces.clear()
+        if self._bare:
+            self._close_bare()
+        if self._data:
+            self._dispatch()
+        return self._handed_out()
+
+    def _handed_out(self) -> list[Frame]:
+        out = self._out
+        if out:
+            self._out = []
+            self.frames += len(out)
+        return out
+
+    def _wait_for_more(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._waiting += len(piece)
+        self._check(self._waiting)
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise UnreadableAnswer(f"one event is larger than {self._limit // (1024 * 1024)} MB", retryable=False)
+
+    def _take_lines(self, lines: bytes) -> None:
+        """Whole lines. The ordinary event, one data line between blank lines, needs no work per line."""
+        events = lines.split(b"\n\n")
+        unended = events.pop()
+        out = self._out
+        for event in events:
+            if (
+                event.startswith((b"data: {", b"event: "))
+                and not (self._data or self._name or self._bare)
+                and (frame := self._plain(event)) is not None
+            ):
+                out.append(frame)
+                self._first = False
+                continue
+            for line in event.split(b"\n"):
+                self._line(line)
+            self._line(b"")
+        if unended:
+            for line in unended[:-1].split(b"\n"):
+                self._line(line)
+
+    def _plain(self, event: bytes) -> Frame | None:
+        """An event of `data: {…}`, alone or after one `event: name`; None sends it the long way."""
+        name = ""
+        if event[0] == 101:
+            head, _, event = event.partition(b"\n")
+            if not event.startswith(b"data: {"):
+                return None
+            name = head[7:].decode("utf-8", "replace")
+        if b"\n" in event or len(event) > self._limit:
+            return None
+        try:
+            return (name, orjson.loads(event[6:]))
+        except orjson.JSONDecodeError:
+            return None
+
+    def _line(self, line: bytes) -> None:
+        self._check(len(line))
+        if self._first:
+            self._first = False
+            line = line.removeprefix(_BOM)
+        if self._bare and line.startswith((b"data:", b"event:", b":")):
+            self._close_bare()  # it never balanced; the stream goes on
+        if self._bare:
+            self._grow_bare(line)
+        elif not line:
+            self._dispatch()
+        elif line[0] != 58:
+            self._field(line)
+
+    def _field(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._close_single(value.startswith((b"{", b"[DONE]")))
+            self._data.append(value)
+            self._data_size += len(value)
+            self._check(self._data_size)
+        elif field == b"event":
+            self._close_single(another=True)
+            self._name = value.decode("utf-8", "replace")
+        elif field == b"error":
+            # llama.cpp before September 2025 sent failures as a field of this name, at status 200.
+            self._out.append(("error", _as_error(value)))
+        elif line.lstrip().startswith(b"[DONE]"):
+            self._out.append(("", DONE))
+        elif line.lstrip().startswith((b"{", b"[")):
+            self._grow_bare(line)
+        elif field not in (b"id", b"retry") and not self.strange:
+            self.strange = line[:200].decode("utf-8", "replace")
+
+    def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
+        """Gateways part events by one newline only: a whole document before another one is an event of its own."""
+        if another and len(self._data) == 1 and (self._data[0][:1] == b"{" or self._data[0].startswith(b"[DONE]")):
+            frame = _frame(self._name, self._data[0])
+            if frame is not None:
+                self._out.append(frame)
+                self._forget()
+
+    def _grow_bare(self, line: bytes) -> None:
+        """JSON without `data:` — an error in the middle, or a whole answer in place of a stream."""
+        self._bare.append(line)
+        self._data_size += len(line)
+        self._check(self._data_size)
+        rest = _STRING.sub("", line.decode("utf-8", "replace"))
+        self._bare_depth += rest.count("{") + rest.count("[") - rest.count("}") - rest.count("]")
+        if self._bare_depth <= 0:
+            self._close_bare()
+
+    def _close_bare(self) -> None:
+        frame = _frame("", b"\n".join(self._bare))
+        if frame is None:
+            self.bad_events += 1
+            self.strange = self.strange or self._bare[0][:200].decode("utf-8", "replace")
+        else:
+            self._out.append(frame)
+        self._bare.clear()
+        self._bare_depth = 0
+        self._data_size = 0
+
+    def _dispatch(self) -> None:
+        data, name = self._data, self._name
+        self._forget()
+        joined = b"\n".join(data)
+        if not joined.strip():
+            return
+        frame = _frame(name, joined)
+        if frame is not None:
+            self._out.append(frame)
+            return
+        frames = [_frame(name, line) for line in data if line.strip()] if len(data) > 1 else [None]
+        if None in frames:
+            self.bad_events += 1
+            return
+        self._out.extend(frame for frame in frames if frame is not None)
+
+    def _forget(self) -> None:
+        self._data = []
+        self._name = ""
+        self._data_size = 0
+
+
+def _frame(name: str, data: bytes) -> Frame | None:
+    if data.lstrip().startswith(b"[DONE]"):
+        return (name, DONE)
+    try:
+        return (name, loads(data))
+    except ValueError:
+        return None
+
+
+def _as_error(value: bytes) -> Any:
+    try:
+        parsed = loads(value)
+    except ValueError:
+        parsed = value.decode("utf-8", "replace")
+    return parsed if is_object(parsed) and "error" in parsed else {"error": parsed}

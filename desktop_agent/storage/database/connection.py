@@ -1,0 +1,141 @@
+"""Connections: how they are set up, what their errors mean, and text that UTF-8 cannot carry."""
+
+import sqlite3
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.files import disk_full, not_writable
+from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseDamaged, Sentence, StorageFailed
+
+PAGE_SIZE = 4096
+BUSY_MILLISECONDS = 3000
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors. Only
+# what fails while reading cannot be for want of room.
+_READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
+
+
+class Connection(sqlite3.Connection):
+    """SQLite's TEXT is UTF-8, which has no lone surrogates: text with them is stored as a BLOB (see `text_of`)."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """As in sqlite3."""
+        try:
+            return super().execute(sql, parameters)
+        except UnicodeEncodeError:
+            return super().execute(sql, _as_bytes(parameters))
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        """As in sqlite3; the rows are gone through twice, so not an iterator."""
+        return super().executemany(sql, [_as_bytes(row) for row in parameters])
+
+
+def _as_bytes(row: Sequence[Any]) -> list[Any]:
+    return [_blob(value) if isinstance(value, str) else value for value in row]
+
+
+def _blob(text: str) -> str | bytes:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def text_of(value: Any) -> str:
+    """The text of a column, whichever way it was stored."""
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "surrogatepass")
+
+
+def text_or_none(value: Any) -> str | None:
+    """The same for a column that may be NULL."""
+    return None if value is None else text_of(value)
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def connect(path: Path) -> Connection:
+    """Open the database at `path`, which must exist. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        path.absolute().as_uri() + "?mode=rw",
+        timeout=BUSY_MILLISECONDS / 1000,
+        isolation_level=None,
+        factory=Connection,
+        uri=True,
+    )
+    try:
+        _set_up(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_up(connection: Connection) -> None:
+    connection.text_factory = _decoded
+    for pragma in (
+        f"page_size={PAGE_SIZE}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        # What was deleted is overwritten: it is gone for good, and a rescue cannot bring it back.
+        "secure_delete=ON",
+        "cell_size_check=ON",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+        "cache_size=-16000",
+    ):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """All of it or nothing; on the disk when it ends."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's result code without its extension, or SQLITE_ERROR."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return extended & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the error says that the file is not what it should be."""
+    return code_of(error) in _DAMAGE
+
+
+def failure_of(error: sqlite3.Error, path: Path) -> StorageFailed:
+    """The typed error for what SQLite said about the database at `path`."""
+    code = code_of(error)
+    extended: int = getattr(error, "sqlite_errorcode", code)
+    name: str = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
+    detail = f"{name}: {error}: {path}"
+    if code in _DAMAGE:
+        return DatabaseDamaged(
+            Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
+            "Close the program and start it again: it sets the damaged file aside and carries over what can be read.",
+            detail=detail,
+        )
+    if code in _BUSY:
+        return DatabaseBusy("The conversations are in use by another program.", detail=detail)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READING):
+        return disk_full(path, detail)
+    if code in _NOT_WRITABLE:
+        return not_writable(path, detail)
+    return StorageFailed("The conversations could not be read or written.", detail=detail)

@@ -1,0 +1,162 @@
+"""The rows of conversations and of their drafts."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from desktop_agent.storage.database.connection import text_of, text_or_none, transaction
+from desktop_agent.storage.json_form import draft_text, read_draft
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord, Draft
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.messages import new_id
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_COLUMNS = """
+    SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at
+    FROM conversations """
+_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace")
+NO_CONVERSATION = 0
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment as the columns hold it."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _moment(value: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def _now() -> int:
+    return microseconds(datetime.now(UTC))
+
+
+def _record(row: tuple[Any, ...]) -> ConversationRecord:
+    return ConversationRecord(
+        text_of(row[0]),
+        text_of(row[1]),
+        _moment(row[2]),
+        _moment(row[3]),
+        text_or_none(row[4]),
+        text_or_none(row[5]),
+        text_or_none(row[6]),
+        row[7],
+        bool(row[8]),
+        text_or_none(row[9]),
+        None if row[10] is None else _moment(row[10]),
+    )
+
+
+def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool) -> tuple[ConversationRecord, ...]:
+    """The newest first."""
+    which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
+    order = "deleted_at" if in_trash else "updated_at"
+    sql = f"{_COLUMNS} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
+    return tuple(map(_record, connection.execute(sql, (-1 if limit is None else limit,))))
+
+
+def number_of(connection: sqlite3.Connection, id_: str) -> int:
+    """The row number. Raises WrongUse if there is no such conversation."""
+    row = connection.execute("SELECT number FROM conversations WHERE id = ?", (id_,)).fetchone()
+    if row is None:
+        raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
+    return int(row[0])
+
+
+def record_of(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
+    """One record, also from the trash. Raises WrongUse."""
+    row = connection.execute(f"{_COLUMNS} WHERE number = ?", (number_of(connection, id_),)).fetchone()
+    return _record(row)
+
+
+def create(
+    connection: sqlite3.Connection,
+    values: dict[str, str | bool | None],
+    given_id: str | None = None,
+) -> ConversationRecord:
+    """A new conversation with these columns."""
+    id_, at = given_id or new_id(), _now()
+    columns = ("id", "created_at", "updated_at", *values)
+    sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
+    with transaction(connection):
+        connection.execute(sql, (id_, at, at, *values.values()))
+    return record_of(connection, id_)
+
+
+def update(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
+    """Change what is given. Raises WrongUse for an unknown conversation, message or property."""
+    values: dict[str, Any] = {**changes}
+    unknown = set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}
+    if unknown:
+        raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
+    if "title" in values:
+        values.setdefault("title_is_automatic", False)
+    number = number_of(connection, id_)
+    with transaction(connection):
+        if "head_message_id" in values:
+            _move_head(connection, number, values.pop("head_message_id"))
+        for name, value in values.items():
+            connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
+    return record_of(connection, id_)
+
+
+def _move_head(connection: sqlite3.Connection, number: int, message_id: str | None) -> None:
+    head, position = None, 0
+    if message_id is not None:
+        sql = "SELECT number, position FROM messages WHERE conversation = ? AND id = ?"
+        row = connection.execute(sql, (number, message_id)).fetchone()
+        if row is None:
+            raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+        head, position = row
+    connection.execute(
+        "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (head, position, number)
+    )
+
+
+def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
+    """Into the trash, or out of it. One that is in the trash already keeps its date. Raises WrongUse."""
+    number = number_of(connection, id_)
+    new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
+    at = _now()
+    with transaction(connection):
+        connection.execute(
+            f"UPDATE conversations SET deleted_at = {new} WHERE number = ?",  # noqa: S608  one of two constants
+            (at, number) if deleted else (at, at, number),
+        )
+
+
+def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
+    """Remove for good what has been in the trash for so long; returns how many conversations."""
+    before = _now() - older_than // _MICROSECOND
+    sql = "SELECT number FROM conversations WHERE deleted_at IS NOT NULL AND deleted_at <= ?"
+    numbers = [int(row[0]) for row in connection.execute(sql, (before,))]
+    if not numbers:
+        return 0
+    with transaction(connection):
+        for number in numbers:
+            _purge(connection, number)
+    return len(numbers)
+
+
+def _purge(connection: sqlite3.Connection, number: int) -> None:
+    for (run,) in connection.execute("SELECT number FROM runs WHERE conversation = ?", (number,)).fetchall():
+        connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))
+    connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
+    connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (number,))
+    connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+
+
+def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> None:
+    """Keep a draft, inside the caller's transaction; an empty one is removed."""
+    if draft.text or draft.images:
+        connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_text(draft)))
+    else:
+        connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
+
+
+def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
+    """The draft, or an empty one."""
+    row = connection.execute("SELECT body FROM drafts WHERE number = ?", (number,)).fetchone()
+    return read_draft(text_of(row[0])) if row else Draft()

@@ -1,0 +1,96 @@
+"""The rows of the journal, run by run."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+
+from desktop_agent.storage.database.connection import text_of, text_or_none
+from desktop_agent.storage.json_form import event_text, read_event
+from desktop_agent.vocabulary.engine_events import Envelope, RunFinished
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+
+_SEQ_BITS = 32
+_DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
+
+
+def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
+    """Add rows inside the caller's transaction. A row that is there already stays: appending again is harmless."""
+    runs: dict[str, int] = {}
+    for envelope in envelopes:
+        if envelope.run_id not in runs:
+            runs[envelope.run_id] = _run(connection, conversation, envelope.run_id)
+        run = runs[envelope.run_id]
+        connection.execute(
+            "INSERT OR IGNORE INTO journal (number, parent_run_id, turn_id, at, type, event) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                _row_number(run, envelope.seq),
+                envelope.parent_run_id,
+                envelope.turn_id,
+                envelope.at.isoformat(),
+                envelope.event.type,
+                event_text(envelope.event),
+            ),
+        )
+        if isinstance(envelope.event, RunFinished):
+            connection.execute("UPDATE runs SET finished = 1 WHERE number = ?", (run,))
+
+
+def remove_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:
+    """Delete the streamed pieces of a run, inside the caller's transaction: its messages hold them whole."""
+    row = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)
+    ).fetchone()
+    if row:
+        connection.execute(
+            f"DELETE FROM journal WHERE number >= ? AND number < ? AND type IN {_DELTAS}",  # noqa: S608  a constant
+            (row[0] << _SEQ_BITS, (row[0] + 1) << _SEQ_BITS),
+        )
+
+
+def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
+    """The rows of runs that never said RunFinished, in order, and how many could not be read."""
+    runs = connection.execute(
+        "SELECT number, id FROM runs WHERE conversation = ? AND finished = 0 ORDER BY number", (conversation,)
+    ).fetchall()
+    envelopes: list[Envelope] = []
+    skipped = 0
+    for number, run_id in runs:
+        for row in connection.execute(
+            "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
+            " ORDER BY number",
+            (number << _SEQ_BITS, (number + 1) << _SEQ_BITS),
+        ):
+            envelope = _envelope(text_of(run_id), *row)
+            if envelope:
+                envelopes.append(envelope)
+            else:
+                skipped += 1
+    return tuple(envelopes), skipped
+
+
+def _envelope(
+    run_id: str, number: int, parent: str | bytes | None, turn: str | bytes | None, at: str, event: str
+) -> Envelope | None:
+    known = read_event(event)
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    if known is None:
+        return None
+    seq = number & ((1 << _SEQ_BITS) - 1)
+    return Envelope(seq, run_id, text_or_none(parent), text_or_none(turn), moment, known)
+
+
+def _row_number(run: int, seq: int) -> int:
+    if not 0 <= seq < 1 << _SEQ_BITS:
+        raise WrongUse(Sentence("“{seq}” is no place in a run.", {"seq": str(seq)}))
+    return run << _SEQ_BITS | seq
+
+
+def _run(connection: sqlite3.Connection, conversation: int, run_id: str) -> int:
+    connection.execute("INSERT OR IGNORE INTO runs (conversation, id) VALUES (?, ?)", (conversation, run_id))
+    row = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND id = ?", (conversation, run_id)
+    ).fetchone()
+    return int(row[0])

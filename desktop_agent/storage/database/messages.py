@@ -1,0 +1,64 @@
+"""The rows of messages: a tree, of which a conversation shows the branch that ends in its head."""
+
+import sqlite3
+
+from desktop_agent.storage.database.connection import text_of
+from desktop_agent.storage.database.conversations import microseconds
+from desktop_agent.storage.json_form import message_text, read_message
+from desktop_agent.vocabulary.messages import Message, now
+
+# Looking up by row number and sorting by position is what keeps a branch quick; a parent's number is smaller than
+# its child's (schema), so the walk ends.
+_BRANCH = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT m.number, m.parent FROM conversations c JOIN messages m ON m.number = c.head WHERE c.number = ?
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent
+    )
+    SELECT m.id, m.role, m.state, m.body FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+
+
+def branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
+    """The branch in view, oldest first."""
+    return tuple(
+        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
+        for id_, role, state, body in connection.execute(_BRANCH, (conversation,))
+    )
+
+
+def commit(connection: sqlite3.Connection, conversation: int, messages: tuple[Message, ...]) -> None:
+    """Append after the head, or replace what has the same id, inside the caller's transaction."""
+    head, position = connection.execute(
+        "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
+    ).fetchone()
+    for message in messages:
+        if not _replaced(connection, conversation, message):
+            position += 1
+            head = _inserted(connection, conversation, message, head, position)
+    connection.execute(
+        "UPDATE conversations SET head = ?, message_count = ?, updated_at = ? WHERE number = ?",
+        (head, position, microseconds(now()), conversation),
+    )
+
+
+def _replaced(connection: sqlite3.Connection, conversation: int, message: Message) -> bool:
+    changed = connection.execute(
+        "UPDATE messages SET role = ?, state = ?, created_at = ?, body = ? WHERE conversation = ? AND id = ?",
+        (*_columns(message), conversation, message.id),
+    )
+    return changed.rowcount > 0
+
+
+def _inserted(
+    connection: sqlite3.Connection, conversation: int, message: Message, parent: int | None, position: int
+) -> int | None:
+    added = connection.execute(
+        "INSERT INTO messages (role, state, created_at, body, conversation, id, parent, position)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*_columns(message), conversation, message.id, parent, position),
+    )
+    return added.lastrowid
+
+
+def _columns(message: Message) -> tuple[str, str, str, str]:
+    return message.role.value, message.state.value, message.created_at.isoformat(), message_text(message)

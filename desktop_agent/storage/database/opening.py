@@ -1,0 +1,117 @@
+"""From a folder to a database that can be used: created, upgraded, or rescued; and tidied."""
+
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from desktop_agent.storage.database import conversations, picture_index
+from desktop_agent.storage.database.connection import BUSY_MILLISECONDS, Connection, connect, failure_of, is_damage
+from desktop_agent.storage.database.rescue import create, rebuild
+from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
+from desktop_agent.storage.files import failure_of as file_failure_of
+from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.vocabulary.errors import Sentence
+
+DATABASE_NAME = "conversations.sqlite3"
+_LOCK_NAME = "opening.lock"
+KEPT_IN_TRASH = timedelta(days=30)
+# Checking every page takes about 2 ms a megabyte. Damage in a larger file shows when it is read; it is then noted
+# in a file beside the database, and the next opening rescues.
+CHECKED_AT_OPENING = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The open database and what there is to tell about it."""
+
+    connection: Connection
+    notices: tuple[Sentence, ...]
+
+
+def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
+    """Open, create, upgrade or rescue the database in `folder`, in the thread that will use it.
+
+    Raises StorageFailed and what is below it.
+    """
+    make_private(folder)
+    path = folder / DATABASE_NAME
+    try:
+        with _alone(folder):
+            connection, notices = _opened(path, steps)
+    except sqlite3.Error as error:
+        raise failure_of(error, path) from error
+    except OSError as error:
+        raise file_failure_of(error, path) from error
+    return Opened(connection, notices)
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One opening at a time, in all processes: two must not create, upgrade or rescue the same file.
+
+    An exclusive transaction on an empty database is a lock on every platform, and ends with its process.
+    """
+    with closing(sqlite3.connect(folder / _LOCK_NAME, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def note_damage(folder: Path) -> None:
+    """Remember that reading found damage, so that the next opening rescues. Raises OSError."""
+    _damage_mark(folder / DATABASE_NAME).touch(mode=0o600)
+
+
+def _opened(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentence, ...]]:
+    notices: tuple[Sentence, ...] = ()
+    if not path.exists():
+        create(path)
+    elif _is_damaged(path, steps):
+        notices = (rebuild(path),)
+        _damage_mark(path).unlink(missing_ok=True)
+    connection = connect(path)
+    try:
+        # Also the question whether we may write at all.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("COMMIT")
+        upgrade(connection, path, steps)
+        conversations.purge_trash(connection, KEPT_IN_TRASH)
+        picture_index.remove_unused(connection, PictureFiles(path.parent))
+    except BaseException:
+        connection.close()
+        raise
+    return connection, notices
+
+
+def _damage_mark(path: Path) -> Path:
+    return path.with_name(f"{path.name}.is-damaged")
+
+
+def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
+    # An empty file is no database of ours: ours gets its name when its tables are there.
+    if path.stat().st_size == 0:
+        return True
+    try:
+        connection = connect(path)
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return True
+        raise
+    try:
+        refuse_newer(connection, path, steps)
+        if version_of(connection) == 0 or _damage_mark(path).exists():
+            return True
+        return path.stat().st_size <= CHECKED_AT_OPENING and _fails_check(connection)
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return True
+        raise
+    finally:
+        connection.close()
+
+
+def _fails_check(connection: sqlite3.Connection) -> bool:
+    return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] != ["ok"]

@@ -1,0 +1,165 @@
+"""What happens to a damaged database: set aside under another name, its readable rows carried over into a new one."""
+
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.database.connection import connect, transaction
+from desktop_agent.storage.database.salvage import Row, rows_in
+from desktop_agent.storage.database.schema import TABLES, upgrade
+from desktop_agent.storage.files import aside_path, sync_folder
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import new_id
+
+_BATCH = 5000
+
+# What points at a row that is lost, or in a circle, is mended so that every message can still be reached.
+_MENDS = (
+    "DELETE FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)",
+    "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
+    "DELETE FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations)",
+    """UPDATE messages SET parent = (SELECT max(b.number) FROM messages b
+           WHERE b.conversation = messages.conversation AND b.number < messages.number)
+       WHERE parent IS NOT NULL AND (parent >= number OR parent NOT IN
+           (SELECT number FROM messages b WHERE b.conversation = messages.conversation))""",
+    """UPDATE conversations SET head = (SELECT max(number) FROM messages WHERE conversation = conversations.number)
+       WHERE head IS NOT NULL AND head NOT IN
+           (SELECT number FROM messages WHERE conversation = conversations.number)""",
+)
+_LOST_CONVERSATIONS = """
+    SELECT conversation, min(created_at), max(number) FROM messages
+    WHERE conversation NOT IN (SELECT number FROM conversations) GROUP BY conversation"""
+
+
+def create(path: Path) -> None:
+    """Make a new, empty database; the name appears only when it is complete. Raises sqlite3.Error and OSError."""
+    unfinished = _begin(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+
+
+def rebuild(path: Path) -> Sentence:
+    """Put a new database with all readable rows in place of the damaged one; says what was done.
+
+    The damaged file is kept beside it as `NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise.
+    Raises sqlite3.Error and OSError; the damaged file is then where it was.
+    """
+    unfinished = _begin(path)
+    with closing(connect(unfinished)) as connection:
+        counts = _carry_over(rows_in(path), connection)
+    aside = _set_aside(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+    return Sentence(
+        "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
+        "with {messages} messages could be read and were carried over.",
+        {
+            "name": aside.name,
+            "conversations": str(counts["conversations"]),
+            "messages": str(counts["messages"]),
+        },
+    )
+
+
+def _begin(path: Path) -> Path:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    for suffix in ("", "-wal", "-shm"):
+        unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(connect(unfinished)) as connection:
+        upgrade(connection, unfinished)
+    return unfinished
+
+
+def _carry_over(rows: Iterator[Row], connection: sqlite3.Connection) -> Counter[str]:
+    connection.execute("PRAGMA foreign_keys=OFF")
+    writers = {mark: _Writer(connection, table) for mark, table in TABLES.items()}
+    with transaction(connection):
+        for row in rows:
+            # Column 0 is the row number, column 1 the mark.
+            mark = row.values[1] if len(row.values) > 1 else None
+            if isinstance(mark, int) and mark in writers:
+                writers[mark].add(row)
+        for writer in writers.values():
+            writer.flush()
+        _mend(connection)
+    return Counter(
+        {table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in TABLES.values()}  # noqa: S608  our own names
+    )
+
+
+class _Writer:
+    """Inserts rows of one table, many at a time; a row that does not fit the table is left out."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+        self._connection = connection
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        self._defaults = [_literal(column[4]) for column in columns]
+        places = ", ".join("?" * len(columns))
+        self._insert = f"INSERT OR IGNORE INTO {table} VALUES ({places})"  # noqa: S608  our own names
+        self._rows: list[list[Any]] = []
+
+    def add(self, row: Row) -> None:
+        """Queue one row; columns that a later version added are filled with their defaults."""
+        values = [row.number, *row.values[1:]][: len(self._defaults)]
+        self._rows.append(values + self._defaults[len(values) :])
+        if len(self._rows) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        self._connection.executemany(self._insert, self._rows)
+        self._rows.clear()
+
+
+def _literal(default: str | None) -> int | str | None:
+    if default is None or default == "NULL":
+        return None
+    return int(default) if default.lstrip("-").isdigit() else default.strip("'")
+
+
+def _mend(connection: sqlite3.Connection) -> None:
+    for number, created_at, head in connection.execute(_LOST_CONVERSATIONS).fetchall():
+        connection.execute(
+            "INSERT INTO conversations (number, id, title, title_is_automatic, created_at, updated_at, head)"
+            " SELECT ?, ?, 'Recovered conversation', 0, t, t, ? FROM"
+            " (SELECT coalesce(unixepoch(?), unixepoch()) * 1000000 AS t)",
+            (number, new_id(), head, created_at),
+        )
+    for statement in _MENDS:
+        connection.execute(statement)
+    _count_again(connection)
+
+
+def _count_again(connection: sqlite3.Connection) -> None:
+    """A position is the parent's and one; a parent's number is smaller, so one pass in order is enough."""
+    depths: dict[int, int] = {}
+    wrong: list[tuple[int, int]] = []
+    for number, parent, position in connection.execute("SELECT number, parent, position FROM messages ORDER BY number"):
+        depth = depths[number] = depths.get(parent, 0) + 1
+        if depth != position:
+            wrong.append((depth, number))
+    connection.executemany("UPDATE messages SET position = ? WHERE number = ?", wrong)
+    connection.execute(
+        "UPDATE conversations SET message_count ="
+        " coalesce((SELECT position FROM messages WHERE messages.number = conversations.head), 0)"
+    )
+
+
+def _set_aside(path: Path) -> Path:
+    """A second name for the damaged file, so that at no moment there is none of the usual name."""
+    aside = aside_path(path)
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, aside)
+    for suffix in ("-wal", "-shm"):
+        # Moved away before the new file takes the name: a log found beside it would be played into it.
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+    return aside

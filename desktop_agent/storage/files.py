@@ -1,0 +1,77 @@
+"""Files that are either wholly there or not at all, and what the system's errors mean to a person."""
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from desktop_agent.vocabulary.errors import DiskFull, Sentence, StorageFailed
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def failure_of(error: OSError, path: Path) -> StorageFailed:
+    """The typed error for what the system said about `path`."""
+    detail = f"{error.strerror}: {path}"
+    if error.errno in _NO_ROOM:
+        return disk_full(path, detail)
+    if error.errno in _NOT_ALLOWED:
+        return not_writable(path, detail)
+    values = {"path": str(path), "reason": error.strerror or type(error).__name__}
+    return StorageFailed(Sentence("“{path}” cannot be used: {reason}.", values), detail=detail)
+
+
+def disk_full(path: Path, detail: str = "") -> DiskFull:
+    """No room where `path` lies."""
+    return DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": str(path)}), detail=detail)
+
+
+def not_writable(path: Path, detail: str = "") -> StorageFailed:
+    """The rights do not let us write."""
+    return StorageFailed(
+        Sentence("“{path}” cannot be written to.", {"path": str(path)}),
+        "Change the folder's permissions, or choose another data folder.",
+        detail=detail,
+    )
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable, on systems where a folder can be opened."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def aside_path(path: Path) -> Path:
+    """A free name beside `path` for its damaged content: `NAME.damaged-YYYYMMDD-HHMMSS`, local time."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    name = f"{path.name}.damaged-{stamp}"
+    free = path.with_name(name)
+    number = 2
+    while free.exists():
+        free = path.with_name(f"{name}-{number}")
+        number += 1
+    return free

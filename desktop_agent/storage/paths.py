@@ -1,0 +1,28 @@
+"""Where the program keeps its data."""
+
+from pathlib import Path
+
+import platformdirs
+
+from desktop_agent.storage.files import failure_of
+
+APPLICATION = "desktop-agent"
+
+
+def data_folder(override: Path | None = None) -> Path:
+    """The data folder, absolute and existing: `override`, or the platform's own place.
+
+    A folder that is made here is readable by its owner only (0700); one that exists already keeps its rights.
+    Raises StorageFailed.
+    """
+    folder = (override or platformdirs.user_data_path(APPLICATION, appauthor=False)).expanduser().absolute()
+    make_private(folder)
+    return folder
+
+
+def make_private(folder: Path) -> None:
+    """Create `folder` with mode 0700, and what is missing above it. Raises StorageFailed."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise failure_of(error, folder) from error

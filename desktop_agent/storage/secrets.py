@@ -1,0 +1,216 @@
+"""API keys and other secrets, in the operating system's keyring and nowhere else.
+
+This is the only module that imports `keyring`. No plain text of a secret is a local variable of a frame that an
+error could carry away: what the keyring raises stays in its thread, and only the kind of failure leaves it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import SecretStr
+
+from desktop_agent.vocabulary.errors import KeyringLocked, KeyringMissing, SecretsUnavailable
+
+SERVICE = "Desktop Agent"
+TIMEOUT = 5.0
+
+
+_UNSAFE_MODULES = ("keyrings.alt", "keyring.backends.null", "keyring.backends.fail")
+_LOCKED_WORDS = {"LockedException", "PromptDismissedException"}
+_Answer = TypeVar("_Answer")
+
+
+class _Failure(Enum):
+    MISSING = auto()
+    LOCKED = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A failure, and the name of the error's class: nothing that could hold a secret."""
+
+    failure: _Failure
+    error_name: str
+
+
+class _Backend(Protocol):
+    """What is used of keyring's backends."""
+
+    name: str
+    priority: float
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+class _NoSafeKeyring(Exception):
+    """Only backends that keep secrets in clear, or none."""
+
+
+class SecretStore:
+    """Secrets by name. Every call answers within about twice the time limit, even if the keyring waits for ever.
+
+    A secret that `remember_for_session` was given lives in memory only and comes before the keyring's.
+    """
+
+    def __init__(self, service: str = SERVICE, timeout: float = TIMEOUT) -> None:
+        self._service = service
+        self._timeout = timeout
+        self._session: dict[str, SecretStr] = {}
+        self._backend_name: str | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._under_way: _Call[Any] | None = None
+
+    async def get(self, name: str) -> SecretStr | None:
+        """The secret, or None. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
+        if name in self._session:
+            return self._session[name]
+        return await self._ask(lambda: _get(self._service, name))
+
+    async def set(self, name: str, value: SecretStr) -> None:
+        """Store or replace the secret. Raises KeyringMissing, KeyringLocked, SecretsUnavailable.
+
+        After KeyringLocked the keyring may still take the secret once it is unlocked.
+        """
+        await self._ask(lambda: _set(self._service, name, value))
+        self._session.pop(name, None)
+
+    async def delete(self, name: str) -> None:
+        """Remove the secret, if there is one. Raises KeyringLocked, SecretsUnavailable, and KeyringMissing unless it
+        was in memory only.
+        """
+        was_in_memory = self._session.pop(name, None) is not None
+        try:
+            await self._ask(lambda: _delete(self._service, name))
+        except KeyringMissing:
+            if not was_in_memory:
+                raise
+
+    def remember_for_session(self, name: str, value: SecretStr) -> None:
+        """Keep the secret in memory until the program ends: the person's choice when there is no keyring."""
+        self._session[name] = value
+
+    def backend_name(self) -> str | None:
+        """What the keyring calls itself, as `find_backend` learned; None before."""
+        return self._backend_name
+
+    async def find_backend(self) -> str:
+        """Look for the keyring and tell its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
+        name = await self._ask(_name_of_backend)
+        self._backend_name = name
+        return name
+
+    async def _ask(self, question: Callable[[], _Answer]) -> _Answer:
+        async with self._one_at_a_time:
+            # An earlier call may still wait for the person to unlock the keyring: not a second prompt beside it.
+            if self._under_way:
+                await self._answer_to(self._under_way)
+            call = self._under_way = _Call(question)
+            answer = await self._answer_to(call)
+            self._under_way = None
+        if isinstance(answer, _Refusal):
+            raise _error_of(answer)
+        return answer
+
+    async def _answer_to(self, call: "_Call[_Answer]") -> "_Answer | _Refusal":
+        waiting = asyncio.wrap_future(call.future)
+        await asyncio.wait([waiting], timeout=self._timeout)
+        if not call.future.done():
+            waiting.cancel()
+            raise KeyringLocked("The keyring does not answer; it may be waiting to be unlocked.")
+        call.thread.join()  # it has nothing left to do
+        return call.future.result()
+
+
+class _Call(Generic[_Answer]):
+    """One question to the keyring, in a daemon thread: one that waits for ever does not keep the program alive."""
+
+    def __init__(self, question: Callable[[], _Answer]) -> None:
+        self.future: Future[_Answer | _Refusal] = Future()
+        self.future.set_running_or_notify_cancel()  # from here on nobody can cancel it
+        self.thread = threading.Thread(target=self._run, args=(question,), name="keyring", daemon=True)
+        self.thread.start()
+
+    def _run(self, question: Callable[[], _Answer]) -> None:
+        try:
+            answer = question()
+        except Exception as error:  # noqa: BLE001  backends are plug-ins and raise whatever their libraries raise
+            answer = _refusal_of(error)
+        self.future.set_result(answer)
+
+
+def _refusal_of(error: Exception) -> _Refusal:
+    from keyring import errors  # late: see _keyring
+
+    name = type(error).__name__
+    if isinstance(error, (errors.NoKeyringError, _NoSafeKeyring)):
+        return _Refusal(_Failure.MISSING, name)
+    if isinstance(error, errors.KeyringLocked) or _LOCKED_WORDS & set(_names(error)):
+        return _Refusal(_Failure.LOCKED, name)
+    return _Refusal(_Failure.OTHER, name)
+
+
+def _names(error: BaseException | None) -> list[str]:
+    """Class names along the chain: the secret service's "locked" arrives wrapped in keyring's InitError."""
+    names: list[str] = []
+    while error is not None:
+        names.append(type(error).__name__)
+        error = error.__cause__
+    return names
+
+
+def _keyring() -> _Backend:
+    """The safe keyring that the system offers. Raises _NoSafeKeyring, and whatever a backend raises.
+
+    The import is late because it takes a tenth of a second and looks for services.
+    """
+    import keyring
+
+    chosen: Any = keyring.get_keyring()
+    # A chain would go on to its unsafe members when a safe one has nothing.
+    candidates = getattr(chosen, "backends", [chosen])
+    for backend in candidates:
+        if _is_safe(backend):
+            return backend
+    raise _NoSafeKeyring
+
+
+def _is_safe(backend: _Backend) -> bool:
+    """Null, fail and keyrings.alt keep nothing, or keep it in clear; keyring itself recommends priority 1 and above."""
+    return not type(backend).__module__.startswith(_UNSAFE_MODULES) and backend.priority >= 1
+
+
+def _name_of_backend() -> str:
+    return str(_keyring().name)
+
+
+def _get(service: str, name: str) -> SecretStr | None:
+    plain = _keyring().get_password(service, name)
+    return None if plain is None else SecretStr(plain)
+
+
+def _set(service: str, name: str, value: SecretStr) -> None:
+    _keyring().set_password(service, name, value.get_secret_value())
+
+
+def _delete(service: str, name: str) -> None:
+    from keyring import errors  # late: see _keyring
+
+    with suppress(errors.PasswordDeleteError):  # there was none
+        _keyring().delete_password(service, name)
+
+
+def _error_of(refusal: _Refusal) -> SecretsUnavailable:
+    if refusal.failure is _Failure.MISSING:
+        return KeyringMissing("This computer offers no safe keyring for API keys.", detail=refusal.error_name)
+    if refusal.failure is _Failure.LOCKED:
+        return KeyringLocked("The keyring is locked.", detail=refusal.error_name)
+    return SecretsUnavailable("The keyring could not be used.", detail=refusal.error_name)

@@ -1,0 +1,250 @@
+"""Everything that lasts about conversations, behind one object for the event loop."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar, Unpack
+
+from desktop_agent.storage.database import conversations, journal, messages
+from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
+from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_damage, open_database
+from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
+from desktop_agent.storage.files import failure_of as file_failure_of
+from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.records import (
+    ConversationChanges,
+    ConversationRecord,
+    Draft,
+    LoadedConversation,
+    OpenReport,
+)
+from desktop_agent.storage.worker import Worker
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.errors import DatabaseDamaged, WrongUse
+from desktop_agent.vocabulary.messages import Message
+
+T = TypeVar("T")
+_THREAD = "conversations"
+
+
+class Store:
+    """Conversations, their journal and their drafts in one folder.
+
+    Made by `Store.open`. What a method wrote is on the disk when it returns. Every method raises StorageFailed or
+    what is below it when the disk or the database fails, and WrongUse for an unknown conversation; the store stays
+    usable. What was once asked for is done even when the caller is cancelled.
+    """
+
+    def __init__(self, folder: Path, worker: Worker, opened: Opened) -> None:
+        self.report = OpenReport(opened.notices)
+        self.pictures = PictureFiles(folder)
+        self._folder = folder
+        self._worker = worker
+        self._connection = opened.connection
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, folder: Path) -> "Store":
+        """Open the store in `folder`, creating what is missing; `report` says what the person must be told.
+
+        Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is set
+        aside, and what can be read is carried over.
+        """
+        worker = Worker(_THREAD)
+        future = worker.submit(lambda: open_database(folder))
+        try:
+            opened = await asyncio.shield(asyncio.wrap_future(future))
+        except BaseException:
+            # When only the waiter was cancelled, the thread still opens the database: then it closes it again.
+            worker.submit(lambda: _close_again(future))
+            worker.stop()
+            raise
+        return cls(folder, worker, opened)
+
+    async def close(self) -> None:
+        """Finish what is queued, close the database and end its thread. Harmless when repeated."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def list_conversations(self, limit: int | None = None) -> tuple[ConversationRecord, ...]:
+        """Conversations outside the trash, the one written to last first."""
+        return await self._run(lambda db: conversations.listed(db, limit, in_trash=False))
+
+    async def list_trash(self) -> tuple[ConversationRecord, ...]:
+        """Conversations in the trash, the one deleted last first."""
+        return await self._run(lambda db: conversations.listed(db, None, in_trash=True))
+
+    async def create_conversation(
+        self,
+        *,
+        title: str,
+        endpoint_id: str | None = None,
+        model: str | None = None,
+        workspace: str | None = None,
+        title_is_automatic: bool = True,
+        id_: str | None = None,
+    ) -> ConversationRecord:
+        """A new, empty conversation; `id_` is given when it was thought of before it was written."""
+        values: dict[str, str | bool | None] = {
+            "title": title,
+            "title_is_automatic": title_is_automatic,
+            "endpoint_id": endpoint_id,
+            "model": model,
+            "workspace": workspace,
+        }
+        return await self._run(lambda db: conversations.create(db, values, id_))
+
+    async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
+        """Change title, server, model, workspace or head; see ConversationChanges."""
+        return await self._run(lambda db: conversations.update(db, id_, changes))
+
+    async def delete_conversation(self, id_: str) -> None:
+        """Put it into the trash; the first opening after 30 days removes it for good."""
+        await self._run(lambda db: conversations.set_deleted(db, id_, deleted=True))
+
+    async def restore_conversation(self, id_: str) -> None:
+        """Take it out of the trash."""
+        await self._run(lambda db: conversations.set_deleted(db, id_, deleted=False))
+
+    async def empty_trash(self) -> int:
+        """Remove for good all that is in the trash, its pictures too; returns how many conversations."""
+
+        def work(db: Connection) -> int:
+            count = conversations.purge_trash(db, timedelta(0))
+            remove_unused(db, self.pictures)
+            return count
+
+        return await self._run(work)
+
+    async def load(self, id_: str) -> LoadedConversation:
+        """The conversation with the branch in view and the journal of what never ended."""
+
+        def work(db: Connection) -> LoadedConversation:
+            record = conversations.record_of(db, id_)
+            number = conversations.number_of(db, id_)
+            envelopes, skipped = journal.unfinished(db, number)
+            return LoadedConversation(record, messages.branch(db, number), envelopes, skipped)
+
+        return await self._run(work)
+
+    async def commit(self, conversation_id: str, *new: Message) -> tuple[Message, ...]:
+        """Append messages after the head, all or none; one whose id is there already replaces it in its place.
+
+        Returns them as they were written: pictures held as base64 have become files (see PictureKeeper).
+        """
+
+        def work(db: Connection) -> tuple[Message, ...]:
+            number = conversations.number_of(db, conversation_id)
+            with transaction(db):
+                keeper = PictureKeeper(db, self.pictures, number)
+                kept = tuple(keeper.message(message) for message in new)
+                messages.commit(db, number, kept)
+            return kept
+
+        return await self._run(work)
+
+    async def append_journal(self, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
+        """Add to the journal, all or none. An event whose run and seq are there already is left as it was."""
+        rows = tuple(envelopes)
+
+        def work(db: Connection) -> None:
+            number = conversations.number_of(db, conversation_id)
+            with transaction(db):
+                keeper = PictureKeeper(db, self.pictures, number)
+                journal.append(db, number, [keeper.envelope(row) for row in rows])
+
+        await self._run(work)
+
+    async def finish_run(self, conversation_id: str, run_id: str) -> None:
+        """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""
+
+        def work(db: Connection) -> None:
+            number = conversations.number_of(db, conversation_id)
+            with transaction(db):
+                journal.remove_deltas(db, number, run_id)
+
+        await self._run(work)
+
+    async def save_draft(self, conversation_id: str | None, draft: Draft) -> None:
+        """Keep what is being written; None is the conversation that does not exist yet. An empty draft removes it.
+
+        Raises ImageRefused too, for a base64 picture that cannot be read.
+        """
+
+        def work(db: Connection) -> None:
+            number = _draft_number(db, conversation_id)
+            with transaction(db):
+                if number == conversations.NO_CONVERSATION:
+                    forget_uses(db, number)
+                keeper = PictureKeeper(db, self.pictures, number)
+                images = tuple(keeper.image(image) for image in draft.images)
+                conversations.save_draft(db, number, replace(draft, images=images))
+
+        await self._run(work)
+
+    async def load_draft(self, conversation_id: str | None) -> Draft:
+        """What was being written, or an empty draft."""
+        return await self._run(lambda db: conversations.load_draft(db, _draft_number(db, conversation_id)))
+
+    async def snapshot(self, target: Path) -> None:
+        """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
+
+        It has a thread and a connection of its own, so that a long copy holds up no journal.
+        """
+        await self._run(lambda _: None)  # what was asked for before is in the copy
+        worker = Worker("snapshot")
+        try:
+            await worker.run(lambda: self._copy_to(target))
+        finally:
+            worker.stop()
+
+    def _copy_to(self, target: Path) -> None:
+        path = self._folder / DATABASE_NAME
+        try:
+            with closing(connect(path)) as connection:
+                verified_copy(connection, target)
+        except sqlite3.DatabaseError as error:
+            raise failure_of(error, target) from error
+        except OSError as error:
+            raise file_failure_of(error, target) from error
+
+    async def _run(self, work: Callable[[Connection], T]) -> T:
+        if self._closing is not None:
+            raise WrongUse("The store is closed.")
+        return await self._worker.run(lambda: self._guarded(work))
+
+    def _guarded(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return work(self._connection)
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+            raise  # our own mistakes, not the disk's
+        except sqlite3.DatabaseError as error:
+            failure = failure_of(error, self._folder / DATABASE_NAME)
+            if isinstance(failure, DatabaseDamaged):
+                with suppress(OSError):
+                    note_damage(self._folder)
+            raise failure from error
+
+    async def _close(self) -> None:
+        try:
+            await self._worker.run(self._connection.close)
+        finally:
+            self._worker.stop()
+
+
+def _draft_number(connection: Connection, conversation_id: str | None) -> int:
+    if conversation_id is None:
+        return conversations.NO_CONVERSATION
+    return conversations.number_of(connection, conversation_id)
+
+
+def _close_again(future: "Future[Opened]") -> None:
+    if future.exception() is None:
+        future.result().connection.close()

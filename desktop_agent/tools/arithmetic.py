@@ -1,0 +1,242 @@
+"""Arithmetic from text: numbers, the usual operators and a few functions, bounded so that nothing can hang.
+
+simpleeval walks the expression; what may stand in one, and how large a number may grow, is checked here before each
+step, so the slowest accepted expression takes milliseconds.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import simpleeval  # pyright: ignore[reportMissingTypeStubs]  # ships without types
+
+from desktop_agent.vocabulary.errors import ToolFailed
+
+LENGTH_LIMIT = 1000
+# Deep enough for a sum of 200 terms, and a third of Python's own limit.
+MAX_DEPTH = 200
+# Python itself writes at most 4,300 digits; 13,000 bits are 3,914.
+MAX_BITS = 13_000
+MAX_FACTORIAL = 1000
+MAX_CHOICES = 5000
+MAX_PLACES = 300
+
+Number = int | float
+# What stands behind an operator or a name: any arity, numbers in and a number out.
+Step = Callable[..., Any]
+
+
+def result_of(expression: str) -> str:
+    """The value of an expression in words or digits. Raises ToolFailed with a sentence."""
+    tree = _parsed(expression)
+    evaluator: Any = simpleeval.SimpleEval(operators=_OPERATORS, functions=FUNCTIONS, names=_CONSTANTS)
+    try:
+        return _written(evaluator.eval(expression, tree))
+    except simpleeval.NameNotDefined as error:
+        _fail(f"There is no value named “{error.name}” here.")
+    except simpleeval.FunctionNotDefined as error:
+        _fail(f"There is no function named “{error.func_name}” here.")
+    except simpleeval.InvalidExpression:
+        _fail("The expression uses something that this calculator does not know.")
+    except ZeroDivisionError:
+        _fail("The expression divides by zero.")
+    except RecursionError:
+        _fail("The expression is nested too deep.")
+    except OverflowError:
+        _fail("A number in the expression becomes too large.")
+    except TypeError:
+        _fail("A function got the wrong number or kind of arguments.")
+    except ValueError:
+        _fail("A function got an argument for which it has no value.")
+
+
+def _fail(sentence: str) -> NoReturn:
+    raise ToolFailed(sentence)
+
+
+# Only what arithmetic needs: no attributes, subscripts, strings, lists, keywords, comprehensions or lambdas.
+_ALLOWED = (
+    *(ast.Expr, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Load),
+    *(ast.operator, ast.unaryop, ast.cmpop),
+)
+
+
+def _parsed(expression: str) -> ast.Expr:
+    if len(expression) > LENGTH_LIMIT:
+        _fail(f"The expression is longer than {LENGTH_LIMIT:,} characters.")
+    try:
+        body = ast.parse(expression.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        _fail("The expression is not written in a way that can be computed.")
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        _fail("Write one expression, without assignments.")
+    for node, depth in _nodes(body[0]):
+        if depth > MAX_DEPTH:
+            _fail(f"The expression is nested more than {MAX_DEPTH} deep.")
+        _check_node(node)
+    return body[0]
+
+
+def _nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    """All nodes with their depth, without recursion."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _check_node(node: ast.AST) -> None:
+    if isinstance(node, ast.BitXor):
+        _fail("Write ** for powers; ^ means something else.")
+    if isinstance(node, ast.Constant) and type(node.value) not in {int, float}:
+        _fail("Only numbers can be computed.")
+    if not isinstance(node, _ALLOWED):
+        _fail("The expression uses something that this calculator does not know.")
+    if isinstance(node, ast.Call) and (node.keywords or not isinstance(node.func, ast.Name)):
+        _fail("Functions are called by name, with values only.")
+
+
+def _bounded(function: Step) -> Step:
+    """The same, with its result refused when it grows beyond bounds or is no real number."""
+
+    def checked(*values: Number) -> Number:
+        result = function(*values)
+        if isinstance(result, complex):
+            _fail("The result is not a real number.")
+        _check_size(result)
+        return result
+
+    return checked
+
+
+def _check_size(value: object) -> None:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise OverflowError
+
+
+def _power(base: Number, exponent: Number) -> Any:
+    """Looks at the size before computing: 9**9**9 would need 370 million digits."""
+    if isinstance(base, int) and isinstance(exponent, int):
+        large = abs(base) > 1 and abs(exponent) * base.bit_length() > 2 * MAX_BITS
+        if large:
+            raise OverflowError
+    return base**exponent
+
+
+def _factorial(value: Number) -> int:
+    whole = _whole(value)
+    if whole > MAX_FACTORIAL:
+        _fail(f"Factorials are computed up to {MAX_FACTORIAL:,}.")
+    return math.factorial(whole)
+
+
+def _of_choices(function: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    def limited(total: Number, chosen: Number) -> int:
+        if abs(total) > MAX_CHOICES or abs(chosen) > MAX_CHOICES:
+            _fail(f"Choices are counted up to {MAX_CHOICES:,}.")
+        return function(_whole(total), _whole(chosen))
+
+    return limited
+
+
+def _rounded(value: Number, places: Number = 0) -> Number:
+    if abs(places) > MAX_PLACES:
+        _fail(f"Numbers are rounded to at most {MAX_PLACES} places.")
+    return round(value, _whole(places)) if places else round(value)
+
+
+def _whole(value: Number) -> int:
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError
+    return int(value)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            _fail("The result is not a finite number.")
+        # 15 digits are what a double holds for certain; the 17 that repr may write show 0.1 + 0.2 with its dirt.
+        return format(value, ".15g")
+    return str(value)
+
+
+def _sum(*values: Number) -> Number:
+    return sum(values)
+
+
+def _mean(*values: Number) -> Number:
+    return sum(values) / len(values)
+
+
+def _divided(value: Number, by: Number) -> Number:
+    return value / by
+
+
+def _divided_down(value: Number, by: Number) -> Number:
+    return value // by
+
+
+_GROWING: dict[type[ast.AST], Step] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divided,
+    ast.FloorDiv: _divided_down,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+
+_OPERATORS: dict[type[ast.AST], Step] = {
+    **{kind: _bounded(step) for kind, step in _GROWING.items()},
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+_CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau}
+
+_UNBOUNDED: dict[str, Step] = {
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "sum": _sum,
+    "mean": _mean,
+    "round": _rounded,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "sqrt": math.sqrt,
+    "cbrt": math.cbrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "hypot": math.hypot,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "factorial": _factorial,
+    "gcd": math.gcd,
+    "lcm": math.lcm,
+    "comb": _of_choices(math.comb),
+    "perm": _of_choices(math.perm),
+    "pow": _power,
+}
+
+FUNCTIONS: dict[str, Step] = {name: _bounded(step) for name, step in _UNBOUNDED.items()}

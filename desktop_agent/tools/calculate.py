@@ -1,0 +1,45 @@
+"""The tool that computes: numbers, the usual operators and a few functions, bounded so that nothing can hang."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.arithmetic import FUNCTIONS, LENGTH_LIMIT, result_of
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.tool_calls import ToolClass
+
+
+class CalculateInput(BaseModel):
+    """What to compute."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    expression: str = Field(
+        min_length=1,
+        max_length=LENGTH_LIMIT,
+        description="An expression such as (3 + 4) * sqrt(2) or 2**10. Angles are in radians.",
+    )
+
+
+def calculate() -> Tool[CalculateInput]:
+    """Make the tool."""
+
+    def work(wanted: CalculateInput, sign: StopSign) -> tuple[Text, ...]:
+        sign.check()
+        return (Text(text=f"{wanted.expression.strip()} = {result_of(wanted.expression)}"),)
+
+    async def run(wanted: CalculateInput, _progress: Progress) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    functions = ", ".join(sorted(FUNCTIONS))
+    return Tool(
+        name="calculate",
+        description=(
+            "Compute an arithmetic expression: + - * / // % ** and parentheses, comparisons, "
+            f"the constants pi, e and tau, and the functions {functions}."
+        ),
+        input_model=CalculateInput,
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        timeout=10.0,
+    )

@@ -1,0 +1,1 @@
+"""How the workspace reaches the disk: checked paths and folders held open."""

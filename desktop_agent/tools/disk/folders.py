@@ -1,0 +1,199 @@
+"""Folders held open, so that a name swapped for a symbolic link between check and use leads nowhere.
+
+On POSIX a folder is a descriptor and every step is relative to it (openat(2) with O_NOFOLLOW). Where Python has no
+`dir_fd`, a folder is a path whose every step is resolved and compared.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, Self
+
+# Missing on Windows, where the path-based folder does without them.
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_ONLY: int = getattr(os, "O_DIRECTORY", 0)
+_CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0)
+# A named pipe without a writer would hold the thread for ever.
+_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+HAS_DESCRIPTORS = (
+    {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
+    and os.scandir in os.supports_fd
+    and bool(_NO_FOLLOW)
+)
+
+
+class Folder(Protocol):
+    """One open folder. Names are single components; no method follows a link. All methods raise OSError."""
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        ...
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        ...
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; the caller closes the descriptor."""
+        ...
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        ...
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        ...
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        ...
+
+    def sync(self) -> None:
+        """Make a rename last."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class DescriptorFolder:
+    """A folder as an open descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Open a folder by its real path. Raises OSError."""
+        return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | _NO_FOLLOW | _CLOSE_ON_EXEC))
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        try:
+            return type(self)(self.open(name, os.O_RDONLY | _FOLDER_ONLY))
+        except NotADirectoryError:
+            # Linux says ENOTDIR for a link as well when both flags are given.
+            if stat.S_ISLNK(self.stat(name).st_mode):
+                raise _link(name) from None
+            raise
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        os.mkdir(name, dir_fd=self._descriptor)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; a link fails with ELOOP."""
+        flags |= _NO_FOLLOW | _CLOSE_ON_EXEC | _NO_WAIT
+        return os.open(name, flags, mode, dir_fd=self._descriptor)
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        with os.scandir(self._descriptor) as entries:
+            yield from entries
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        os.unlink(name, dir_fd=self._descriptor)
+
+    def sync(self) -> None:
+        """Make a rename last. Some file systems cannot sync a folder; they need not."""
+        with contextlib.suppress(OSError):
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._descriptor)
+
+
+class PathFolder:
+    """A folder as a real path: each step is resolved and compared before it is used, an opened file once more after."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def enter(self, name: str) -> Self:
+        """Open a folder inside."""
+        path = self._checked(name)
+        if not path.is_dir():
+            code = errno.ENOTDIR if path.exists() else errno.ENOENT
+            raise OSError(code, os.strerror(code), name)
+        return type(self)(path)
+
+    def make(self, name: str) -> None:
+        """Make a folder inside."""
+        self._checked(name).mkdir()
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Open a file inside; a link fails with ELOOP."""
+        path = self._checked(name)
+        descriptor = os.open(path, flags | _BINARY | _NO_WAIT, mode)
+        try:
+            self._checked(name)
+            _same(name, os.fstat(descriptor), path.lstat())
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def stat(self, name: str) -> os.stat_result:
+        """What the name stands for, links not followed."""
+        return (self._path / name).lstat()
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is inside, in no order."""
+        with os.scandir(self._path) as entries:
+            yield from entries
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename inside the folder, replacing the target at once."""
+        self._checked(source).replace(self._checked(target))
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        (self._path / name).unlink()
+
+    def sync(self) -> None:
+        """Windows has no way to sync a folder."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _checked(self, name: str) -> Path:
+        path = self._path / name
+        # Also catches Windows junctions, which are no symbolic links. `normcase`: real paths keep the disk's case.
+        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+            raise _link(name)
+        return path
+
+
+def _same(name: str, opened: os.stat_result, named: os.stat_result) -> None:
+    if not os.path.samestat(opened, named):
+        raise _link(name)
+
+
+def _link(name: str) -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+
+
+def open_folder(path: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> Folder:
+    """Open a folder by its real path, in the way this platform can. Raises OSError."""
+    return DescriptorFolder.at(path) if by_descriptor else PathFolder(path)

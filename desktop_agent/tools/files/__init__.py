@@ -1,0 +1,1 @@
+"""The tools that read, list and write the files of a workspace."""

@@ -1,0 +1,97 @@
+"""The tool that lists a folder."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.workspace import Entry, Place, Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+MAX_ENTRIES = 1000
+MAX_DEPTH = 12
+# A folder with more than this is not sorted as a whole; the answer could not show it anyway.
+_SCAN_LIMIT = 20_000
+
+
+class ListFilesInput(BaseModel):
+    """What to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(default=".", description="The folder, relative to the workspace folder.")
+    recursive: bool = Field(default=False, description="Whether to list the folders inside as well.")
+
+
+def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
+    """Make the tool for a workspace."""
+
+    def work(wanted: ListFilesInput, sign: StopSign) -> tuple[Text, ...]:
+        place = workspace.locate(wanted.path)
+        depth = MAX_DEPTH if wanted.recursive else 1
+        lines = list(islice(_lines(workspace, place, depth, sign), MAX_ENTRIES + 1))
+        if len(lines) > MAX_ENTRIES:
+            lines[MAX_ENTRIES:] = [f"[Stopped after {MAX_ENTRIES:,} entries; list a folder inside to see more.]"]
+        return (Text(text="\n".join(lines) or "[The folder is empty.]"),)
+
+    async def run(wanted: ListFilesInput, _progress: Progress) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    return Tool(
+        name="list_files",
+        description=(
+            "List a folder of the workspace, one entry a line: folders end in /, files have their size in bytes. "
+            "Links are not followed; hidden folders are not entered."
+        ),
+        input_model=ListFilesInput,
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        effects=frozenset({Effect.READ}),
+        scope=str(workspace.folder),
+    )
+
+
+def _lines(workspace: Workspace, place: Place, depth: int, sign: StopSign) -> Iterator[str]:
+    for entry in workspace.entries(place, _SCAN_LIMIT):
+        sign.check()
+        here = place.inside(entry.name)
+        line = _line(here, entry)
+        if entry.kind != "folder" or depth <= 1:
+            yield line
+        elif entry.name.startswith("."):
+            yield f"{line}  (hidden, not entered)"
+        else:
+            yield from _inside(workspace, here, line, depth - 1, sign)
+
+
+def _inside(workspace: Workspace, place: Place, line: str, depth: int, sign: StopSign) -> Iterator[str]:
+    """A folder and what is in it. One that cannot be opened does not spoil the rest."""
+    listing = _lines(workspace, place, depth, sign)
+    try:
+        first = next(listing, None)
+    except ToolFailed as error:
+        sign.check()
+        yield f"{line}  ({error})"
+        return
+    yield line
+    if first is not None:
+        yield first
+        yield from listing
+
+
+def _line(place: Place, entry: Entry) -> str:
+    # A line end in a name would look like another entry.
+    shown = "".join(each if each.isprintable() else "�" for each in str(place))
+    match entry.kind:
+        case "folder":
+            return f"{shown}/"
+        case "file":
+            return f"{shown}  {entry.size:,} bytes"
+        case "link":
+            return f"{shown}  (link, not followed)"
+        case "other":
+            return f"{shown}  (not an ordinary file)"

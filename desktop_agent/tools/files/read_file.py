@@ -1,0 +1,106 @@
+"""The tool that reads a text file."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.files.text_files import NotText, TextFile, decode
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.vocabulary.images import media_type_of
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+FILE_LIMIT = 64_000_000
+ANSWER_LIMIT = 256 * 1024
+
+
+class ReadFileInput(BaseModel):
+    """What to read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(min_length=1, description="The file, relative to the workspace folder.")
+    start_line: int = Field(default=1, ge=1, description="The first line to read, counted from 1.")
+    max_lines: int | None = Field(default=None, ge=1, description="How many lines to read; without it as many as fit.")
+
+
+def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
+    """Make the tool for a workspace."""
+
+    def work(wanted: ReadFileInput, sign: StopSign) -> tuple[Text, ...]:
+        sign.check()
+        place = workspace.locate(wanted.path)
+        data = workspace.read(place, FILE_LIMIT)
+        try:
+            file = decode(data)
+        except NotText:
+            raise _no_text(str(place), data) from None
+        body, note = _excerpt(file, wanted)
+        return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
+
+    async def run(wanted: ReadFileInput, _progress: Progress) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    return Tool(
+        name="read_file",
+        description=(
+            "Read a text file of the workspace. A long file is read in parts: "
+            "the result says how many lines are left and where to go on."
+        ),
+        input_model=ReadFileInput,
+        run=run,
+        tool_class=ToolClass.READ_ONLY,
+        effects=frozenset({Effect.READ}),
+        scope=str(workspace.folder),
+    )
+
+
+def _no_text(path: str, data: bytes) -> ToolFailed:
+    media_type = media_type_of(data)
+    what = f"a picture ({media_type})" if media_type else "a binary file"
+    values = {"path": path, "what": what, "size": f"{len(data):,}"}
+    return ToolFailed(Sentence("“{path}” is {what} of {size} bytes and cannot be read as text.", values))
+
+
+def _excerpt(file: TextFile, wanted: ReadFileInput) -> tuple[str, str]:
+    """The lines that were asked for, as far as they fit, and what the reader must know besides."""
+    lines = file.text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    first = wanted.start_line - 1
+    if lines and first >= len(lines):
+        values = {"count": f"{len(lines):,}", "start": f"{wanted.start_line:,}"}
+        raise ToolFailed(Sentence("The file has {count} lines; there is no line {start}.", values))
+    last = len(lines) if wanted.max_lines is None else min(len(lines), first + wanted.max_lines)
+    taken, cut = _fitting(lines[first:last])
+    body = "\n".join(taken)
+    if first + len(taken) == len(lines) and not cut and file.text.endswith("\n"):
+        body += "\n"
+    return body, _note(file, wanted.start_line, len(taken), len(lines), cut=cut)
+
+
+def _fitting(lines: list[str]) -> tuple[list[str], bool]:
+    """As many whole lines as the limit on bytes allows; a first line that is too long by itself is cut."""
+    room = ANSWER_LIMIT
+    for index, line in enumerate(lines):
+        room -= len(line.encode()) + 1
+        if room < 0 and index:
+            return lines[:index], False
+        if room < 0:
+            return [line.encode()[:ANSWER_LIMIT].decode("utf-8", "ignore")], True
+    return lines, False
+
+
+def _note(file: TextFile, start: int, taken: int, total: int, *, cut: bool) -> str:
+    notes: list[str] = []
+    if total == 0:
+        notes.append("The file is empty.")
+    if cut:
+        notes.append(f"Line {start:,} is too long and was cut.")
+    left = total - (start - 1) - taken
+    if left > 0:
+        notes.append(f"{left:,} more {'line' if left == 1 else 'lines'}; go on with start_line {start + taken}.")
+    if file.format.encoding != "utf-8":
+        notes.append(f"The file's encoding is {file.format.title}.")
+    return f"[{' '.join(notes)}]" if notes else ""

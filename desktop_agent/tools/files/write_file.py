@@ -1,0 +1,101 @@
+"""The tool that writes a text file."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode, encode, with_plain_newlines
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+
+CONTENT_LIMIT = 4_000_000
+_OLD_LIMIT = 64_000_000
+_DIFF_LIMIT = 2_000_000
+
+
+class WriteFileInput(BaseModel):
+    """What to write."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(min_length=1, description="The file, relative to the workspace folder; made if it is not there.")
+    content: str = Field(max_length=CONTENT_LIMIT, description="The whole new text of the file.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """What lies there now: text, or bytes that are none, or (neither) nothing."""
+
+    text: TextFile | None = None
+    binary_size: int | None = None
+
+    @property
+    def format(self) -> TextFormat | None:
+        """How to write it back."""
+        return self.text.format if self.text else None
+
+
+def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
+    """Make the tool for a workspace."""
+
+    def work(wanted: WriteFileInput, sign: StopSign) -> tuple[Text, ...]:
+        sign.check()
+        place = workspace.locate(wanted.path)
+        old = _old(workspace, place)
+        data, used = encode(wanted.content, old.format)
+        workspace.write(place, data, before_replacing=sign.check)
+        return (Text(text=_report(place, old, len(data), used)),)
+
+    def look(wanted: WriteFileInput) -> Preview:
+        place = workspace.locate(wanted.path)
+        return _preview(place, _old(workspace, place), wanted.content)
+
+    async def run(wanted: WriteFileInput, _progress: Progress) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    async def preview(wanted: WriteFileInput) -> Preview:
+        return await in_thread(lambda _sign: look(wanted))
+
+    return Tool(
+        name="write_file",
+        description=(
+            "Write a text file of the workspace, replacing the whole file if it is there and making its folders "
+            "if they are not. An existing file keeps its encoding and line ends."
+        ),
+        input_model=WriteFileInput,
+        run=run,
+        tool_class=ToolClass.MUTATING,
+        effects=frozenset({Effect.WRITE}),
+        preview=preview,
+        scope=str(workspace.folder),
+    )
+
+
+def _old(workspace: Workspace, place: Place) -> _Old:
+    if place.parts and not workspace.exists(place):
+        return _Old()
+    data = workspace.read(place, _OLD_LIMIT)
+    try:
+        return _Old(text=decode(data))
+    except NotText:
+        return _Old(binary_size=len(data))
+
+
+def _preview(place: Place, old: _Old, content: str) -> Preview:
+    before = old.text.text if old.text else None
+    if old.binary_size is not None:
+        return TextPreview(f"Replaces the binary file {place} ({old.binary_size:,} bytes) with this text:\n\n{content}")
+    if before is not None and len(before) > _DIFF_LIMIT:
+        return TextPreview(f"Replaces {place} ({len(before):,} characters) with this text:\n\n{content}")
+    return DiffPreview(str(place), before, with_plain_newlines(content))
+
+
+def _report(place: Place, old: _Old, size: int, used: TextFormat) -> str:
+    is_new = old.text is None and old.binary_size is None
+    report = f"{'Created' if is_new else 'Replaced'} {place} ({size:,} bytes)."
+    if old.format and used.encoding != old.format.encoding:
+        report += f" It is {used.title} now, because {old.format.encoding.upper()} cannot hold the new text."
+    return report

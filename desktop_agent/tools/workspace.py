@@ -1,0 +1,246 @@
+"""The one folder that file tools may touch, and the only way they reach the disk."""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS, Folder, open_folder
+from desktop_agent.tools.disk.model_paths import components, is_absolute, refuse
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
+
+_SENTENCES: dict[int, str] = {
+    errno.ENOENT: "There is no “{path}” in the workspace.",
+    errno.ENOTDIR: "A part of “{path}” is a file, not a folder.",
+    errno.EISDIR: "“{path}” is a folder, not a file.",
+    errno.EACCES: "The system does not permit access to “{path}”.",
+    errno.EPERM: "The system does not permit access to “{path}”.",
+    errno.ENAMETOOLONG: "The name “{path}” is too long for this disk.",
+    errno.ENOSPC: "The disk is full; “{path}” was not written.",
+    errno.EROFS: "“{path}” lies on a disk that can only be read.",
+    errno.EEXIST: "“{path}” is a file, not a folder.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A checked place inside a workspace, free of links at the time of the check. No parts: the folder itself."""
+
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        # Names on disk need not be Unicode; what leaves for the model and the screen must be.
+        return "/".join(self.parts).encode("utf-8", "replace").decode() or "."
+
+    def inside(self, name: str) -> "Place":
+        """A place one step further in."""
+        return Place((*self.parts, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in a folder; `size` in bytes for files."""
+
+    name: str
+    kind: Literal["folder", "file", "link", "other"]
+    size: int = 0
+
+
+class Workspace:
+    """A folder and no way out of it: not by `..`, absolute paths, links, case, device names or a swap in between.
+
+    Links that stay inside are followed once, at the check; after that a link anywhere on the way is refused.
+    Every method raises OutsideWorkspace for a path that leads out, and ToolFailed for what the disk refuses.
+    """
+
+    def __init__(
+        self, folder: Path, *, windows_names: bool = os.name == "nt", by_descriptor: bool = HAS_DESCRIPTORS
+    ) -> None:
+        try:
+            self.folder = folder.resolve(strict=True)
+            is_folder = self.folder.is_dir()
+        except OSError:
+            is_folder = False
+        if not is_folder:
+            raise WrongUse(Sentence("There is no folder “{path}” to work in.", {"path": str(folder)}))
+        self._windows_names = windows_names
+        self._by_descriptor = by_descriptor
+
+    def locate(self, path: str) -> Place:
+        """Check a path as a model gave it, absolute or relative to the folder."""
+        if is_absolute(path):
+            return self._located(path, self._relative_to_folder(path))
+        return self._located(path, components(path, windows_names=self._windows_names))
+
+    def read(self, place: Place, limit: int) -> bytes:
+        """The bytes of an ordinary file of at most `limit` bytes."""
+        with (
+            self._told(place),
+            self._holding(place) as (folder, name),
+            _reading(place, folder.open(name, os.O_RDONLY)) as file,
+        ):
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            values = {"path": str(place), "limit": f"{limit / 1_000_000:.0f}"}
+            raise ToolFailed(Sentence("“{path}” is larger than {limit} MB.", values))
+        return data
+
+    def exists(self, place: Place) -> bool:
+        """Whether anything is there."""
+        with self._told(place), contextlib.suppress(FileNotFoundError), self._holding(place) as (folder, name):
+            folder.stat(name)
+            return True
+        return False
+
+    def write(self, place: Place, data: bytes, before_replacing: Callable[[], None] = lambda: None) -> None:
+        """Write a file whole or not at all, making its parents; an existing file keeps its permissions.
+
+        `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
+        file as it was.
+        """
+        with self._told(place), self._holding(place, make_parents=True) as (folder, name):
+            mode = _mode_to_keep(place, folder, name)
+            temporary = f".{secrets.token_hex(8)}.tmp"
+            try:
+                descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if mode is not None and hasattr(os, "fchmod"):
+                        os.fchmod(descriptor, mode)
+                    os.fsync(descriptor)
+                before_replacing()
+                folder.replace(temporary, name)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    folder.remove(temporary)
+            folder.sync()
+
+    def entries(self, place: Place, limit: int) -> tuple[Entry, ...]:
+        """What a folder holds, by name, at most `limit` entries of it; links are shown, never followed."""
+        with self._told(place), self._opened(place.parts) as folder:
+            found = [_entry(each) for each in islice(folder.scan(), limit)]
+        return tuple(sorted(found, key=lambda entry: (entry.name.casefold(), entry.name)))
+
+    def _relative_to_folder(self, path: str) -> tuple[str, ...]:
+        """The components below the folder of an absolute path."""
+        parts = components(path, windows_names=False)
+        if ".." in parts:
+            refuse(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
+        below = self._below(Path(path)) if Path(path).is_absolute() else None
+        if below is None:
+            refuse(path, "is outside the workspace folder.")
+        return components("/".join(below), windows_names=self._windows_names)
+
+    def _located(self, path: str, parts: tuple[str, ...]) -> Place:
+        """Follow links once and check where they lead."""
+        try:
+            real = os.path.realpath(self.folder.joinpath(*parts))
+        except OSError:
+            # A link that was replaced while it was being read.
+            refuse(path, "changed while it was being followed; nothing was touched.")
+        below = self._below(Path(real))
+        if below is None:
+            refuse(path, "leads out of the workspace folder.")
+        return Place(below)
+
+    def _below(self, path: Path) -> tuple[str, ...] | None:
+        """The components of `path` below the folder, or None. Compares files, not spelling: case is no way out."""
+        try:
+            root = self.folder.stat()
+        except OSError as error:
+            values = {"path": str(self.folder)}
+            raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
+        for ancestor in (path, *path.parents):
+            with contextlib.suppress(OSError):
+                if os.path.samestat(ancestor.stat(), root):
+                    return path.relative_to(ancestor).parts
+        return None
+
+    @contextlib.contextmanager
+    def _holding(self, place: Place, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
+        """The open folder of a file, and the file's name in it."""
+        if not place.parts:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), ".")
+        with self._opened(place.parts[:-1], make=make_parents) as folder:
+            yield folder, place.parts[-1]
+
+    @contextlib.contextmanager
+    def _opened(self, parts: tuple[str, ...], *, make: bool = False) -> Generator[Folder]:
+        """Walk from the workspace folder to a folder, one open folder at a time."""
+        folder = open_folder(self.folder, by_descriptor=self._by_descriptor)
+        try:
+            for part in parts:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        folder.make(part)
+                entered = folder.enter(part)
+                folder.close()
+                folder = entered
+            yield folder
+        finally:
+            folder.close()
+
+    @contextlib.contextmanager
+    def _told(self, place: Place) -> Generator[None]:
+        """Turn what the system says into a sentence."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                refuse(str(place), "is a link that cannot be followed; nothing was touched.")
+            values = {"path": str(place), "why": error.strerror or type(error).__name__}
+            template = _SENTENCES.get(error.errno or 0, "“{path}” cannot be used: {why}.")
+            raise ToolFailed(Sentence(template, values)) from error
+
+
+def _reading(place: Place, descriptor: int) -> BinaryIO:
+    """An ordinary file, open for reading. Closes the descriptor of anything else."""
+    try:
+        _only_ordinary(place, os.fstat(descriptor))
+        return os.fdopen(descriptor, "rb")
+    except (OSError, ToolFailed):
+        os.close(descriptor)
+        raise
+
+
+def _only_ordinary(place: Place, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolFailed(Sentence("“{path}” is not an ordinary file.", {"path": str(place)}))
+
+
+def _mode_to_keep(place: Place, folder: Folder, name: str) -> int | None:
+    """The permissions of the file that will be replaced, or None for a new one."""
+    try:
+        found = folder.stat(name)
+    except FileNotFoundError:
+        return None
+    _only_ordinary(place, found)
+    # Replacing by rename would get around the write protection without anybody noticing.
+    if not found.st_mode & 0o222:
+        raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
+    return stat.S_IMODE(found.st_mode) & 0o777
+
+
+def _entry(found: os.DirEntry[str]) -> Entry:
+    try:
+        if found.is_symlink():
+            return Entry(found.name, "link")
+        if found.is_dir(follow_symlinks=False):
+            return Entry(found.name, "folder")
+        if found.is_file(follow_symlinks=False):
+            return Entry(found.name, "file", found.stat(follow_symlinks=False).st_size)
+    except OSError:
+        # Gone since it was listed, or not ours to look at: the name is all there is to say.
+        return Entry(found.name, "other")
+    return Entry(found.name, "other")

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Makes .venv what the lock files say. Usage: setup.sh run|test|package. Does nothing when nothing changed.
+set -eu
+cd "$(dirname "$0")/.."
+
+what=${1:?run, test or package}
+case "$what" in
+    run) lock=requirements.lock ;;
+    *) lock=requirements-dev.lock ;;
+esac
+venv=.venv
+
+suits() {
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null
+}
+
+find_python() {
+    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
+        if suits "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "Desktop Agent needs Python 3.11, 3.12 or 3.13, and none was found. Install one, or say where it is:" >&2
+    echo "    make PYTHON=/path/to/python3" >&2
+    exit 1
+}
+
+packaging/system-packages.sh "$what"
+
+if ! [ -x "$venv/bin/python" ] || ! suits "$venv/bin/python"; then
+    python=$(find_python)
+    echo "Making $venv with $("$python" --version)"
+    rm -rf "$venv"
+    if ! "$python" -m venv "$venv" >"${TMPDIR:-/tmp}/desktop-agent-venv.$$" 2>&1; then
+        cat "${TMPDIR:-/tmp}/desktop-agent-venv.$$" >&2
+        rm -rf "$venv" "${TMPDIR:-/tmp}/desktop-agent-venv.$$"
+        echo "$python cannot make a virtual environment. On Debian and Ubuntu: sudo apt-get install python3-venv" >&2
+        exit 1
+    fi
+    rm -f "${TMPDIR:-/tmp}/desktop-agent-venv.$$"
+fi
+
+# The folder counts too: the environment points to it.
+state=$( (pwd; cat requirements.lock "$lock" pyproject.toml) | cksum)
+stamp="$venv/.ready-$what"
+[ "$what" = package ] && stamp="$venv/.ready-test"
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ]; then
+    exit 0
+fi
+
+pip="$venv/bin/python -m pip --disable-pip-version-check --no-input"
+echo "Installing what $lock lists"
+$pip install -qq --require-hashes -r "$lock" </dev/null
+$pip install -qq --no-deps --no-build-isolation --editable . </dev/null
+echo "$state" >"$stamp"

@@ -1,0 +1,143 @@
+"""A run in a test: a scripted model, a recorder that remembers, and tools that do as they are told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from pydantic import BaseModel
+
+from desktop_agent.agent.request import RequestSettings
+from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.turn import Run, Surroundings
+from desktop_agent.permissions.approvals import ApprovalBroker
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+
+class Words(BaseModel):
+    """The input of every tool here."""
+
+    word: str = "x"
+
+
+class Memory:
+    """A recorder that keeps everything; `refuse` makes the disk fail."""
+
+    def __init__(self, *messages: Message) -> None:
+        self.messages = list(messages)
+        self.events: list[Event] = []
+        self.settled: list[int] = []
+        self.refuse = False
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def settle(self) -> None:
+        if self.refuse:
+            raise StorageFailed("the disk refuses")
+        self.settled.append(len(self.events))
+
+    async def commit(self, *messages: Message) -> None:
+        self.messages.extend(messages)
+
+    def history(self) -> tuple[Message, ...]:
+        return tuple(self.messages)
+
+    def of(self, kind: type) -> list:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def end(self) -> RunEnd:
+        finished = self.of(RunFinished)
+        assert len(finished) == 1
+        assert self.events[-1] is finished[0]
+        return finished[0].reason
+
+    @property
+    def results(self) -> list[ToolResult]:
+        return [block for message in self.messages for block in message.blocks if isinstance(block, ToolResult)]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return [result.outcome for result in self.results]
+
+
+def tool(
+    name: str,
+    work: Callable[[str], Awaitable[str]] | None = None,
+    *,
+    read_only: bool = False,
+    timeout: float = 30.0,
+) -> Tool[Words]:
+    """A tool that answers its word, or does `work`."""
+
+    async def run(given: Words, progress: Progress) -> tuple[Text, ...]:
+        return (Text(text=await work(given.word) if work else given.word),)
+
+    return Tool(
+        name=name,
+        description=name,
+        input_model=Words,
+        run=run,
+        tool_class=ToolClass.READ_ONLY if read_only else ToolClass.MUTATING,
+        effects=frozenset() if read_only else frozenset({Effect.WRITE}),
+        timeout=timeout,
+    )
+
+
+def call(id_: str, name: str, word: str = "x") -> ToolUse:
+    return ToolUse(id=id_, name=name, input={"word": word})
+
+
+class Desk:
+    """Everything around one run."""
+
+    def __init__(self, *turns: Turn, tools: tuple[Tool[Words], ...] = (), iterations: int = 50) -> None:
+        self.provider = ScriptedProvider(*turns)
+        self.memory = Memory(Message.user("go"))
+        self.approvals = ApprovalBroker()
+        self.standing = Standing()
+        self.run = Run(
+            Surroundings(
+                open_provider=self._open,
+                recorder=self.memory,
+                tools=ToolRegistry(tools),
+                approvals=self.approvals,
+                standing=self.standing,
+                read_picture=self._picture,
+                retry=RetryPolicy(first_delay=0.001, longest_delay=0.001),
+            ),
+            RequestSettings(model="m", max_tool_iterations=iterations),
+        )
+
+    async def _open(self) -> ScriptedProvider:
+        return self.provider
+
+    async def _picture(self, source: StoredSource) -> bytes:
+        return b"\x89PNG\r\n\x1a\n" + bytes(60)
+
+    async def execute(self) -> RunEnd:
+        # Not wait_for: it would cancel the run, and a cancelled run ends well.
+        running = asyncio.create_task(self.run.execute("p"))
+        done, _ = await asyncio.wait({running}, timeout=10)
+        assert done, "the run did not end"
+        end = running.result()
+        assert end is self.memory.end
+        return end
+
+    def start(self) -> asyncio.Task[RunEnd]:
+        return asyncio.create_task(self.execute())
+
+    async def approvals_open(self, count: int = 1) -> None:
+        while len(self.approvals.open_approvals) < count:
+            await asyncio.sleep(0.001)
+
+    def decide(self, decision, position: int = 0) -> None:
+        self.approvals.answer(self.approvals.open_approvals[position].approval_id, decision)

@@ -1,0 +1,49 @@
+"""Every call has exactly one result before the next user text."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desktop_agent.conversation.repair import repaired, unanswered
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.messages import Message, Role
+
+CALL_IDS = st.sampled_from(["a", "b", "c"])
+MESSAGES = st.one_of(
+    st.builds(Message.user, st.just("hi")),
+    st.builds(
+        lambda ids: Message(role=Role.ASSISTANT, blocks=tuple(ToolUse(id=each, name="t") for each in ids)),
+        st.lists(CALL_IDS, unique=True),
+    ),
+    st.builds(
+        lambda ids: Message.tool_results([ToolResult(tool_use_id=each) for each in ids]), st.lists(CALL_IDS, max_size=4)
+    ),
+)
+
+
+@given(st.lists(MESSAGES, max_size=12))
+def test_repair_pairs_everything_and_is_idempotent(messages: list[Message]) -> None:
+    fixed = repaired(messages)
+    assert repaired(fixed) == fixed
+    for position, message in enumerate(fixed):
+        if message.tool_uses:
+            results = [block for block in fixed[position + 1].blocks if isinstance(block, ToolResult)]
+            assert [each.tool_use_id for each in results] == [call.id for call in message.tool_uses]
+        if message.role is Role.TOOL:
+            assert fixed[position - 1].tool_uses
+
+
+def test_a_given_result_is_kept_and_a_missing_one_is_cancelled() -> None:
+    question = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="a", name="t"), ToolUse(id="b", name="t")))
+    given_result = ToolResult(tool_use_id="b", content=(Text(text="done"),))
+    fixed = repaired([question, Message.tool_results([given_result])])
+    first, second = fixed[1].blocks
+    assert isinstance(first, ToolResult)
+    assert first.outcome is Outcome.CANCELLED
+    assert second == given_result
+
+
+def test_unanswered_names_the_open_calls_of_the_last_answer() -> None:
+    a, b = ToolUse(id="a", name="t"), ToolUse(id="b", name="t")
+    question = Message(role=Role.ASSISTANT, blocks=(a, b))
+    assert unanswered([question]) == (a, b)
+    assert unanswered([question, Message.tool_results([ToolResult(tool_use_id="a")])]) == (b,)

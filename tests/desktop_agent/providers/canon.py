@@ -1,0 +1,147 @@
+"""Events as the recordings write them: plain dictionaries, neighbours joined, generated ids as "$generated"."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat_frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.think_tags import ThinkTags
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import ProviderError
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    Done,
+    MessageDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.requests import ModelRequest
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+GENERATED = "call_generated"
+
+
+def recordings(*folders: str) -> list[Path]:
+    """The streams of these dialects."""
+    return sorted(path for folder in folders for path in (RECORDINGS / folder).glob("*.sse"))
+
+
+def expected(path: Path) -> dict[str, Any]:
+    """What belongs to a stream."""
+    return json.loads(path.with_suffix(".expected.json").read_text("utf-8"))
+
+
+def pieces(data: bytes, size: int) -> list[bytes]:
+    """Cut at every `size` bytes; 0: whole."""
+    return [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+
+
+def cut_at(data: bytes, offsets: list[int]) -> list[bytes]:
+    """Cut at these offsets."""
+    edges = [0, *sorted(set(offsets)), len(data)]
+    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def splits(path: Path) -> list[int]:
+    """The offsets worth cutting at."""
+    file = path.with_suffix(".splits.json")
+    return [each["offset"] for each in json.loads(file.read_text("utf-8"))] if file.exists() else []
+
+
+def as_dict(event: Any) -> dict[str, Any] | None:
+    match event:
+        case ContentDelta(text) | ThinkingDelta(text):
+            return {"type": event.type, "text": text}
+        case ThinkingBlock():
+            return {"type": event.type, "text": event.text, "provider": event.provider, "metadata": event.metadata}
+        case ToolUse():
+            found = {"type": "tool_use", "id": event.id, "name": event.name, "input": event.input}
+            return {**found, "malformed": event.malformed} if event.malformed is not None else found
+        case MessageDelta():
+            return {"type": event.type, "stop_reason": event.stop_reason.value, "raw": event.raw}
+        case UsageUpdate():
+            return {"type": "usage", **event.usage.model_dump(exclude={"cost"})}
+        case Done():
+            return {"type": "done"}
+        case ToolArgsDelta():
+            return None
+    raise AssertionError(event)
+
+
+def normal(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbouring deltas joined, generated ids replaced (also where metadata names them)."""
+    out: list[dict[str, Any]] = []
+    for event in events:
+        if out and event["type"] == out[-1]["type"] and event["type"].endswith(("content_delta", "thinking_delta")):
+            out[-1] = {**out[-1], "text": out[-1]["text"] + event["text"]}
+        else:
+            out.append(dict(event))
+    return out
+
+
+def of_error(error: ProviderError) -> dict[str, Any]:
+    return {"type": "error", "kind": error.kind, "message": error.message}
+
+
+def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    """Assert equality as the recordings' README says."""
+    found, wanted = normal(found), normal(wanted)
+    for mine, theirs in zip(found, wanted, strict=False):
+        if theirs.get("id") == "$generated":
+            assert mine["id"]
+            theirs["id"] = mine["id"]
+        if theirs.get("kind") == "truncated":
+            theirs["message"] = mine.get("message")
+        theirs.pop("phase", None)
+        theirs.pop("details", None)
+    assert found == wanted
+    ids = [event["id"] for event in found if event["type"] == "tool_use"]
+    assert len(ids) == len(set(ids))
+
+
+def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
+    """Bytes to canonical events in memory, the way the adapter does it, ids counted."""
+    made = iter(range(1000))
+    builder = PartBuilder(
+        provider, tags=ThinkTags() if tags else None, call_id=lambda: f"{GENERATED}_{next(made)}"
+    )
+    decoder, reader = SseDecoder(), FrameReader(builder, {})
+    frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
+    for frame in frames:
+        reader.read(frame)
+        if reader.done or reader.failure:
+            break
+    error: dict[str, Any] | None = None
+    if reader.failure is not None:
+        builder.close_parts()
+        error = of_error(reader.failure)
+    elif not reader.done and reader.finish is None:
+        builder.close_parts()
+        error = {"type": "error", "kind": "truncated", "message": ""}
+    else:
+        reader.end()
+        builder.done()
+    events = [found for event in builder.take() if (found := as_dict(event)) is not None]
+    return [*events, error] if error else events
+
+
+async def ask(provider: Provider, request: ModelRequest | None = None) -> list[dict[str, Any]]:
+    """All events of one answer, a provider's error as the last of them."""
+    found: list[dict[str, Any]] = []
+    try:
+        async for event in provider.stream(request or simple_request()):
+            if (shown := as_dict(event)) is not None:
+                found.append(shown)
+    except ProviderError as error:
+        found.append(of_error(error))
+    return found
+
+
+def simple_request(**more: Any) -> ModelRequest:
+    return ModelRequest(**{"model": "m", "messages": (Message.user("hi"),), **more})

@@ -1,0 +1,113 @@
+"""Runs in a process of its own, started by test_secrets.py: one scenario, told as JSON on the last line."""
+
+import asyncio
+import io
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Awaitable
+from typing import Any
+
+from pydantic import SecretStr
+
+from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.vocabulary.errors import SecretsUnavailable
+
+PLANTED = os.environ.get("PLANTED", "")
+
+
+async def error_of(call: Awaitable[Any]) -> SecretsUnavailable | None:
+    try:
+        await call
+    except SecretsUnavailable as error:
+        return error
+    return None
+
+
+async def error_name(call: Awaitable[Any]) -> str:
+    error = await error_of(call)
+    return type(error).__name__ if error else "no error"
+
+
+def plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None
+
+
+async def prepare() -> dict[str, Any]:
+    await SecretStore().set("key", SecretStr("x"))
+    return {}
+
+
+async def keep() -> dict[str, Any]:
+    store = SecretStore()
+    said: dict[str, Any] = {"before": plain(await store.get("key"))}
+    await store.set("key", SecretStr(PLANTED))
+    said["after_set"] = plain(await store.get("key")) == PLANTED
+    said["in_another_store"] = plain(await SecretStore().get("key")) == PLANTED
+    said["other_service"] = plain(await SecretStore(service="Another").get("key"))
+    await store.set("key", SecretStr("second"))
+    said["after_replacing"] = plain(await store.get("key"))
+    await store.delete("key")
+    said["after_deleting"] = plain(await store.get("key"))
+    said["deleting_again"] = await error_name(store.delete("key"))
+    said["backend"] = await store.find_backend()
+    assert store.backend_name() == said["backend"]
+    return said
+
+
+async def refused(limit: float) -> dict[str, Any]:
+    store = SecretStore(timeout=limit)
+    calls = [store.get("key"), store.set("key", SecretStr(PLANTED)), store.delete("key")]
+    errors = [await error_of(call) for call in calls]
+    store.remember_for_session("key", SecretStr(PLANTED))
+    return {
+        "errors": [type(error).__name__ for error in errors],
+        "gave_up_waiting": ["does not answer" in str(error) for error in errors],
+        "session": plain(await store.get("key")) == PLANTED,
+        "calls_to_the_backend": calls_to_the_backend(),
+        "backend": store.backend_name(),
+    }
+
+
+def calls_to_the_backend() -> int:
+    strange = sys.modules.get("strange_keyrings")
+    return strange.Waiting.calls if strange else 0
+
+
+async def missing() -> dict[str, Any]:
+    said = await refused(5.0)
+    return {**said, "after_deleting": await error_name(SecretStore().get("key"))}
+
+
+async def tell() -> dict[str, Any]:
+    log = io.StringIO()
+    logging.basicConfig(stream=log, level=logging.DEBUG, force=True)
+    asyncio.get_running_loop().set_debug(True)
+    store, key = SecretStore(), SecretStr(PLANTED)
+    looked_at = {"repr": repr(store), "state": repr(vars(store))}
+    raised: list[str] = []
+    for name, call in {"set": store.set("key", key), "get": store.get("key")}.items():
+        try:
+            await call
+        except SecretsUnavailable as error:
+            raised.append(type(error).__name__)
+            told = traceback.TracebackException.from_exception(error, capture_locals=True)
+            looked_at[name] = "".join(told.format()) + repr(error) + str(error) + error.detail + repr(vars(error))
+            chain = [error.__cause__, error.__context__]
+            looked_at[name + " chain"] = "".join(map(repr, chain))
+    store.remember_for_session("key", key)
+    looked_at["state with a key"] = repr(store) + repr(vars(store))
+    looked_at["log"] = log.getvalue()
+    return {
+        "raised": raised,
+        "looked_at": sum(map(len, looked_at.values())),
+        "seen_in": [name for name, text in looked_at.items() if PLANTED in text],
+    }
+
+
+SCENARIOS = {"prepare": prepare, "keep": keep, "locked": lambda: refused(0.5), "missing": missing, "tell": tell}
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(SCENARIOS[sys.argv[1]]())))

@@ -1,0 +1,62 @@
+"""Backends that misbehave, named to keyring by PYTHON_KEYRING_BACKEND.
+
+In a module of their own: keyring takes every backend class that it sees for one to choose from.
+"""
+
+import os
+import threading
+from typing import ClassVar
+
+import keyring.backend
+
+PLANTED = os.environ.get("PLANTED", "")
+
+
+class Waiting(keyring.backend.KeyringBackend):
+    """A prompt that nobody answers."""
+
+    priority = 5
+    calls = 0
+
+    def get_password(self, service: str, username: str) -> str | None:
+        type(self).calls += 1
+        threading.Event().wait()
+
+    set_password = delete_password = get_password
+
+
+class Telling(keyring.backend.KeyringBackend):
+    """Fails in the worst way: the key is in the error's text."""
+
+    priority = 5
+
+    def get_password(self, service: str, username: str) -> str | None:
+        raise ValueError(PLANTED)
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        try:
+            raise OSError(password)
+        except OSError as error:
+            raise RuntimeError(f"could not store {password}") from error
+
+
+class Weak(keyring.backend.KeyringBackend):
+    """What keyring itself does not recommend."""
+
+    priority = 0.5
+    kept: ClassVar[dict[str, str]] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get(username)
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[username] = password
+
+
+class Plaintext(Weak):
+    """Stands where keyrings.alt would stand, with a priority that somebody raised."""
+
+    priority = 9
+
+
+Plaintext.__module__ = "keyrings.alt.file"

@@ -1,0 +1,200 @@
+"""A process that is killed, a disk that is full, a folder that cannot be written to, a database that others hold."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.preferences_file import PreferencesFile
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import DatabaseBusy, DiskFull, StorageFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.preferences import Preferences
+
+APPENDING = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.provider_events import ContentDelta
+
+async def main():
+    store = await Store.open(Path(sys.argv[1]))
+    made = await store.create_conversation(title="t")
+    print(made.id, flush=True)
+    seq = 0
+    while True:
+        rows = [Envelope(seq + i, "run", None, None, datetime.now(UTC), ContentDelta(f"{seq + i} ")) for i in range(3)]
+        await store.append_journal(made.id, rows)
+        seq += 3
+        print(seq, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def start(program: str, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("acknowledgements", [1, 7, 60])
+async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, acknowledgements: int) -> None:
+    child = start(APPENDING, tmp_path)
+    try:
+        assert child.stdout is not None
+        id_ = child.stdout.readline().strip()
+        for _ in range(acknowledgements):
+            assert child.stdout.readline()
+        os.kill(child.pid, signal.SIGKILL)
+        rest = child.stdout.read().splitlines()
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout:
+            child.stdout.close()
+    acknowledged = int(rest[-1]) if rest and rest[-1] else acknowledgements * 3
+
+    store = await Store.open(tmp_path)
+    assert store.report.notices == ()
+    loaded = await store.load(id_)
+    assert len(loaded.journal) >= acknowledged
+    assert [row.seq for row in loaded.journal] == list(range(len(loaded.journal)))
+    assert len(loaded.journal) % 3 == 0  # never a part of a batch
+    await store.close()
+
+
+async def test_a_full_database_says_so_keeps_what_it_has_and_recovers(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, Message.user("before"))
+    await store._run(lambda db: db.execute("PRAGMA max_page_count=30").fetchall())
+    with pytest.raises(DiskFull):
+        await store.commit(made.id, Message.user("x" * 500_000))
+    assert [message.text for message in (await store.load(made.id)).messages] == ["before"]
+    await store._run(lambda db: db.execute("PRAGMA max_page_count=100000").fetchall())
+    await store.commit(made.id, Message.user("x" * 500_000))
+    await store.close()
+    again = await Store.open(tmp_path)
+    assert again.report.notices == ()
+    assert (await again.load(made.id)).record.message_count == 2
+    await again.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB, which only root may make."""
+    mount, unmount = shutil.which("mount"), shutil.which("umount")
+    if os.geteuid() != 0 or not mount or not unmount:
+        pytest.skip("mounting a small file system needs root and mount")
+    place = tmp_path / "small"
+    place.mkdir()
+    command = [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no small file system here: {made.stderr.strip()}")
+    yield place
+    subprocess.run([unmount, str(place)], check=True)
+
+
+async def test_a_full_disk_says_so_keeps_what_it_has_and_recovers(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    store = await Store.open(small_disk / "data")
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, Message.user("before"))
+    fill(ballast)
+    with pytest.raises(DiskFull, match="no room"):
+        await commit_many(store, made.id)
+    kept = (await store.load(made.id)).messages
+    assert kept[0].text == "before"
+
+    picture = PictureFiles(small_disk / "data")
+    with pytest.raises(DiskFull):
+        await picture.put(b"\x89PNG\r\n\x1a\n" + bytes(100_000), "image/png", 1, 1)
+    with pytest.raises(DiskFull):
+        await PreferencesFile(small_disk / "data").save(Preferences())
+    with pytest.raises(DiskFull):
+        await store.snapshot(small_disk / "data" / "copy")
+    with pytest.raises(DiskFull):
+        await Store.open(small_disk / "new")
+    assert leftovers(small_disk) == []
+
+    ballast.unlink()
+    await store.commit(made.id, Message.user("after"))
+    await store.close()
+    again = await Store.open(small_disk / "data")
+    assert again.report.notices == ()
+    assert (await again.load(made.id)).messages[-1].text == "after"
+    await again.close()
+
+
+async def commit_many(store: Store, id_: str) -> None:
+    for number in range(50):
+        await store.commit(id_, Message.user(str(number) * 20_000))
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.name.startswith((".writing", ".copy"))]
+
+
+def remount_read_only(folder: Path) -> None:
+    subprocess.run([shutil.which("mount") or "", "-o", "remount,ro", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file:
+        for size in (65536, 4096):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+
+
+async def test_a_disk_that_is_read_only_says_so(small_disk: Path) -> None:
+    store = await Store.open(small_disk / "data")
+    await store.close()
+    remount_read_only(small_disk)
+    for folder in (small_disk / "data", small_disk / "new"):
+        with pytest.raises(StorageFailed, match="cannot be written to"):
+            await Store.open(folder)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+async def test_a_folder_that_is_read_only_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(StorageFailed, match="cannot be written to"):
+        await Store.open(folder)
+
+
+async def test_a_database_held_by_another_is_busy_and_then_is_not(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    await store._run(lambda db: db.execute("PRAGMA busy_timeout=20").fetchall())
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseBusy):
+            await store.commit(made.id, Message.user("x"))
+        assert len(await store.list_conversations()) == 1  # reading goes on
+        other.execute("ROLLBACK")
+    await store.commit(made.id, Message.user("x"))
+    await store.close()
+
+
+async def test_two_stores_on_one_folder_see_each_other(tmp_path: Path) -> None:
+    first, second = await asyncio.gather(Store.open(tmp_path), Store.open(tmp_path))
+    made = await first.create_conversation(title="t")
+    await asyncio.gather(*(s.commit(made.id, Message.user(str(n))) for n in range(10) for s in (first, second)))
+    assert (await second.load(made.id)).record.message_count == 20
+    assert len((await first.load(made.id)).messages) == 20
+    await asyncio.gather(first.close(), second.close())

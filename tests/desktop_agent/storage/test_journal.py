@@ -1,0 +1,176 @@
+import asyncio
+import base64
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalResolved,
+    Envelope,
+    ErrorOccurred,
+    Event,
+    ModeChangeRequested,
+    PolicyApplied,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import RateLimited, WrongUse
+from desktop_agent.vocabulary.images import Base64Source, StoredSource
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    Done,
+    MessageDelta,
+    StopReason,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.storage.test_store import json_objects, png, texts
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def envelope(seq: int, event: Event, run: str = "run") -> Envelope:
+    return Envelope(seq, run, None, "turn", AT + timedelta(seconds=seq), event)
+
+
+async def test_unfinished_runs_come_back_in_order_with_their_deltas(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    events: list[Event] = [RunStarted("m"), ContentDelta("a"), ContentDelta("b"), ToolStarted("1", {"x": 1})]
+    rows = [envelope(seq, event) for seq, event in enumerate(events)]
+    await store.append_journal(made.id, rows[:2])
+    await store.append_journal(made.id, rows[2:])
+    await store.append_journal(made.id, rows[1:])  # a repeated call changes nothing
+    await store.close()
+    again = await Store.open(tmp_path)
+    loaded = await again.load(made.id)
+    assert loaded.journal == tuple(rows)
+    assert loaded.skipped == 0
+    await again.close()
+
+
+async def test_finished_runs_are_not_loaded_and_other_conversations_neither(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    one = await store.create_conversation(title="1")
+    two = await store.create_conversation(title="2")
+    child = Envelope(0, "child", "run", None, AT.astimezone(timezone(timedelta(hours=5, minutes=30))), RunStarted("c"))
+    await store.append_journal(one.id, [envelope(0, RunStarted("m")), child])
+    await store.append_journal(two.id, [envelope(0, RunStarted("other"))])  # the same run id elsewhere
+    await store.append_journal(one.id, [envelope(1, RunFinished(RunEnd.COMPLETED))])
+    assert (await store.load(one.id)).journal == (child,)
+    assert (await store.load(two.id)).journal == (envelope(0, RunStarted("other")),)
+    await store.close()
+
+
+async def test_finish_run_deletes_that_runs_deltas_only(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    events: list[Event] = [
+        RunStarted("m"),
+        ContentDelta("a"),
+        ThinkingDelta("b"),
+        ToolArgsDelta("1", "n", "{"),
+        ToolUse(id="1", name="n"),
+        Done(),
+    ]
+    await store.append_journal(made.id, [envelope(seq, event) for seq, event in enumerate(events)])
+    await store.append_journal(made.id, [envelope(0, ContentDelta("keep"), run="another")])
+    await store.finish_run(made.id, "run")
+    await store.finish_run(made.id, "never started")
+    left = (await store.load(made.id)).journal
+    assert [row.event for row in left] == [events[0], events[4], events[5], ContentDelta("keep")]
+    await store.close()
+
+
+async def test_a_picture_in_an_event_becomes_a_file(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    image = Image(source=Base64Source(media_type="image/png", data=png()))
+    result = ToolResult(tool_use_id="1", content=(Text(text="x"), image))
+    await store.append_journal(made.id, [envelope(0, ToolFinished("1", result))])
+    (row,) = (await store.load(made.id)).journal
+    assert isinstance(row.event, ToolFinished)
+    part = row.event.result.content[1]
+    assert isinstance(part, Image)
+    assert isinstance(part.source, StoredSource)
+    assert await store.pictures.get(part.source) == base64.b64decode(png())
+    await store.close()
+
+
+async def test_unknown_and_damaged_rows_are_skipped_and_counted(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    await store.append_journal(made.id, [envelope(seq, ContentDelta(str(seq))) for seq in range(4)])
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3")) as db, db:
+        first = db.execute("SELECT min(number) FROM journal").fetchone()[0]
+        db.execute('UPDATE journal SET event = \'{"type":"from_the_future"}\' WHERE number = ?', (first,))
+        db.execute("UPDATE journal SET event = '{' WHERE number = ?", (first + 1,))
+        db.execute("UPDATE journal SET at = 'yesterday' WHERE number = ?", (first + 2,))
+    again = await Store.open(tmp_path)
+    loaded = await again.load(made.id)
+    assert [row.event for row in loaded.journal] == [ContentDelta("3")]
+    assert loaded.skipped == 3
+    await again.close()
+
+
+async def test_a_place_outside_the_run_is_refused(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    for seq in (-1, 1 << 32):
+        with pytest.raises(WrongUse):
+            await store.append_journal(made.id, [envelope(0, Done()), envelope(seq, Done())])
+    assert (await store.load(made.id)).journal == ()
+    await store.close()
+
+
+events: st.SearchStrategy[Any] = (
+    st.builds(ContentDelta, texts)
+    | st.builds(ThinkingDelta, texts)
+    | st.builds(ThinkingBlock, texts, texts, json_objects)
+    | st.builds(ToolArgsDelta, texts, st.none() | texts, texts)
+    | st.builds(ToolUse, id=texts, name=texts, input=json_objects)
+    | st.builds(MessageDelta, st.sampled_from(StopReason), st.none() | texts, st.none() | json_objects)
+    | st.builds(UsageUpdate, st.builds(Usage, input_tokens=st.integers(0, 10**9)))
+    | st.builds(TurnStarted, texts, texts, texts)
+    | st.builds(ModeChangeRequested, texts, texts, st.datetimes(timezones=st.just(UTC)))
+    | st.builds(PolicyApplied, texts, st.lists(texts).map(tuple))
+    | st.builds(ApprovalResolved, texts, texts, texts, st.sampled_from(["person", "rule"]), st.none() | json_objects)
+    | st.just(ErrorOccurred.of(RateLimited("slow down", detail="d")))
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | texts, events), max_size=12))
+def test_any_journal_comes_back_identical(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str | None, Event]]
+) -> None:
+    journal = [Envelope(seq, run, parent, parent, AT, event) for seq, (run, parent, event) in enumerate(rows)]
+
+    async def there_and_back(folder: Path) -> tuple[Envelope, ...]:
+        store = await Store.open(folder)
+        made = await store.create_conversation(title="t")
+        await store.append_journal(made.id, journal)
+        loaded = await store.load(made.id)
+        await store.close()
+        return loaded.journal
+
+    found = asyncio.run(there_and_back(tmp_path_factory.mktemp("journal")))
+    for run in ("a", "b"):
+        assert [row for row in found if row.run_id == run] == [row for row in journal if row.run_id == run]
+    assert len(found) == len(journal)

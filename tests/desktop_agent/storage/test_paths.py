@@ -1,0 +1,37 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.files import aside_path
+from desktop_agent.storage.paths import data_folder
+from desktop_agent.vocabulary.errors import StorageFailed
+
+
+def test_the_platforms_folder_is_made_private(own_home: Path) -> None:
+    folder = data_folder()
+    assert folder == own_home / "data" / "desktop-agent"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_an_override_is_used_and_its_rights_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert data_folder(Path("a/b")) == tmp_path / "a" / "b"
+    tmp_path.chmod(0o755)
+    assert data_folder(tmp_path) == tmp_path
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+
+
+def test_a_file_in_the_way_is_a_typed_error(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(StorageFailed, match="cannot be used"):
+        data_folder(tmp_path / "x" / "y")
+
+
+def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:
+    names: set[Path] = set()
+    for _ in range(3):
+        aside = aside_path(tmp_path / "a.json")
+        aside.touch()
+        names.add(aside)
+    assert len(names) == 3

@@ -1,0 +1,383 @@
+import asyncio
+import base64
+import sqlite3
+import string
+import threading
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+
+from desktop_agent.storage.records import Draft
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.usage import Usage
+
+NASTY = "a\0b \ud800 \udfff é 漢字 🙂 \u2028 \x1b"
+
+
+def png(colour: str = "red") -> str:
+    buffer = BytesIO()
+    Pillow.new("RGB", (7, 5), colour).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+async def test_a_conversation_comes_back_as_it_was_committed(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "data")
+    assert store.report.notices == ()
+    made = await store.create_conversation(title="First", endpoint_id="ollama", model="m", workspace="/tmp/w")
+    messages = (Message.user("Hello"), Message.assistant("Hi"))
+    await store.commit(made.id, *messages)
+    await store.close()
+
+    again = await Store.open(tmp_path / "data")
+    loaded = await again.load(made.id)
+    assert loaded.messages == messages
+    assert loaded.journal == ()
+    assert loaded.record.message_count == 2
+    assert loaded.record.head_message_id == messages[1].id
+    assert (loaded.record.endpoint_id, loaded.record.model, loaded.record.workspace) == ("ollama", "m", "/tmp/w")
+    assert loaded.record.created_at == made.created_at
+    assert loaded.record.updated_at > made.updated_at
+    await again.close()
+
+
+async def test_closing_twice_is_harmless_and_ends_the_thread(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    assert any(thread.name.startswith("conversations") for thread in threading.enumerate())
+    await asyncio.gather(store.close(), store.close())
+    await store.close()
+    assert not any(thread.name.startswith("conversations") for thread in threading.enumerate())
+    with pytest.raises(WrongUse):
+        await store.list_conversations()
+
+
+async def test_the_same_message_id_replaces_in_place(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    first, second = Message.user("one"), Message.assistant("two")
+    await store.commit(made.id, first, second)
+    longer = first.model_copy(update={"blocks": (Text(text="one, corrected"),), "state": MessageState.INTERRUPTED})
+    await store.commit(made.id, longer)
+    await store.commit(made.id, longer, second)
+    loaded = await store.load(made.id)
+    assert loaded.messages == (longer, second)
+    assert loaded.record.message_count == 2
+    await store.close()
+
+
+async def test_moving_the_head_makes_a_branch_and_keeps_the_other(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    a, b, c = Message.user("a"), Message.assistant("b"), Message.assistant("c")
+    await store.commit(made.id, a, b)
+    moved = await store.update_conversation(made.id, head_message_id=a.id)
+    assert moved.message_count == 1
+    await store.commit(made.id, c)
+    assert (await store.load(made.id)).messages == (a, c)
+    await store.update_conversation(made.id, head_message_id=b.id)
+    assert (await store.load(made.id)).messages == (a, b)
+    await store.update_conversation(made.id, head_message_id=None)
+    assert (await store.load(made.id)).messages == ()
+    with pytest.raises(WrongUse):
+        await store.update_conversation(made.id, head_message_id="nobody")
+    await store.close()
+
+
+async def test_a_commit_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    broken = Message.user("x").model_copy(update={"id": None})  # NOT NULL in the table
+    with pytest.raises(sqlite3.IntegrityError):
+        await store.commit(made.id, Message.user("good"), broken)
+    assert (await store.load(made.id)).messages == ()
+    await store.commit(made.id, Message.user("still works"))
+    assert len((await store.load(made.id)).messages) == 1
+    await store.close()
+
+
+async def test_the_list_has_the_newest_first_and_a_limit(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    ids = [(await store.create_conversation(title=str(number))).id for number in range(4)]
+    await store.commit(ids[1], Message.user("newest"))
+    assert [record.id for record in await store.list_conversations()] == [ids[1], ids[3], ids[2], ids[0]]
+    assert [record.id for record in await store.list_conversations(limit=2)] == [ids[1], ids[3]]
+    await store.close()
+
+
+async def test_a_title_given_by_the_person_is_not_automatic(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="New conversation")
+    assert made.title_is_automatic
+    automatic = await store.update_conversation(made.id, title="About cats", title_is_automatic=True)
+    assert automatic.title_is_automatic
+    named = await store.update_conversation(made.id, title="Cats")
+    assert (named.title, named.title_is_automatic) == ("Cats", False)
+    assert named.updated_at == made.updated_at
+    changed: Any = {"id": "x"}
+    with pytest.raises(WrongUse):
+        await store.update_conversation(made.id, **changed)
+    await store.close()
+
+
+async def test_trash_and_back(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, Message.user("kept"))
+    await store.delete_conversation(made.id)
+    assert await store.list_conversations() == ()
+    (in_trash,) = await store.list_trash()
+    assert in_trash.deleted_at is not None
+    await store.restore_conversation(made.id)
+    assert [record.id for record in await store.list_conversations()] == [made.id]
+    assert (await store.load(made.id)).messages[0].text == "kept"
+    for call in (store.delete_conversation, store.restore_conversation, store.load):
+        with pytest.raises(WrongUse):
+            await call("nobody")
+    await store.close()
+
+
+async def test_old_trash_goes_at_opening_with_pictures_that_nothing_else_uses(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    old, recent, kept = [(await store.create_conversation(title=t)).id for t in ("old", "recent", "kept")]
+    only_old, shared = (Message.user_with_base64_image("p", png(colour), "image/png") for colour in ("red", "blue"))
+    (first,) = await store.commit(old, only_old)
+    (second,) = await store.commit(old, shared)
+    await store.commit(kept, shared)
+    await store.save_draft(old, Draft("half"))
+    await store.delete_conversation(old)
+    await store.delete_conversation(recent)
+    await store.close()
+    age(tmp_path, old, timedelta(days=31))
+    age(tmp_path, recent, timedelta(days=29))
+
+    again = await Store.open(tmp_path)
+    assert [record.id for record in await again.list_trash()] == [recent]
+    with pytest.raises(WrongUse):
+        await again.load(old)
+    assert not again.pictures.path_of(source_of(first)).exists()
+    assert again.pictures.path_of(source_of(second)).exists()
+    await again.close()
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3")) as db:
+        for table in ("journal", "drafts"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM messages").fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM pictures").fetchone() == (1,)
+
+
+async def test_emptying_the_trash_spares_the_rest(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    gone, kept = [(await store.create_conversation(title=t)).id for t in ("gone", "kept")]
+    await store.delete_conversation(gone)
+    assert await store.empty_trash() == 1
+    assert await store.list_trash() == ()
+    assert [record.id for record in await store.list_conversations()] == [kept]
+    await store.close()
+
+
+def age(folder: Path, id_: str, by: timedelta) -> None:
+    at = int((datetime.now(UTC) - by).timestamp() * 1_000_000)
+    with closing(sqlite3.connect(folder / "conversations.sqlite3")) as db, db:
+        db.execute("UPDATE conversations SET deleted_at = ? WHERE id = ?", (at, id_))
+
+
+def source_of(message: Message) -> StoredSource:
+    (source,) = [block.source for block in message.blocks if isinstance(block, Image)]
+    assert isinstance(source, StoredSource)
+    return source
+
+
+async def test_base64_becomes_a_file_and_never_reaches_the_database(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    data = png()
+    inner = Image(source=Base64Source(media_type="image/png", data=data), name="shot")
+    result = ToolResult(tool_use_id="1", content=(Text(text="see"), inner))
+    web = Image(source=UrlSource(url="https://example.org/a.png"))
+    kept = await store.commit(
+        made.id, Message.user_with_blocks([inner, web]), Message.tool_results([result, ToolResult(tool_use_id="2")])
+    )
+    assert (await store.load(made.id)).messages == kept
+    assert kept[0].blocks[1] == web
+    source = source_of(Message.user_with_blocks([kept[0].blocks[0]]))
+    assert (source.width, source.height, source.size) == (7, 5, len(base64.b64decode(data)))
+    assert await store.pictures.get(source) == base64.b64decode(data)
+    tool_result = kept[1].blocks[0]
+    assert isinstance(tool_result, ToolResult)
+    assert tool_result.content == (Text(text="see"), Image(source=source, name="shot"))
+    await store.close()
+    assert data[:40].encode() not in (tmp_path / "conversations.sqlite3").read_bytes()
+
+
+async def test_a_picture_of_unknown_size_is_kept_as_a_file_and_said_to_be_unknown(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    stump = b"\x89PNG\r\n\x1a\n"
+    image = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(stump).decode()), name="stump")
+    (user, tool) = await store.commit(
+        made.id,
+        Message.user_with_blocks([image]),
+        Message.tool_results([ToolResult(tool_use_id="1", content=(image,))]),
+    )
+    (block,) = user.blocks
+    assert isinstance(block, Unknown)
+    assert (block.raw["name"], block.raw["size"]) == ("stump", 8)
+    assert store.pictures.place(block.raw["digest"], "image/png").read_bytes() == stump
+    (result,) = tool.blocks
+    assert isinstance(result, ToolResult)
+    assert result.content == (Json(value=block.raw),)
+    with pytest.raises(ImageRefused):
+        await store.save_draft(None, Draft(images=(image,)))
+    await store.close()
+
+
+async def test_drafts_of_a_conversation_and_of_none(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    image = Image(source=Base64Source(media_type="image/png", data=png()), name="n")
+    await store.save_draft(None, Draft(NASTY, (image,)))
+    await store.save_draft(made.id, Draft("other"))
+    await store.close()
+
+    again = await Store.open(tmp_path)
+    draft = await again.load_draft(None)
+    assert draft.text == NASTY
+    source = draft.images[0].source
+    assert isinstance(source, StoredSource)
+    assert await again.pictures.get(source) == base64.b64decode(png())
+    assert await again.load_draft(made.id) == Draft("other")
+    await again.save_draft(None, Draft())
+    assert await again.load_draft(None) == Draft()
+    await again.close()
+
+    last = await Store.open(tmp_path)
+    assert not last.pictures.path_of(source).exists()
+    await last.close()
+
+
+async def test_surrogates_and_nul_anywhere(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title=NASTY, endpoint_id=NASTY, model=NASTY, workspace=NASTY)
+    assert (made.title, made.model, made.workspace) == (NASTY, NASTY, NASTY)
+    message = Message(
+        id=NASTY,
+        role=Role.ASSISTANT,
+        blocks=(Text(text=NASTY), ToolUse(id=NASTY, name=NASTY, input={NASTY: [NASTY]}), Unknown(raw=NASTY)),
+    )
+    await store.commit(made.id, message)
+    await store.commit(made.id, message)
+    loaded = await store.load(made.id)
+    assert loaded.messages == (message,)
+    assert loaded.record.head_message_id == NASTY
+    assert (await store.update_conversation(made.id, title="\udcff")).title == "\udcff"
+    await store.close()
+
+
+async def test_a_snapshot_is_a_whole_database_and_overwrites_nothing(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "data")
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, Message.user("saved"))
+    (tmp_path / "copy").mkdir()
+    target = tmp_path / "copy" / "conversations.sqlite3"
+    await store.snapshot(target)
+    with pytest.raises(Exception, match="exists already"):
+        await store.snapshot(target)
+    await store.commit(made.id, Message.user("later"))
+    await store.close()
+
+    copy = await Store.open(target.parent)
+    assert copy.report.notices == ()
+    assert [message.text for message in (await copy.load(made.id)).messages] == ["saved"]
+    await copy.close()
+
+
+async def test_a_cancelled_caller_does_not_undo_the_work(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    commit = asyncio.ensure_future(store.commit(made.id, Message.user("kept")))
+    await asyncio.sleep(0)
+    commit.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await commit
+    assert len((await store.load(made.id)).messages) == 1
+    await store.close()
+
+
+async def test_an_opening_that_is_cancelled_leaves_nothing_open(tmp_path: Path) -> None:
+    opening = asyncio.ensure_future(Store.open(tmp_path))
+    await asyncio.sleep(0)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    store = await Store.open(tmp_path)
+    await store.close()
+
+
+# Two surrogates that together are a pair would come back as the one character that they mean.
+texts = st.text(st.characters(exclude_categories=["Cs"]) | st.just("\ud800") | st.just("\0"), max_size=40)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+json_objects = st.dictionaries(texts, json_values, max_size=3)
+stored = st.builds(
+    StoredSource,
+    digest=st.text("0123456789abcdef", min_size=64, max_size=64),
+    media_type=st.sampled_from(["image/png", "image/webp"]),
+    size=st.integers(0, 10**9),
+    width=st.integers(1, 9999),
+    height=st.integers(1, 9999),
+)
+images = st.builds(Image, source=stored | st.builds(UrlSource, url=st.just("https://example.org/")), name=texts)
+results = st.builds(
+    ToolResult,
+    tool_use_id=texts,
+    content=st.lists(st.builds(Text, text=texts) | st.builds(Json, value=json_values) | images, max_size=3).map(tuple),
+    outcome=st.sampled_from(Outcome),
+)
+blocks = (
+    st.builds(Text, text=texts)
+    | images
+    | st.builds(Thinking, text=texts, provider=texts, metadata=json_objects)
+    | st.builds(ToolUse, id=texts, name=texts, input=json_objects, malformed=st.none() | texts)
+    | results
+    | st.builds(Unknown, raw=json_values)
+)
+some_messages = st.builds(
+    Message,
+    role=st.sampled_from(Role),
+    blocks=st.lists(blocks, max_size=4).map(tuple),
+    state=st.sampled_from(MessageState),
+    created_at=st.datetimes(timezones=st.just(UTC)),
+    model=st.none() | st.text(string.printable),
+    usage=st.none() | st.builds(Usage, input_tokens=st.none() | st.integers(0, 10**12), cost=st.none() | st.just(0.25)),
+    stop_reason=st.none() | st.sampled_from(StopReason),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.lists(some_messages, max_size=6))
+def test_any_messages_come_back_identical(tmp_path_factory: pytest.TempPathFactory, batch: list[Message]) -> None:
+    async def there_and_back(folder: Path) -> tuple[Message, ...]:
+        store = await Store.open(folder)
+        made = await store.create_conversation(title="t")
+        for message in batch:
+            await store.commit(made.id, message)
+        await store.close()
+        again = await Store.open(folder)
+        loaded = await again.load(made.id)
+        await again.close()
+        return loaded.messages
+
+    assert asyncio.run(there_and_back(tmp_path_factory.mktemp("store"))) == tuple(batch)

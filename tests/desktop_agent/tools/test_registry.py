@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from desktop_agent.tools.calculate import calculate
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import AnyTool, Progress, Tool
+from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.tool_calls import ToolClass
+
+
+class Nothing(BaseModel):
+    pass
+
+
+async def run(_input: Nothing, _progress: Progress) -> tuple[Text, ...]:
+    return ()
+
+
+def named(name: str) -> AnyTool:
+    return Tool(name=name, description="", input_model=Nothing, run=run)
+
+
+def test_two_tools_of_one_name_are_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="two tools named “same”"):
+        ToolRegistry([named("same"), named("other"), named("same")])
+
+
+def test_names_are_case_sensitive_and_keep_their_order() -> None:
+    registry = ToolRegistry([named("b"), named("A"), named("a")])
+    assert registry.names == ("b", "A", "a")
+    assert registry.get("B") is None
+    assert registry.get("A") is not registry.get("a")
+    assert [spec.name for spec in registry.specs()] == ["b", "A", "a"]
+    assert [spec.name for spec in registry.specs(["a", "b"])] == ["a", "b"]
+    with pytest.raises(WrongUse, match="no tool named “c”"):
+        registry.specs(["c"])
+
+
+def test_an_unknown_tool_counts_as_mutating() -> None:
+    registry = ToolRegistry([calculate(), named("plain")])
+    assert registry.class_of("calculate") is ToolClass.READ_ONLY
+    assert registry.class_of("plain") is ToolClass.MUTATING
+    assert registry.class_of("Calculate") is ToolClass.MUTATING
+
+
+def test_the_sets_of_built_in_tools(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+
+    def names(*arguments: object) -> list[str]:
+        return [tool.name for tool in builtin_tools(*arguments)]  # type: ignore[arg-type]
+
+    assert names(workspace, "none") == []
+    assert names(None, "read") == names(None, "all") == ["calculate"]
+    assert names(workspace, "read") == ["calculate", "read_file", "list_files"]
+    assert names(workspace, "all") == ["calculate", "read_file", "list_files", "write_file"]
+
+
+def test_the_same_tool_on_another_folder_has_another_identity(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    here, there = (builtin_tools(Workspace(folder), "all")[-1] for folder in (tmp_path, tmp_path / "other"))
+    arguments = {"path": "a", "content": "b"}
+    assert here.digest(arguments) != there.digest(arguments)

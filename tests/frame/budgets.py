@@ -1,0 +1,149 @@
+"""Reads the source and says where it is too big, badly named, or does what would stop the event loop.
+
+`python -m tests.frame.budgets` prints the largest of each kind and how the tests compare with the code.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("desktop_agent", "ui", "resources")
+
+MODULE_LINES = 400
+FUNCTION_LINES = 50
+CLASS_LINES = 250
+CLASS_METHODS = 20
+FOLDER_MODULES = 12
+SMALL_MODULES = {"ui/shell/window.py": 250, "desktop_agent/agent/turn.py": 250}
+JUNK_DRAWERS = ("util", "utils", "helper", "helpers", "manager", "misc", "common", "models")
+
+FORBIDDEN_CALLS = {
+    "exec": "a nested event loop kills the running task: open() and a future",
+    "exec_": "a nested event loop kills the running task: open() and a future",
+    "processEvents": "re-enters the event loop: wait for a signal",
+    "sleep": "stops the event loop: asyncio.sleep, or a timer",
+    "print": "a library has no terminal: log, or write to the stream it was given",
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed file; `path` is relative to the root."""
+
+    path: str
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """How long it is."""
+        return self.text.count("\n") + (not self.text.endswith("\n"))
+
+    def walk(self) -> Iterator[ast.AST]:
+        """Every node."""
+        return ast.walk(ast.parse(self.text, self.path))
+
+
+def sources(root: Path, packages: tuple[str, ...] = PACKAGES) -> list[Source]:
+    """All Python files of the packages."""
+    files = [file for package in packages for file in sorted((root / package).rglob("*.py"))]
+    return [Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def length(node: Function | ast.ClassDef) -> int:
+    """Lines, without decorators."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def methods(node: ast.ClassDef) -> int:
+    """Functions of a class; overloads are signatures, not functions."""
+    found = [child for child in node.body if isinstance(child, Function)]
+    return sum(not any(ast.unparse(mark).endswith("overload") for mark in child.decorator_list) for child in found)
+
+
+def module_faults(source: Source) -> Iterator[str]:
+    """Length and name of a file."""
+    limit = SMALL_MODULES.get(source.path, MODULE_LINES)
+    if source.lines > limit:
+        yield f"{source.path}: {source.lines} lines, at most {limit}"
+    words = Path(source.path).with_suffix("").parts
+    for word in words:
+        if word in JUNK_DRAWERS or word.rpartition("_")[2] in {"util", "utils", "helper", "helpers"}:
+            yield f"{source.path}: {word} is no name: say what is in it"
+
+
+def node_faults(source: Source) -> Iterator[str]:
+    """Functions, classes and calls in a file."""
+    for node in source.walk():
+        where = f"{source.path}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, Function) and length(node) > FUNCTION_LINES:
+            yield f"{where}: {node.name} has {length(node)} lines, at most {FUNCTION_LINES}"
+        elif isinstance(node, ast.ClassDef):
+            if length(node) > CLASS_LINES:
+                yield f"{where}: {node.name} has {length(node)} lines, at most {CLASS_LINES}"
+            if methods(node) > CLASS_METHODS:
+                yield f"{where}: {node.name} has {methods(node)} methods, at most {CLASS_METHODS}"
+        elif isinstance(node, ast.Call) and (fault := forbidden_call(node)):
+            yield f"{where}: {fault}"
+
+
+def forbidden_call(node: ast.Call) -> str | None:
+    """Why this call must not be, or None."""
+    called = ast.unparse(node.func)
+    owner, _, name = called.rpartition(".")
+    if name not in FORBIDDEN_CALLS:
+        return None
+    if name == "sleep" and owner not in {"", "time"}:
+        return None
+    if name == "print" and owner:
+        return None
+    return f"{called}(): {FORBIDDEN_CALLS[name]}"
+
+
+def folder_faults(found: list[Source]) -> Iterator[str]:
+    """Folders with too many modules; `__init__` is not counted."""
+    folders: dict[str, int] = {}
+    for source in found:
+        path = Path(source.path)
+        if path.name != "__init__.py":
+            folders[path.parent.as_posix()] = folders.get(path.parent.as_posix(), 0) + 1
+    for folder, count in folders.items():
+        if count > FOLDER_MODULES:
+            yield f"{folder}: {count} modules, at most {FOLDER_MODULES}"
+
+
+def faults(root: Path) -> list[str]:
+    """Everything wrong under this root, in one list."""
+    found = sources(root)
+    wrong = [fault for source in found for fault in (*module_faults(source), *node_faults(source))]
+    return wrong + list(folder_faults(found))
+
+
+def report(root: Path = ROOT) -> str:
+    """The longest of each kind, and the ratio of tests to code."""
+    code, tests = sources(root), sources(root, ("tests",))
+    longest = max(code, key=lambda source: source.lines)
+    nodes = [(source, node) for source in code for node in source.walk()]
+    functions = [(length(node), f"{source.path} {node.name}") for source, node in nodes if isinstance(node, Function)]
+    classes = [(length(node), f"{source.path} {node.name}") for source, node in nodes if isinstance(node, ast.ClassDef)]
+    code_lines, test_lines = (sum(source.lines for source in part) for part in (code, tests))
+    return "\n".join(
+        [
+            f"code      {code_lines} lines in {len(code)} files",
+            f"tests     {test_lines} lines in {len(tests)} files, {test_lines / code_lines:.2f} times the code",
+            f"module    {longest.lines} lines: {longest.path}",
+            "function  {} lines: {}".format(*max(functions)),
+            "class     {} lines: {}".format(*max(classes)),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(report() + "\n")
+    problems = faults(ROOT)
+    sys.stdout.write("".join(f"{problem}\n" for problem in problems))
+    sys.exit(1 if problems else 0)

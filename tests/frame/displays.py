@@ -1,0 +1,206 @@
+"""A real screen, a session bus, accessibility and a keyring: private ones, started here and ended by their own ids."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+START = 20.0
+"""Seconds that a server gets to start."""
+
+ACCESSIBILITY_BUS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
+
+
+def program(*names: str) -> str:
+    """The first of these that is installed; otherwise the test fails with the remedy."""
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    pytest.fail(f"{names[0]} is not installed. packaging/system-packages.sh test installs it.", pytrace=False)
+
+
+def wait_for(what: str, ready: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Until ready, or fail: after START seconds, or as soon as the process has ended."""
+    until = time.monotonic() + START
+    while not ready():
+        if process is not None and process.poll() is not None:
+            pytest.fail(f"{what} ended at once with {process.returncode}", pytrace=False)
+        if time.monotonic() > until:
+            pytest.fail(f"{what} did not start within {START:.0f} s", pytrace=False)
+        time.sleep(0.02)
+
+
+@contextmanager
+def running(
+    command: list[str], environment: Mapping[str, str], *, pass_fds: tuple[int, ...] = (), stdin: bytes | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server in a process group of its own; the whole group ends with the context."""
+    process = subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+    try:
+        if stdin is not None and process.stdin is not None:
+            process.stdin.write(stdin)
+            process.stdin.close()
+        yield process
+    finally:
+        end_group(process)
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ask, then insist. The group outlives its leader while what a bus activated still runs."""
+    for how, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+        try:
+            os.killpg(process.pid, how)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait(5.0)
+
+
+@contextmanager
+def display(environment: Mapping[str, str], size: str = "1600x1200") -> Iterator[dict[str, str]]:
+    """Xvfb on a number that it finds free itself, with openbox as the window manager."""
+    read_end, write_end = os.pipe()
+    command = [program("Xvfb"), "-displayfd", str(write_end), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(running(command, environment, pass_fds=(write_end,)))
+            os.close(write_end)
+            number = read_line(read_end, "Xvfb", server)
+        finally:
+            os.close(read_end)
+        shown = {**environment, "DISPLAY": f":{number}", "QT_QPA_PLATFORM": "xcb"}
+        manager = stack.enter_context(running([program("openbox"), "--sm-disable"], shown))
+        wait_for("openbox", lambda: has_window_manager(shown), manager)
+        yield shown
+
+
+def read_line(descriptor: int, what: str, process: subprocess.Popen[bytes]) -> str:
+    """One line from a pipe that a server writes when it is ready."""
+    os.set_blocking(descriptor, False)
+    got = bytearray()
+
+    def complete() -> bool:
+        try:
+            got.extend(os.read(descriptor, 4096))
+        except BlockingIOError:
+            return False
+        return b"\n" in got
+
+    wait_for(what, complete, process)
+    return got.decode().splitlines()[0]
+
+
+def has_window_manager(environment: Mapping[str, str]) -> bool:
+    """True when the root window names its manager (EWMH, _NET_SUPPORTING_WM_CHECK)."""
+    asked = subprocess.run(
+        [program("xprop"), "-root", "_NET_SUPPORTING_WM_CHECK"], env=dict(environment), capture_output=True, check=False
+    )
+    return b"window id" in asked.stdout
+
+
+@contextmanager
+def session_bus(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """A D-Bus session bus of its own."""
+    read_end, write_end = os.pipe()
+    command = [program("dbus-daemon"), "--session", "--nofork", "--nopidfile", f"--print-address={write_end}"]
+    with ExitStack() as stack:
+        try:
+            daemon = stack.enter_context(running(command, environment, pass_fds=(write_end,)))
+            os.close(write_end)
+            address = read_line(read_end, "dbus-daemon", daemon)
+        finally:
+            os.close(read_end)
+        yield {**environment, "DBUS_SESSION_BUS_ADDRESS": address}
+
+
+@contextmanager
+def accessibility(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The accessibility bus on a session bus, switched on, so that Qt tells outside readers what it shows."""
+    launcher = program(*ACCESSIBILITY_BUS)
+    with running([launcher, "--launch-immediately"], environment) as process:
+        call = [program("dbus-send"), "--session", "--print-reply", "--dest=org.a11y.Bus", "/org/a11y/bus"]
+
+        def answers() -> bool:
+            asked = [*call, "org.a11y.Bus.GetAddress"]
+            return subprocess.run(asked, env=dict(environment), capture_output=True, check=False).returncode == 0
+
+        wait_for("at-spi-bus-launcher", answers, process)
+        for name in ("IsEnabled", "ScreenReaderEnabled"):
+            switch_on = ["org.freedesktop.DBus.Properties.Set", "string:org.a11y.Status", f"string:{name}"]
+            subprocess.run(
+                [*call, *switch_on, "variant:boolean:true"], env=dict(environment), capture_output=True, check=True
+            )
+        yield {**environment, "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1", "QT_ACCESSIBILITY": "1"}
+
+
+@contextmanager
+def keyring(environment: Mapping[str, str], password: str = "test") -> Iterator[dict[str, str]]:
+    """An unlocked GNOME keyring on the session bus of this environment, in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-keyring-", ignore_cleanup_errors=True) as home:
+        owned = {**environment, "XDG_DATA_HOME": home, "GNOME_KEYRING_TEST_PATH": home}
+        command = [program("gnome-keyring-daemon"), "--foreground", "--components=secrets", "--unlock"]
+        with running(command, owned, stdin=password.encode()) as daemon:
+            ask = [program("dbus-send"), "--session", "--print-reply", "--dest=org.freedesktop.DBus"]
+            ask += ["/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner", "string:org.freedesktop.secrets"]
+
+            def owned_name() -> bool:
+                return subprocess.run(ask, env=owned, capture_output=True, check=False).returncode == 0
+
+            wait_for("gnome-keyring-daemon", owned_name, daemon)
+            yield {**environment, "PYTHON_KEYRING_BACKEND": "keyring.backends.SecretService.Keyring"}
+
+
+def base_environment(home: Path) -> dict[str, str]:
+    """What a child process of a test starts with: the run's replaced environment, and a home that lasts as long."""
+    runtime = home / "run"
+    runtime.mkdir(parents=True, mode=0o700, exist_ok=True)
+    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+    python_path = str(Path(__file__).parents[2])
+    return {**os.environ, **folders, "HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": python_path}
+
+
+def _needs_linux() -> None:
+    if sys.platform != "linux":
+        pytest.skip("private displays and buses are built for Linux")
+
+
+@pytest.fixture(scope="session")
+def real_display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment for child processes that show windows: display, window manager, session and accessibility bus.
+
+    The test process itself stays offscreen. Copy the dictionary before changing it; give each child its own
+    XDG_DATA_HOME and XDG_CONFIG_HOME where what it stores matters.
+    """
+    _needs_linux()
+    environment = base_environment(tmp_path_factory.mktemp("display"))
+    with display(environment) as shown, session_bus(shown) as bus, accessibility(bus) as readable:
+        yield readable
+
+
+@pytest.fixture(scope="session")
+def real_keyring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment for child processes that store secrets: a session bus with an unlocked GNOME keyring."""
+    _needs_linux()
+    environment = base_environment(tmp_path_factory.mktemp("keyring"))
+    with session_bus(environment) as bus, keyring(bus) as unlocked:
+        yield unlocked

@@ -1,0 +1,313 @@
+"""Fails a test that leaves something behind, or that something complained about while it passed.
+
+Watched: Python warnings (by `filterwarnings = error`), warnings and worse from Qt, exceptions in slots (by pytest-qt),
+errors on the event loop, running timers, unfinished tasks, threads, child processes, open sockets and files, windows.
+Not seen: `QTimer.singleShot` that has not fired, and timers that only C++ started.
+A test that must leave something says what and why: `@pytest.mark.leaves("threads", reason="…")`.
+A test that makes Qt complain on purpose takes the fixture `qt_messages` and calls `expect(pattern)`.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import re
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication, QWidget
+
+GRACE = 2.0
+"""Seconds that threads and processes get to end by themselves."""
+
+KINDS = ("Qt messages", "loop errors", "timers", "tasks", "threads", "processes", "files", "windows")
+
+ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
+    (r"^This plugin does not support (propagateSizeHints|raise)\(\)$", "the offscreen platform has no window manager"),
+    (r"^QFontDatabase: Cannot find font directory", "the wheel ships no fonts; fontconfig finds the system's"),
+)
+
+_COMPLAINTS = {
+    QtMsgType.QtWarningMsg: "warning",
+    QtMsgType.QtCriticalMsg: "critical",
+    QtMsgType.QtFatalMsg: "fatal",
+    QtMsgType.QtSystemMsg: "system",
+}
+
+
+@dataclass
+class QtMessages:
+    """Complaints of Qt since the test began."""
+
+    seen: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def expect(self, pattern: str) -> None:
+        """This test makes Qt say something that matches; it fails if Qt does not."""
+        self.expected.append(pattern)
+
+    def take_unexpected(self) -> list[str]:
+        """What nobody expected, and what was expected in vain; begins anew."""
+        patterns = self.expected + [pattern for pattern, _ in ALLOWED_QT_MESSAGES]
+        wrong = [text for text in self.seen if not any(re.search(pattern, text) for pattern in patterns)]
+        wrong += [
+            f"expected, but not said: {pattern}"
+            for pattern in self.expected
+            if not any(re.search(pattern, text) for text in self.seen)
+        ]
+        self.seen, self.expected = [], []
+        return wrong
+
+
+class LoopErrors(logging.Handler):
+    """What asyncio and qasync report when nobody is left to raise to."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.seen: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = [record.getMessage()]
+        if record.exc_info and record.exc_info[1] is not None:
+            lines.append(repr(record.exc_info[1]))
+        self.seen.append(" ".join(lines))
+
+
+class Watch:
+    """Holds the hooks for the whole run."""
+
+    def __init__(self) -> None:
+        self.qt = QtMessages()
+        self.loop_errors = LoopErrors()
+        self.unfinished: list[str] = []
+        self._timers: list[weakref.ref[QTimer]] = []
+        self._patch = pytest.MonkeyPatch()
+
+    def install(self) -> None:
+        """Begin."""
+        qInstallMessageHandler(self._hear)
+        for name in ("asyncio", "qasync"):
+            logging.getLogger(name).addHandler(self.loop_errors)
+        start, close = QTimer.start, asyncio.Runner.close
+
+        def watched_start(timer: QTimer, *arguments: Any) -> None:
+            self._timers.append(weakref.ref(timer))
+            start(timer, *arguments)
+
+        def watched_close(runner: asyncio.Runner) -> None:
+            # Closing cancels what still runs, so this is the last moment to see it.
+            with contextlib.suppress(RuntimeError):  # closed already
+                self.unfinished += [describe_task(task) for task in asyncio.all_tasks(runner.get_loop())]
+            close(runner)
+
+        self._patch.setattr(QTimer, "start", watched_start)
+        self._patch.setattr(asyncio.Runner, "close", watched_close)
+
+    def remove(self) -> None:
+        """End."""
+        self._patch.undo()
+        qInstallMessageHandler(None)
+        for name in ("asyncio", "qasync"):
+            logging.getLogger(name).removeHandler(self.loop_errors)
+
+    def running_timers(self) -> list[str]:
+        """Timers started since last asked that still run."""
+        timers = {id(timer): timer for ref in self._timers if (timer := ref()) is not None}
+        self._timers.clear()
+        return [describe_timer(timer) for timer in timers.values() if shiboken6.isValid(timer) and timer.isActive()]
+
+    def _hear(self, kind: QtMsgType, _context: object, text: str | None) -> None:
+        if kind in _COMPLAINTS:
+            self.qt.seen.append(f"{_COMPLAINTS[kind]}: {text}" if kind is not QtMsgType.QtWarningMsg else str(text))
+
+
+def describe_timer(timer: QTimer) -> str:
+    """Name, interval and owner."""
+    return f"QTimer {timer.objectName()!r} every {timer.interval()} ms, parent {timer.parent()!r}"
+
+
+def describe_task(task: asyncio.Task[Any]) -> str:
+    """Name and coroutine."""
+    return f"{task.get_name()}: {getattr(task.get_coro(), '__qualname__', task.get_coro())}"
+
+
+def all_unfinished_tasks() -> set[asyncio.Task[Any]]:
+    """Of every loop, running or not. Python has no public list across loops: 3.11 calls it _all_tasks, 3.12 another."""
+    known = getattr(asyncio.tasks, "_scheduled_tasks", None)
+    if known is None:
+        known = asyncio.tasks._all_tasks
+    return {task for task in set(known) if not task.done()}
+
+
+def other_threads() -> set[threading.Thread]:
+    """Threads that Python started. A thread of Qt that once called Python stays listed as a dummy for ever."""
+    return {thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)}
+
+
+def child_processes() -> set[int]:
+    """Ids of live children; empty where the system has no /proc."""
+    children: set[int] = set()
+    for listing in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children |= {int(pid) for pid in listing.read_text().split()}
+    return children
+
+
+def command_of(pid: int) -> str:
+    """For the message."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return "gone"
+
+
+def open_files() -> dict[int, str]:
+    """Sockets and files outside the system's own folders, by descriptor; empty where the system has no /proc."""
+    found: dict[int, str] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for number in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                target = str(number.readlink())
+                if not target.startswith(("/usr/", "/proc/", "/dev/", "/sys/", "/etc/", "/memfd:", "pipe:", "anon_")):
+                    found[int(number.name)] = target
+    return found
+
+
+def settle(still_there: Callable[[], bool]) -> None:
+    """Give what is ending a moment to end."""
+    until = time.monotonic() + GRACE
+    while still_there() and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def windows() -> list[QWidget]:
+    """Windows with nobody above them."""
+    if not isinstance(QApplication.instance(), QApplication):
+        return []
+    return [widget for widget in QApplication.topLevelWidgets() if widget.parent() is None]
+
+
+@dataclass
+class Before:
+    """What was there when the test began."""
+
+    tasks: set[asyncio.Task[Any]]
+    threads: set[threading.Thread]
+    children: set[int]
+    files: dict[int, str]
+    windows: list[QWidget]
+
+    @classmethod
+    def now(cls) -> "Before":
+        """Look."""
+        return cls(all_unfinished_tasks(), other_threads(), child_processes(), open_files(), windows())
+
+    def new_threads(self) -> list[str]:
+        """Threads, and work in Qt's own pool."""
+        settle(lambda: bool(other_threads() - self.threads))
+        names = [f"{thread.name}" for thread in other_threads() - self.threads]
+        pool = QThreadPool.globalInstance()
+        if not pool.waitForDone(int(GRACE * 1000)):
+            names.append(f"{pool.activeThreadCount()} threads of Qt's pool")
+        return names
+
+    def new_children(self) -> list[str]:
+        """Processes."""
+        settle(lambda: bool(child_processes() - self.children))
+        return [f"{pid} {command_of(pid)}" for pid in child_processes() - self.children]
+
+    def new_files(self) -> list[str]:
+        """Sockets and files."""
+        return [f"{number} {target}" for number, target in open_files().items() if self.files.get(number) != target]
+
+    def new_windows(self) -> list[str]:
+        """Top-level widgets."""
+        return [f"{w!r} {w.windowTitle()!r}" for w in windows() if not any(w is known for known in self.windows)]
+
+    def new_tasks(self) -> list[str]:
+        """Of loops that asyncio.Runner does not own, such as qasync's."""
+        return [describe_task(task) for task in all_unfinished_tasks() - self.tasks]
+
+
+WATCH = pytest.StashKey[Watch]()
+PASSED = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the hooks."""
+    config.addinivalue_line("markers", "leaves(*kinds, reason): this test may leave these behind, and why")
+    watch = config.stash[WATCH] = Watch()
+    watch.install()
+    config.add_cleanup(watch.remove)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: taking it out of the collector's sight keeps a collection per test cheap."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """Remember whether the test itself passed: the locals of a failed one live on in its traceback."""
+    report = yield
+    if call.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
+
+
+@pytest.fixture
+def qt_messages(pytestconfig: pytest.Config) -> QtMessages:
+    """Say which complaints of Qt this test provokes."""
+    return pytestconfig.stash[WATCH].qt
+
+
+def excused(request: pytest.FixtureRequest) -> set[str]:
+    """Kinds that the test's marks name."""
+    kinds: set[str] = set()
+    for mark in request.node.iter_markers("leaves"):
+        if not mark.kwargs.get("reason") or not set(mark.args) <= set(KINDS):
+            pytest.fail(f"leaves() wants kinds of {KINDS} and a reason, not {mark.args} {mark.kwargs}", pytrace=False)
+        kinds |= set(mark.args)
+    return kinds
+
+
+def tidy() -> None:
+    """Delete what waits for deletion, and what only circles keep alive."""
+    if QCoreApplication.instance() is not None:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing(request: pytest.FixtureRequest, own_home: Path) -> Iterator[None]:
+    """Compare before and after. Set up first, so that it looks after every other fixture of the test is gone."""
+    watch, kinds_excused = request.config.stash[WATCH], excused(request)
+    before = Before.now()
+    watch.running_timers()
+    watch.unfinished.clear()
+    yield
+    # An earlier failure's frames would keep its windows alive.
+    sys.last_value = sys.last_traceback = sys.last_exc = None
+    tidy()
+    found = {"Qt messages": watch.qt.take_unexpected(), "loop errors": list(watch.loop_errors.seen)}
+    watch.loop_errors.seen.clear()
+    if request.node.stash.get(PASSED, False):
+        found["timers"] = watch.running_timers()
+        found["tasks"] = watch.unfinished + before.new_tasks()
+        found["threads"] = before.new_threads()
+        found["processes"] = before.new_children()
+        found["files"] = before.new_files()
+        found["windows"] = before.new_windows()
+    left = {kind: things for kind, things in found.items() if things and kind not in kinds_excused}
+    if left:
+        lines = [f"{kind}: {thing}" for kind, things in left.items() for thing in things]
+        pytest.fail("This test left behind:\n  " + "\n  ".join(lines), pytrace=False)

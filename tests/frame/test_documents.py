@@ -1,0 +1,71 @@
+"""The documents speak of what exists."""
+
+import re
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/architecture.md", "docs/glossary.md")
+MODULE = re.compile(r"`((?:desktop_agent|ui)(?:\.\w+)+)`")
+FILE = re.compile(r"`((?:tests|packaging|docs|resources)/[\w/.-]+)`")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+
+def exists_as_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def named_modules(text: str) -> set[str]:
+    return set(MODULE.findall(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_named_modules_files_and_links_exist(document: str) -> None:
+    path = ROOT / document
+    text = path.read_text(encoding="utf-8")
+    assert [name for name in sorted(named_modules(text)) if not exists_as_module(name)] == []
+    assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
+    assert [name for name in LINK.findall(text) if not (path.parent / name).exists()] == []
+
+
+def test_the_reader_of_names_reads() -> None:
+    assert len(named_modules((ROOT / "docs/glossary.md").read_text(encoding="utf-8"))) >= 20
+    assert len(named_modules((ROOT / "docs/architecture.md").read_text(encoding="utf-8"))) >= 20
+    assert not exists_as_module("desktop_agent.vocabulary.nothing")
+
+
+def test_every_room_is_on_the_architecture_page_and_in_the_picture() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    texts = ElementTree.parse(ROOT / "docs/floors.svg").iter("{http://www.w3.org/2000/svg}text")
+    drawn = {(text.text or "").rpartition(".")[2] for text in texts}
+    rooms = [init.parent for package in ("desktop_agent", "ui") for init in (ROOT / package).glob("*/__init__.py")]
+    assert len(rooms) >= 15
+    for room in rooms:
+        assert f"`{room.parent.name}.{room.name}`" in page
+        assert room.name in drawn
+
+
+def test_a_word_has_one_meaning() -> None:
+    rows = re.findall(r"^\| ([\w ]+) \| ", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = [row for row in rows if row != "word"]
+    assert len(words) == len(set(words)) >= 40
+
+
+def test_dependencies_are_explained_and_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    names = [re.split(r"[<>=~ ]", line)[0] for line in project["project"]["dependencies"]]
+    assert [name for name in names if f"| {name}" not in page] == []
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        text = (ROOT / lock).read_text(encoding="utf-8")
+        assert "://" not in text
+        pinned = re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]
+        assert [entry.splitlines()[0] for entry in pinned if "--hash=sha256:" not in entry] == []
+        locked = {entry.split("==")[0].lower() for entry in pinned}
+        assert [name for name in names if name.lower() not in locked] == []
+    tools = [re.split(r"[<>=~ ]", line)[0] for line in project["dependency-groups"]["dev"]]
+    assert [name for name in tools if f"\n{name}==" not in text] == []

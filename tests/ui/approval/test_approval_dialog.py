@@ -1,0 +1,368 @@
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QWidget,
+)
+
+from desktop_agent.vocabulary.tool_calls import (
+    AllowForConversation,
+    AllowOnce,
+    Deny,
+    DenyAndStop,
+    DiffPreview,
+    Effect,
+    TextPreview,
+    ToolClass,
+)
+from ui.approval.approval_dialog import ApprovalDialog
+from ui.approval.pending_approval import PendingApproval
+from ui.look.theme import DARK, ThemeSource
+
+DIFF = DiffPreview("a.txt", "one\ntwo", "one\nthree")
+
+
+def needs_text(arguments):
+    return None if isinstance(arguments.get("content"), str) else "content: must be text"
+
+
+def call(number=1, tool="write_file", **changes):
+    values = {
+        "approval_id": f"call-{number}",
+        "tool": tool,
+        "arguments": {"path": "a.txt", "content": f"text {number}"},
+        "effects": frozenset({Effect.WRITE}),
+        "preview": DIFF,
+        "validate": needs_text,
+    }
+    return PendingApproval(**{**values, **changes})
+
+
+class Driver:
+    def __init__(self, qtbot, settle_ms=0):
+        self.bot = qtbot
+        self.window = QWidget()
+        qtbot.addWidget(self.window)
+        self.window.show()
+        self.themes = ThemeSource()
+        self.dialog = ApprovalDialog(self.themes, self.window, settle_ms)
+        self.decisions, self.postponed, self.previews = [], [], []
+        self.dialog.decided.connect(lambda *given: self.decisions.append(given))
+        self.dialog.postponed.connect(lambda: self.postponed.append(1))
+        self.dialog.preview_requested.connect(lambda *given: self.previews.append(given))
+
+    def show(self, *calls):
+        self.dialog.set_approvals(calls)
+        self.dialog.open()
+        self.bot.waitUntil(lambda: self.dialog.isVisible())
+        self.settled()
+
+    def settled(self):
+        if self.dialog.isVisible():
+            self.bot.waitUntil(lambda: self.button("Deny").isEnabled())
+
+    def button(self, name):
+        return next(each for each in self.dialog.findChildren(QPushButton) if each.accessibleName() == name)
+
+    def click(self, name):
+        self.bot.mouseClick(self.button(name), Qt.MouseButton.LeftButton)
+        self.settled()
+
+    def key(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
+        self.bot.keyClick(QApplication.focusWidget() or self.dialog, key, modifiers)
+
+    def part(self, kind, name):
+        return next(each for each in self.dialog.findChildren(kind) if each.accessibleName() == name)
+
+    @property
+    def words(self):
+        return [each.text() for each in self.dialog.findChildren(QLabel) if not each.isHidden()]
+
+    @property
+    def preview(self):
+        return self.part(QPlainTextEdit, "Preview of the effect")
+
+    def edit(self, text):
+        if self.part(QPlainTextEdit, "Arguments as JSON").isHidden():
+            self.click("Edit arguments")
+        self.part(QPlainTextEdit, "Arguments as JSON").setPlainText(text)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_it_says_who_asks_for_what(driver):
+    driver.show(call(agent_path=("researcher", "writer"), arguments={"path": "\u202ea.txt", "content": "x" * 3000}))
+    assert driver.dialog.accessibleName() == "Approve tool call"
+    assert driver.dialog.windowModality() == Qt.WindowModality.WindowModal
+    assert "The agent researcher → writer asks to use" in driver.words
+    assert {"write_file", "Can change things", "Writes files", "a.txt: 1 lines added, 1 removed"} <= set(driver.words)
+    shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
+    assert "\\u202e" in shown
+    assert shown.count("x") == 3000
+    assert driver.preview.toPlainText() == "one\ntwo\nthree"
+
+
+def test_reading_is_said_to_be_reading(driver):
+    driver.show(call(tool_class=ToolClass.READ_ONLY, effects=frozenset({Effect.READ}), preview=None))
+    assert {"Only reads", "Reads files"} <= set(driver.words)
+    assert not driver.preview.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [
+        ("Allow once", AllowOnce()),
+        ("Allow for this conversation", AllowForConversation()),
+        ("Deny", Deny()),
+        ("Deny and stop", DenyAndStop()),
+    ],
+)
+def test_each_button_decides_and_the_dialog_closes(driver, name, decision):
+    driver.show(call())
+    driver.click(name)
+    assert driver.decisions == [("call-1", decision)]
+    assert not driver.dialog.isVisible()
+    assert driver.postponed == []
+
+
+@pytest.mark.parametrize(
+    ("key", "modifiers", "decision"),
+    [
+        (Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, AllowOnce()),
+        (Qt.Key.Key_C, Qt.KeyboardModifier.NoModifier, AllowForConversation()),
+        (Qt.Key.Key_D, Qt.KeyboardModifier.NoModifier, Deny()),
+        (Qt.Key.Key_D, Qt.KeyboardModifier.ShiftModifier, DenyAndStop()),
+    ],
+)
+def test_each_key_decides(driver, key, modifiers, decision):
+    driver.show(call())
+    driver.key(key, modifiers)
+    assert driver.decisions == [("call-1", decision)]
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_enter_decides_nothing_wherever_the_focus_is(driver, key):
+    driver.show(call(1), call(2))
+    for part in driver.dialog.findChildren(QWidget):
+        if part.focusPolicy() != Qt.FocusPolicy.NoFocus and part.isVisible() and part.isEnabled():
+            driver.bot.keyClick(part, key)
+    assert driver.decisions == []
+
+
+def test_letters_in_a_text_field_are_letters(driver):
+    driver.show(call())
+    message = driver.part(QLineEdit, "Message to the model")
+    message.setFocus()
+    driver.bot.keyClicks(message, "a c d D e")
+    assert (driver.decisions, message.text()) == ([], "a c d D e")
+    driver.click("Deny")
+    assert driver.decisions == [("call-1", Deny(message="a c d D e"))]
+
+
+def test_enter_in_the_message_denies_with_it(driver):
+    driver.show(call())
+    message = driver.part(QLineEdit, "Message to the model")
+    driver.bot.keyClicks(message, "Use another file.")
+    driver.bot.keyClick(message, Qt.Key.Key_Return)
+    assert driver.decisions == [("call-1", Deny(message="Use another file."))]
+
+
+def test_what_was_on_its_way_decides_nothing(qtbot):
+    driver = Driver(qtbot, settle_ms=60_000)
+    driver.dialog.set_approvals([call()])
+    driver.dialog.open()
+    for key in (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_D):
+        driver.key(key)
+    for name in ("Allow once", "Deny"):
+        qtbot.mouseClick(driver.button(name), Qt.MouseButton.LeftButton)
+        assert not driver.button(name).isEnabled()
+    assert driver.decisions == []
+    driver.dialog.reject()
+
+
+def test_the_next_call_rests_too(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(1), call(2))
+    driver.dialog._bar._rest.setInterval(60_000)
+    qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
+    driver.key(Qt.Key.Key_A)
+    assert [each[0] for each in driver.decisions] == ["call-1"]
+    driver.dialog.reject()
+
+
+@pytest.mark.parametrize("how", ["escape", "close"])
+def test_closing_decides_nothing(driver, how):
+    driver.show(call())
+    if how == "escape":
+        driver.key(Qt.Key.Key_Escape)
+    else:
+        driver.dialog.close()
+    assert (driver.decisions, driver.postponed) == ([], [1])
+    assert not driver.dialog.isVisible()
+
+
+def test_every_call_has_its_own_decision(driver):
+    driver.show(call(1), call(2, "run_command"), call(3))
+    rows = driver.part(QListWidget, "Waiting calls")
+    assert [rows.item(i).text() for i in range(3)] == ["write_file", "run_command", "write_file"]
+    rows.setCurrentRow(1)
+    driver.settled()
+    driver.click("Deny")
+    assert driver.dialog.current.approval_id == "call-1"
+    driver.click("Allow once")
+    driver.click("Allow for this conversation")
+    assert [(i, type(d)) for i, d in driver.decisions] == [
+        ("call-2", Deny),
+        ("call-1", AllowOnce),
+        ("call-3", AllowForConversation),
+    ]
+
+
+def test_one_decision_for_all_of_a_kind(driver):
+    driver.show(call(1), call(2, "run_command"), call(3))
+    box = driver.dialog.findChild(QCheckBox)
+    assert box.text() == "Also for the other call of write_file"
+    box.setChecked(True)
+    driver.edit('{"path": "b", "content": "edited"}')
+    driver.click("Allow once")
+    assert driver.decisions == [
+        ("call-1", AllowOnce(edited_input={"path": "b", "content": "edited"})),
+        ("call-3", AllowOnce()),
+    ]
+    assert driver.dialog.current.approval_id == "call-2"
+    assert box.isHidden()
+
+
+def test_a_listener_that_answers_at_once_may_set_the_calls(driver):
+    calls = [call(1), call(2)]
+    driver.dialog.decided.connect(lambda *_: driver.dialog.set_approvals([]))
+    driver.show(*calls)
+    driver.click("Allow once")
+    assert driver.dialog.current is None
+    assert not driver.dialog.isVisible()
+
+
+def test_calls_answered_elsewhere_disappear(driver):
+    driver.show(call(1), call(2))
+    driver.dialog.set_approvals([call(2)])
+    assert driver.dialog.current.approval_id == "call-2"
+    driver.dialog.set_approvals([])
+    assert not driver.dialog.isVisible()
+    assert (driver.decisions, driver.postponed) == ([], [])
+
+
+def test_a_decided_call_does_not_come_back(driver):
+    driver.show(call(1), call(2))
+    driver.click("Allow once")
+    driver.dialog.set_approvals([call(1), call(2)])
+    assert driver.dialog.current.approval_id == "call-2"
+
+
+def test_new_calls_leave_the_one_on_the_screen_alone(driver):
+    driver.show(call(1))
+    driver.edit('{"content": "half')
+    driver.dialog.set_approvals([call(1), call(2)])
+    assert driver.dialog.current.approval_id == "call-1"
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").toPlainText() == '{"content": "half'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("{", "line 1"), ('{"content": 1}', "content: must be text"), ("[]", "JSON object")]
+)
+def test_invalid_arguments_cannot_be_allowed(driver, text, problem):
+    driver.show(call())
+    driver.edit(text)
+    assert any(problem in words for words in driver.words)
+    assert not driver.button("Allow once").isEnabled()
+    assert not driver.button("Allow for this conversation").isEnabled()
+    assert driver.button("Deny").isEnabled()
+    driver.dialog._bar.allow_once()
+    driver.dialog._bar.allow_for_conversation()
+    assert driver.decisions == []
+    driver.edit('{"path": "c", "content": "fine"}')
+    assert driver.button("Allow once").isEnabled()
+    driver.click("Allow once")
+    assert driver.decisions == [("call-1", AllowOnce(edited_input={"path": "c", "content": "fine"}))]
+
+
+def test_edits_that_change_nothing_are_no_edits(driver):
+    driver.show(call())
+    driver.edit('{"content": "text 1", "path": "a.txt"}')
+    driver.click("Allow once")
+    assert driver.decisions == [("call-1", AllowOnce())]
+
+
+def test_the_preview_follows_the_edits(driver):
+    driver.show(call())
+    driver.edit('{"path": "a.txt", "content": "new"}')
+    driver.bot.waitUntil(lambda: bool(driver.previews))
+    assert driver.previews == [("call-1", {"path": "a.txt", "content": "new"})]
+    driver.dialog.set_preview("call-1", DiffPreview("a.txt", None, "new"))
+    assert "New file: a.txt" in driver.words
+    assert driver.preview.toPlainText() == "new"
+    driver.click("Edit arguments")  # discards
+    assert driver.preview.toPlainText() == "one\ntwo\nthree"
+
+
+def test_an_answer_for_another_call_is_kept_for_it(driver):
+    driver.show(call(1), call(2))
+    driver.dialog.set_preview("call-2", TextPreview("of the second"))
+    assert driver.preview.toPlainText() == "one\ntwo\nthree"
+    driver.part(QListWidget, "Waiting calls").setCurrentRow(1)
+    assert driver.preview.toPlainText() == "of the second"
+
+
+def test_edits_survive_a_look_at_another_call(driver):
+    driver.show(call(1), call(2))
+    driver.edit('{"content": "kept"}')
+    rows = driver.part(QListWidget, "Waiting calls")
+    rows.setCurrentRow(1)
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+    rows.setCurrentRow(0)
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").toPlainText() == '{"content": "kept"}'
+
+
+def test_escape_leaves_the_editor_first(driver):
+    driver.show(call())
+    driver.key(Qt.Key.Key_E)
+    assert not driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.dialog.isVisible()
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+    driver.key(Qt.Key.Key_Escape)
+    assert not driver.dialog.isVisible()
+
+
+def test_long_arguments_are_checked_after_a_pause(driver):
+    driver.show(call())
+    driver.edit('{"content": "' + "x" * 150_000 + '"}')
+    assert not driver.button("Allow once").isEnabled()
+    driver.bot.waitUntil(lambda: driver.button("Allow once").isEnabled())
+
+
+def test_added_and_removed_lines_have_grounds_of_their_own(driver):
+    driver.show(call(preview=DiffPreview("a.txt", "one\ntwo", "one\nthree")))
+    driver.themes.use(DARK, 100)
+    picture = driver.preview.viewport().grab().toImage()
+    right = picture.width() - 4
+    height = driver.preview.fontMetrics().lineSpacing()
+    rows = [picture.pixelColor(QPoint(right, 4 + height * i + height // 2)).name() for i in range(3)]
+    assert rows[1] == DARK.removed_background
+    assert rows[2] == DARK.added_background
+    assert rows[0] not in rows[1:]
+
+
+def test_html_in_a_call_is_text(driver):
+    driver.show(call(tool="<b>x</b>", preview=TextPreview("<img src='http://a/b'>")))
+    assert "<b>x</b>" in driver.words
+    assert driver.preview.toPlainText() == "<img src='http://a/b'>"

@@ -1,0 +1,49 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ui.approval.diff_lines import diff_lines
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "same", ""]), max_size=40)
+
+
+@given(LINES, LINES)
+def test_the_diff_rebuilds_both_sides(before, after):
+    lines = diff_lines("\n".join(before), "\n".join(after), context=1000)
+    assert [line.text for line in lines if line.kind in {"same", "removed"}] == "\n".join(before).split("\n")
+    assert [line.text for line in lines if line.kind in {"same", "added"}] == "\n".join(after).split("\n")
+    olds = [line.old for line in lines if line.old is not None]
+    news = [line.new for line in lines if line.new is not None]
+    assert olds == list(range(1, len(olds) + 1))
+    assert news == list(range(1, len(news) + 1))
+
+
+def test_only_the_change_and_its_surroundings_are_shown():
+    before = [f"line {i}" for i in range(100)]
+    after = [*before[:50], "new", *before[50:]]
+    lines = diff_lines("\n".join(before), "\n".join(after))
+    assert [(line.kind, line.text) for line in lines] == [
+        ("gap", "47"),
+        ("same", "line 47"),
+        ("same", "line 48"),
+        ("same", "line 49"),
+        ("added", "new"),
+        ("same", "line 50"),
+        ("same", "line 51"),
+        ("same", "line 52"),
+        ("gap", "47"),
+    ]
+
+
+def test_a_moved_block_is_found_through_its_anchors():
+    block, rest = [f"block {i}" for i in range(30)], [f"rest {i}" for i in range(200)]
+    lines = diff_lines("\n".join(block + rest), "\n".join(rest + block))
+    assert sum(line.kind == "added" for line in lines) == 30
+    assert sum(line.kind == "removed" for line in lines) == 30
+
+
+def test_a_hostile_file_costs_no_more_than_its_length():
+    # difflib alone takes minutes on this: 20,000 lines, no line unique, nothing in common order.
+    before = "\n".join(f"{i % 97}" for i in range(20_000))
+    after = "\n".join(f"{(i * 31) % 97}" for i in range(20_000))
+    lines = diff_lines(before, after)
+    assert {line.kind for line in lines} >= {"added", "removed"}

@@ -1,0 +1,50 @@
+import pytest
+
+from ui.approval.visible_text import arguments_as_json, arguments_from_json, folded, with_hidden_shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text\n\ttabbed", "plain text\n\ttabbed"),
+        ("rm \u202e x", "rm ⟨U+202E⟩ x"),
+        ("a\u200bb", "a⟨U+200B⟩b"),
+        ("\x1b[31m", "⟨U+001B⟩[31m"),
+        ("a\u00a0b\u3164c", "a⟨U+00A0⟩b⟨U+3164⟩c"),
+        ("line\r\nend", "line⟨CR⟩\nend"),
+        ("tag\U000e0041", "tag⟨U+E0041⟩"),
+        ("half\ud800", "half⟨U+D800⟩"),
+        ("über 你好 🍜", "über 你好 🍜"),
+    ],
+)
+def test_hidden_characters_are_seen(text, shown):
+    assert with_hidden_shown(text) == shown
+
+
+def test_arguments_are_shown_so_that_reading_back_gives_the_same():
+    arguments = {
+        "command": "rm \u202e\u200b x",
+        "deep": {"list": [1, 2.5, None, True], "text": "ü\n"},
+        "\u2066key": "🍜",
+    }
+    shown = arguments_as_json(arguments)
+    assert "\u202e" not in shown
+    assert "\\u202e" in shown
+    assert "ü" in shown
+    assert arguments_from_json(shown) == (arguments, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a": 1,}', "[1]", '"text"', '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000]
+)
+def test_what_is_no_object_is_refused_with_a_reason(text):
+    value, problem = arguments_from_json(text)
+    assert value is None
+    assert problem
+
+
+def test_long_lines_are_folded_and_nothing_is_lost():
+    text = "short\n" + "x" * 2500 + "\nend"
+    result = folded(text, 1000)
+    assert result.replace("\n↪ ", "") == text
+    assert max(len(line) for line in result.split("\n")) <= 1002

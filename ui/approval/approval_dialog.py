@@ -1,0 +1,207 @@
+"""The approval dialog: every waiting call, what it would do, and a decision for each."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.tool_calls import Decision, Preview
+from ui.approval.arguments_view import ArgumentsView
+from ui.approval.call_header import CallHeader
+from ui.approval.call_list import LIST_WIDTH, CallList
+from ui.approval.decision_bar import SETTLE_MS, DecisionBar
+from ui.approval.pending_approval import PendingApproval
+from ui.approval.preview_view import PreviewView
+from ui.approval.visible_text import with_hidden_shown
+from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
+
+PREVIEW_PAUSE_MS = 250
+WIDTH, HEIGHT, SMALL_HEIGHT = 780, 640, 380
+SHORT = 300
+
+
+class ApprovalDialog(QDialog):
+    """Window-modal, shown with `open()`. Closing it decides nothing: the calls keep waiting."""
+
+    decided = Signal(str, object)
+    """The approval's id and the Decision."""
+    postponed = Signal()
+    """The person closed the dialog without deciding."""
+    preview_requested = Signal(str, object)
+    """The approval's id and edited arguments whose effect is wanted: answer with `set_preview`."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = SETTLE_MS) -> None:
+        super().__init__(parent)
+        self._calls: dict[str, PendingApproval] = {}
+        self._decided: set[str] = set()
+        self._edits: dict[str, str] = {}
+        self._previews: dict[str, Preview | None] = {}
+        self._current: str | None = None
+        self._list = CallList(themes)
+        self._header = CallHeader()
+        self._preview = PreviewView(themes)
+        self._arguments = ArgumentsView(themes)
+        self._bar = DecisionBar(themes, settle_ms)
+        self._bar.use(lambda: self._arguments.edited_input)
+        self._preview_pause = QTimer(self, singleShot=True, interval=PREVIEW_PAUSE_MS)
+        self._build()
+        self._connect()
+
+    @property
+    def current(self) -> PendingApproval | None:
+        """The call on the screen."""
+        return self._calls.get(self._current or "")
+
+    def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
+        """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
+        waiting = {call.approval_id: call for call in calls if call.approval_id not in self._decided}
+        for gone in set(self._calls) - set(waiting):
+            self._edits.pop(gone, None)
+            self._previews.pop(gone, None)
+        self._calls = waiting
+        if not waiting:
+            self._current = None
+            if self.isVisible():
+                self.accept()
+        elif self._current not in waiting:
+            self._show(next(iter(waiting)))
+        else:
+            self._list.show_calls(waiting.values(), self._current)
+            self._offer_others()
+
+    def set_preview(self, approval_id: str, preview: Preview | None) -> None:
+        """The effect of a call's arguments as they stand now."""
+        self._previews[approval_id] = preview
+        if approval_id == self._current and not self._preview_pause.isActive():
+            self._preview.show_preview(preview)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Rest from the moment of appearing."""
+        super().showEvent(event)
+        self._bar.settle()
+        small = all(call.preview is None and len(str(call.arguments)) < SHORT for call in self._calls.values())
+        self.resize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
+
+    def reject(self) -> None:
+        """Escape leaves the editor first; from there on it closes the dialog with everything still waiting."""
+        if self._arguments.is_editing and self._arguments.view.hasFocus():
+            self._arguments.discard()
+            self._arguments.view.setFocus()
+            return
+        super().reject()
+        self.postponed.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """A key that nobody wanted shows that somebody is still typing elsewhere."""
+        self._bar.still_arriving()
+        super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on a resting button lands here."""
+        self._bar.still_arriving()
+        super().mousePressEvent(event)
+
+    def _connect(self) -> None:
+        self._list.chosen.connect(self._show)
+        self._bar.decided.connect(self._decide)
+        self._bar.edit_toggled.connect(self._toggle_edit)
+        self._arguments.changed.connect(self._arguments_changed)
+        self._preview_pause.timeout.connect(self._ask_for_preview)
+
+    def _show(self, approval_id: str) -> None:
+        call = self._calls[approval_id]
+        self._current = approval_id
+        self._preview_pause.stop()
+        self._header.show_call(call)
+        self.setAccessibleDescription(self._header.words)
+        self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
+        self._preview.show_preview(self._previews.setdefault(approval_id, call.preview))
+        self._bar.set_editing(self._arguments.is_editing)
+        self._bar.set_can_allow(self._arguments.is_valid)
+        self._offer_others()
+        self._list.show_calls(self._calls.values(), approval_id)
+        self._bar.settle()
+        (self._list if len(self._calls) > 1 else self._arguments.view).setFocus()
+
+    def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
+        call = self.current
+        if call is None:
+            return
+        ids = [call.approval_id]
+        if for_others:
+            # Edited arguments are this call's own; the others run as they were asked for.
+            ids += [each.approval_id for each in self._others(call)]
+        self._decided.update(ids)
+        for approval_id in ids:
+            own = approval_id == call.approval_id
+            self.decided.emit(approval_id, decision if own else _without_edits(decision))
+        # Only now: a listener may have called set_approvals already, and what it removed must not come back.
+        self.set_approvals(list(self._calls.values()))
+
+    def _toggle_edit(self) -> None:
+        if self._arguments.is_editing:
+            self._arguments.discard()
+            self._arguments.view.setFocus()
+        else:
+            self._arguments.edit()
+
+    def _arguments_changed(self) -> None:
+        call = self.current
+        if call is None:
+            return
+        text = self._arguments.edited_text
+        if text is None:
+            self._edits.pop(call.approval_id, None)
+        else:
+            self._edits[call.approval_id] = text
+        self._bar.set_editing(self._arguments.is_editing)
+        self._bar.set_can_allow(self._arguments.is_valid)
+        self._renew_preview(call)
+
+    def _renew_preview(self, call: PendingApproval) -> None:
+        if call.preview is None:
+            return
+        if self._arguments.edited_input is None and self._arguments.is_valid:
+            self._preview_pause.stop()
+            self.set_preview(call.approval_id, call.preview)
+        else:
+            self._preview.show_waiting(valid=self._arguments.is_valid)
+            self._preview_pause.start()
+
+    def _ask_for_preview(self) -> None:
+        if self._current is not None and self._arguments.is_valid:
+            self.preview_requested.emit(self._current, self._arguments.arguments)
+
+    def _others(self, call: PendingApproval) -> list[PendingApproval]:
+        return [each for each in self._calls.values() if each.tool == call.tool and each is not call]
+
+    def _offer_others(self) -> None:
+        call = self.current
+        if call is not None:
+            self._bar.offer_others(with_hidden_shown(call.tool), len(self._others(call)))
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Approve tool call"))
+        self.setWindowTitle(self.tr("Approve tool call"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        parts = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False, handleWidth=SPACE_M)
+        parts.setProperty("kind", "bare")
+        parts.addWidget(self._preview)
+        parts.addWidget(self._arguments)
+        parts.setStretchFactor(0, 3)
+        parts.setStretchFactor(1, 2)
+        detail = QVBoxLayout()
+        detail.setSpacing(SPACE_M)
+        detail.addWidget(self._header)
+        detail.addWidget(parts, 1)
+        detail.addWidget(self._bar)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_L)
+        layout.addWidget(self._list)
+        layout.addLayout(detail, 1)
+
+
+def _without_edits(decision: Decision) -> Decision:
+    return decision.model_copy(update={"edited_input": None}) if hasattr(decision, "edited_input") else decision

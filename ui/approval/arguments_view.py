@@ -1,0 +1,148 @@
+"""The arguments of a call: shown whole, and edited as JSON that is checked while it is typed."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.blocks import JsonObject
+from ui.approval.visible_text import arguments_as_json, arguments_from_json, folded
+from ui.look.controls import label, set_kind
+from ui.look.fonts import mono_font
+from ui.look.theme import SPACE_XS, ThemeSource
+
+# Longer texts are checked a moment after the last key; until then they count as not checked.
+CHECKED_AT_ONCE = 100_000
+PAUSE_MS = 200
+
+Check = Callable[[JsonObject], str | None]
+
+
+class ArgumentsView(QWidget):
+    """One call's arguments. `changed` says that `arguments` or `is_valid` may be different now."""
+
+    changed = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._original: JsonObject = {}
+        self._parsed: JsonObject | None = {}
+        self._check: Check = lambda _: None
+        self._heading = label(self.tr("Arguments"), "strong")
+        self._view = QPlainTextEdit(readOnly=True, undoRedoEnabled=False, tabChangesFocus=True)
+        self._editor = QPlainTextEdit(tabChangesFocus=True)
+        self._problem = label(kind="error", wrap=True)
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._build()
+        self._pause.timeout.connect(self._read)
+        self._editor.textChanged.connect(self._text_changed)
+        themes.changed.connect(self._dress)
+        self._dress()
+
+    @property
+    def view(self) -> QPlainTextEdit:
+        """The part that shows, for the focus."""
+        return self._editor if self.is_editing else self._view
+
+    @property
+    def is_editing(self) -> bool:
+        """Whether the editor is open."""
+        return not self._editor.isHidden()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether `arguments` can be used. True while nothing is edited."""
+        return self._parsed is not None and not self._pause.isActive()
+
+    @property
+    def arguments(self) -> JsonObject:
+        """What would run: the edited arguments while they are valid, else the original ones."""
+        return self._original if self._parsed is None else self._parsed
+
+    @property
+    def edited_input(self) -> JsonObject | None:
+        """The edited arguments, or None when they are what was asked for."""
+        return None if self.arguments == self._original else self.arguments
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the edited arguments, or empty."""
+        return self._problem.text()
+
+    @property
+    def edited_text(self) -> str | None:
+        """The text in the editor, or None while it is closed."""
+        return self._editor.toPlainText() if self.is_editing else None
+
+    def show_call(self, arguments: JsonObject, check: Check, edited_text: str | None = None) -> None:
+        """Show a call; `edited_text` opens the editor where it was left."""
+        self._original, self._check = arguments, check
+        self._view.setPlainText(folded(arguments_as_json(arguments)))
+        self._close()
+        if edited_text is not None:
+            self.edit(edited_text)
+
+    def edit(self, text: str | None = None) -> None:
+        """Open the editor, with the original arguments unless a text is given."""
+        self._view.hide()
+        self._editor.show()
+        self._editor.setPlainText(arguments_as_json(self._original) if text is None else text)
+        self._editor.setFocus()
+
+    def discard(self) -> None:
+        """Close the editor; the original arguments count again."""
+        self._close()
+        self.changed.emit()
+
+    def _close(self) -> None:
+        self._editor.hide()
+        self._view.show()
+        self._pause.stop()
+        self._parsed = self._original
+        self._say("")
+
+    def _text_changed(self) -> None:
+        if not self.is_editing:
+            return
+        if self._editor.document().characterCount() <= CHECKED_AT_ONCE:
+            self._read()
+            return
+        self._pause.start()
+        self._say(self.tr("Checking…"))
+        self.changed.emit()
+
+    def _read(self) -> None:
+        self._pause.stop()
+        parsed, problem = arguments_from_json(self._editor.toPlainText())
+        if parsed is not None:
+            problem = self._check(parsed) or ""
+        self._parsed = None if problem else parsed
+        self._say(problem)
+        self.changed.emit()
+
+    def _say(self, problem: str) -> None:
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        self._editor.setAccessibleDescription(problem)
+        set_kind(self._editor, "invalid", "true" if problem else "false")
+
+    def _build(self) -> None:
+        self._view.setAccessibleName(self.tr("Arguments"))
+        self._editor.setAccessibleName(self.tr("Arguments as JSON"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self._heading)
+        for each in (self._view, self._editor):
+            each.setProperty("kind", "code")
+            layout.addWidget(each, 1)
+        layout.addWidget(self._problem)
+        self._editor.hide()
+        self._problem.hide()
+
+    def _dress(self) -> None:
+        font: QFont = mono_font(self._themes.theme, self._themes.zoom)
+        self._view.setFont(font)
+        self._editor.setFont(font)

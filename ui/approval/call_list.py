@@ -1,0 +1,54 @@
+"""The waiting calls beside the one on the screen; out of sight while there is only one."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from ui.approval.pending_approval import PendingApproval
+from ui.approval.visible_text import with_hidden_shown
+from ui.look.controls import label
+from ui.look.rows import RowDelegate
+from ui.look.theme import SPACE_S, ThemeSource
+
+LIST_WIDTH = 200
+
+
+class CallList(QWidget):
+    """One row for each call."""
+
+    chosen = Signal(str)
+    """The approval's id, when the person turns to another call."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._count = label(kind="muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName(self.tr("Waiting calls"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.currentItemChanged.connect(self._say)
+        self.setFocusProxy(self._list)
+        self.setFixedWidth(LIST_WIDTH)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._count)
+        layout.addWidget(self._list, 1)
+
+    def show_calls(self, calls: Iterable[PendingApproval], current: str | None) -> None:
+        """List these and mark the current one; nothing is reported."""
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for call in calls:
+            item = QListWidgetItem(with_hidden_shown(call.tool), self._list)
+            item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
+            if call.approval_id == current:
+                self._list.setCurrentItem(item)
+        blocker.unblock()
+        self._count.setText(self.tr("{0} calls are waiting").format(self._list.count()))
+        self.setVisible(self._list.count() > 1)
+
+    def _say(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.chosen.emit(str(item.data(Qt.ItemDataRole.UserRole)))

@@ -1,0 +1,200 @@
+"""The buttons of an approval, with one key each, and the moment of rest before they can be used."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QShortcut
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
+from ui.look.controls import ButtonKind
+from ui.look.sentences import literal
+from ui.look.theme import SPACE_S, ThemeSource
+
+# What was on its way when the call appeared, a click or a word being typed, must not decide it.
+SETTLE_MS = 400
+
+
+class KeyButton(QPushButton):
+    """A push button that shows its key beside its text. Enter never presses it."""
+
+    def __init__(self, themes: ThemeSource, text: str, key: str, kind: ButtonKind) -> None:
+        super().__init__(literal(text))
+        self._themes = themes
+        self._key = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
+        self._kind = kind
+        self.setAutoDefault(False)
+        self.setAccessibleName(text)
+        self.setAccessibleDescription(self._key)
+        self.setProperty("kind", kind)
+        self.setProperty("keyed", "true")
+
+    def sizeHint(self) -> QSize:
+        """Room for the text and the key."""
+        return super().sizeHint() + QSize(self._key_width() + SPACE_S, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        """The same: neither may be cut."""
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The button, and the key at its right end."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        width, height = self._key_width(), self.fontMetrics().height()
+        cap = QRect(self.width() - width - SPACE_S, (self.height() - height) // 2, width, height)
+        theme = self._themes.theme
+        colour = QColor(theme.on_accent if self._kind == "primary" and self.isEnabled() else theme.muted)
+        painter.setPen(colour)
+        font = painter.font()
+        font.setPointSizeF(font.pointSizeF() * 0.82)
+        painter.setFont(font)
+        painter.drawText(cap, Qt.AlignmentFlag.AlignCenter, self._key)
+        colour.setAlphaF(0.45)
+        painter.setPen(colour)
+        painter.drawRoundedRect(cap, 4, 4)
+
+    def _key_width(self) -> int:
+        return self.fontMetrics().horizontalAdvance(self._key) + 8
+
+
+class DecisionBar(QWidget):
+    """Message to the model, and the five commands. Says what was decided; the dialog knows about which call."""
+
+    decided = Signal(object, bool)
+    """The Decision, and whether it holds for the other waiting calls of the same tool too."""
+    edit_toggled = Signal()
+
+    def __init__(self, themes: ThemeSource, settle_ms: int = SETTLE_MS, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._edited_input: Callable[[], JsonObject | None] = lambda: None
+        self._can_allow = True
+        self._rest = QTimer(self, singleShot=True, interval=settle_ms)
+        self._rest.timeout.connect(self._refresh)
+        self._message = QLineEdit(
+            placeholderText=self.tr("Message to the model, sent with Deny"), clearButtonEnabled=True
+        )
+        self._message.setAccessibleName(self.tr("Message to the model"))
+        self._message.returnPressed.connect(self._deny_with_message)
+        self._for_others = QCheckBox()
+        self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
+        self._allow_conversation = self._command(
+            themes, self.tr("Allow for this conversation"), "C", "", self.allow_for_conversation
+        )
+        self._edit = self._command(themes, self.tr("Edit arguments"), "E", "", self._toggle_edit)
+        self._deny = self._command(themes, self.tr("Deny"), "D", "danger", self.deny)
+        self._deny_and_stop = self._command(themes, self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
+        self._arrange()
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether commands are ignored because the call has only just appeared."""
+        return self._rest.isActive()
+
+    @property
+    def first(self) -> QWidget:
+        """Where the tab order begins."""
+        return self._message
+
+    def use(self, edited_input: Callable[[], JsonObject | None]) -> None:
+        """Ask here for edited arguments when something is allowed; None means unchanged."""
+        self._edited_input = edited_input
+
+    def settle(self) -> None:
+        """A call has just appeared: ignore everything for a moment."""
+        self._message.clear()
+        self._rest.start()
+        self._refresh()
+
+    def still_arriving(self) -> None:
+        """A key or click came while resting: what was on its way is still coming, so rest again."""
+        if self.is_resting:
+            self._rest.start()
+
+    def offer_others(self, tool: str, count: int) -> None:
+        """Offer to decide the other `count` waiting calls of the same tool with this one."""
+        self._for_others.setChecked(False)
+        self._for_others.setVisible(count > 0)
+        words = (
+            self.tr("Also for the other {0} calls of {1}") if count > 1 else self.tr("Also for the other call of {1}")
+        )
+        self._for_others.setText(literal(words.format(count, tool)))
+
+    def set_can_allow(self, can_allow: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether the arguments, as they are now, could run."""
+        self._can_allow = can_allow
+        self._refresh()
+
+    def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether the arguments are being edited: the button then discards the edits."""
+        self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
+
+    def allow_once(self) -> None:
+        """Run exactly this call."""
+        if self._can_allow:
+            self._decide(AllowOnce(edited_input=self._edited_input()))
+
+    def allow_for_conversation(self) -> None:
+        """Run it, and this tool unasked from now on."""
+        if self._can_allow:
+            self._decide(AllowForConversation(edited_input=self._edited_input()))
+
+    def deny(self) -> None:
+        """Do not run it."""
+        self._decide(Deny(message=self._message.text().strip()))
+
+    def deny_and_stop(self) -> None:
+        """Do not run it, and stop."""
+        self._decide(DenyAndStop(message=self._message.text().strip()))
+
+    def _decide(self, decision: Decision) -> None:
+        if self.is_resting:
+            self._rest.start()
+            return
+        self.decided.emit(decision, self._for_others.isChecked() and not self._for_others.isHidden())
+
+    def _deny_with_message(self) -> None:
+        if self._message.text().strip():
+            self.deny()
+
+    def _toggle_edit(self) -> None:
+        if not self.is_resting:
+            self.edit_toggled.emit()
+
+    def _command(
+        self, themes: ThemeSource, text: str, key: str, kind: ButtonKind, command: Callable[[], None]
+    ) -> KeyButton:
+        made = KeyButton(themes, text, key, kind)
+        made.clicked.connect(command)
+        # A shortcut of the button itself would press it 100 ms later, when another call may be on the screen.
+        shortcut = QShortcut(QKeySequence(key), self, context=Qt.ShortcutContext.WindowShortcut, autoRepeat=False)
+        shortcut.activated.connect(command)
+        return made
+
+    def _refresh(self) -> None:
+        ready = not self.is_resting
+        for each in (self._allow_once, self._allow_conversation):
+            each.setEnabled(ready and self._can_allow)
+        for each in (self._edit, self._deny, self._deny_and_stop):
+            each.setEnabled(ready)
+
+    def _arrange(self) -> None:
+        allowing, denying = QHBoxLayout(), QHBoxLayout()
+        for row, buttons in (
+            (allowing, (self._edit, self._allow_conversation, self._allow_once)),
+            (denying, (self._deny, self._deny_and_stop)),
+        ):
+            row.setSpacing(SPACE_S)
+            for each in buttons:
+                row.addWidget(each)
+        allowing.insertWidget(0, self._for_others)
+        allowing.insertStretch(1, 1)
+        denying.insertWidget(0, self._message, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(denying)
+        layout.addLayout(allowing)
+        self._for_others.hide()

@@ -1,0 +1,125 @@
+"""A unified diff in bounded time: a hostile file must not freeze the window that shows it.
+
+Lines that occur once on both sides anchor the comparison (Bram Cohen's patience diff); only short stretches between
+anchors go to difflib, whose worst case is cubic.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+CONTEXT = 3
+SHORT = 60
+
+Kind = Literal["same", "added", "removed", "gap"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line; numbers begin with 1 and are None on the side where the line is not. A gap stands for equal lines."""
+
+    kind: Kind
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+
+def diff_lines(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
+    """What changes between two texts, with `context` equal lines around each change."""
+    return list(_collapsed(list(_all_lines(before.split("\n"), after.split("\n"))), context))
+
+
+def _all_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
+    at_old = at_new = 0
+    for start_old, start_new, count in [*_matches(old, new), (len(old), len(new), 0)]:
+        yield from (DiffLine("removed", old[i], i + 1) for i in range(at_old, start_old))
+        yield from (DiffLine("added", new[j], None, j + 1) for j in range(at_new, start_new))
+        yield from (DiffLine("same", old[start_old + k], start_old + k + 1, start_new + k + 1) for k in range(count))
+        at_old, at_new = start_old + count, start_new + count
+
+
+def _collapsed(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
+    near = [False] * len(lines)
+    for i, each in enumerate(lines):
+        if each.kind != "same":
+            for j in range(max(0, i - context), min(len(lines), i + context + 1)):
+                near[j] = True
+    skipped = 0
+    for keep, each in zip(near, lines, strict=True):
+        if not keep:
+            skipped += 1
+            continue
+        if skipped:
+            yield DiffLine("gap", str(skipped))
+        skipped = 0
+        yield each
+    if skipped:
+        yield DiffLine("gap", str(skipped))
+
+
+def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
+    """Equal stretches (start in old, start in new, length), in order."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    found = [(0, 0, head)] if head else []
+    found += _between(old, new, (head, len(old) - tail), (head, len(new) - tail))
+    if tail:
+        found.append((len(old) - tail, len(new) - tail, tail))
+    return found
+
+
+def _between(
+    old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]
+) -> list[tuple[int, int, int]]:
+    found: list[tuple[int, int, int]] = []
+    at_old, at_new = in_old[0], in_new[0]
+    for anchor_old, anchor_new in [*_anchors(old, new, in_old, in_new), (in_old[1], in_new[1])]:
+        found += _short_matches(old[at_old:anchor_old], new[at_new:anchor_new], at_old, at_new)
+        if anchor_old < in_old[1]:
+            found.append((anchor_old, anchor_new, 1))
+        at_old, at_new = anchor_old + 1, anchor_new + 1
+    return found
+
+
+def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> list[tuple[int, int, int]]:
+    if not old or not new or len(old) + len(new) > SHORT:
+        return []
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return [(at_old + block.a, at_new + block.b, block.size) for block in blocks if block.size]
+
+
+def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]) -> list[tuple[int, int]]:
+    """Lines that occur once on both sides, thinned to the longest run that rises on both."""
+    once_old = {line for line, count in Counter(old[slice(*in_old)]).items() if count == 1}
+    once_new = {line for line, count in Counter(new[slice(*in_new)]).items() if count == 1}
+    where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
+    pairs = [(i, where_new[old[i]]) for i in range(*in_old) if old[i] in once_old and old[i] in where_new]
+    return _longest_rise(pairs)
+
+
+def _longest_rise(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence whose second numbers rise (patience sorting)."""
+    tops: list[int] = []
+    top_pairs: list[int] = []
+    previous: list[int] = []
+    for index, (_, second) in enumerate(pairs):
+        pile = bisect_left(tops, second)
+        previous.append(top_pairs[pile - 1] if pile else -1)
+        if pile == len(tops):
+            tops.append(second)
+            top_pairs.append(index)
+        else:
+            tops[pile], top_pairs[pile] = second, index
+    rise: list[tuple[int, int]] = []
+    at = top_pairs[-1] if top_pairs else -1
+    while at >= 0:
+        rise.append(pairs[at])
+        at = previous[at]
+    return rise[::-1]

@@ -1,0 +1,171 @@
+"""One open conversation for the screens: its changes once a frame, its facts as signals."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.conversation.items import Change, Updated, UserItem
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.engine.session import Session
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+)
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import UsageUpdate
+from desktop_agent.vocabulary.tool_calls import Decision, Preview
+from desktop_agent.vocabulary.usage import Usage
+from ui.bridge.frame_clock import FrameClock
+
+
+class OpenConversation(QObject):
+    """A session as Qt sees it. `changed` carries the grouped changes of a frame."""
+
+    changed = Signal(list)
+    working_changed = Signal(bool)
+    approvals_changed = Signal()
+    usage_changed = Signal()
+    record_changed = Signal()
+    finished = Signal()
+
+    def __init__(self, session: Session, clock: FrameClock, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._clock = clock
+        self._waiting: list[Change] = []
+        self._grown: set[Updated] = set()
+        clock.tick.connect(self._deliver)
+        session.subscribe(self._on_changes, self._on_event)
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return self._session.record.id
+
+    @property
+    def title(self) -> str:
+        """As listed."""
+        return self._session.record.title
+
+    @property
+    def endpoint_id(self) -> str | None:
+        """The server that answers."""
+        return self._session.record.endpoint_id
+
+    @property
+    def model(self) -> str | None:
+        """The model that answers."""
+        return self._session.record.model
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder that tools may use."""
+        return self._session.record.workspace
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is shown; read only."""
+        return self._session.transcript
+
+    @property
+    def working(self) -> bool:
+        """Whether the model works."""
+        return self._session.working
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said yet."""
+        return len(self._session.transcript) == 0
+
+    @property
+    def usage(self) -> Usage | None:
+        """Of the last answer."""
+        return self._session.usage
+
+    def last_prompt(self) -> str:
+        """The text of the person's last message, or nothing."""
+        prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
+        return prompts[-1] if prompts else ""
+
+    def open_approvals(self) -> tuple[Approval, ...]:
+        """Calls that wait for a decision."""
+        return self._session.open_approvals()
+
+    def send(self, message: Message) -> None:
+        """Start a run. Raises WrongUse while one is under way."""
+        self._session.send(message)
+        self.record_changed.emit()
+        self.working_changed.emit(True)
+
+    def retry(self) -> None:
+        """Ask again. Raises WrongUse."""
+        self._session.retry()
+        self.working_changed.emit(True)
+
+    def stop(self) -> None:
+        """Stop at once."""
+        self._session.interrupt()
+
+    def answer(self, approval_id: str, decision: Decision) -> None:
+        """Decide. Raises ToolInputInvalid for an edit that does not fit."""
+        self._session.answer(approval_id, decision)
+
+    async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
+        """What a waiting call would do with these arguments. Raises ToolFailed."""
+        for approval in self._session.open_approvals():
+            if approval.approval_id == approval_id and approval.tool.preview is not None:
+                return await approval.tool.preview(approval.tool.checked(arguments))
+        return None
+
+    def change(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Another title, endpoint, model or workspace."""
+        self._session.change_record(**changes)
+        self.record_changed.emit()
+
+    def detach(self) -> None:
+        """Stop listening; the session goes on without this window."""
+        self._session.unsubscribe(self._on_changes)
+        self._session.unsubscribe(self._on_event)
+        self._clock.tick.disconnect(self._deliver)
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if not isinstance(change, Updated):
+                # Indices before and after a structural change are not the same thing.
+                self._grown.clear()
+            elif change in self._grown:
+                continue
+            else:
+                self._grown.add(change)
+            self._waiting.append(change)
+        self._clock.request()
+
+    def _deliver(self) -> None:
+        if self._waiting:
+            changes, self._waiting = self._waiting, []
+            self._grown.clear()
+            self.changed.emit(changes)
+
+    def _on_event(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case RunStarted():
+                self.working_changed.emit(True)
+            case RunFinished():
+                # The session's task ends a moment later; what the person sees is decided by this event.
+                self._deliver()
+                self.working_changed.emit(False)
+                self.finished.emit()
+            case ApprovalRequested() | ApprovalResolved() | ToolFinished():
+                self.approvals_changed.emit()
+            case UsageUpdate():
+                self.usage_changed.emit()
+            case _:
+                pass

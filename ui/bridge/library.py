@@ -1,0 +1,144 @@
+"""The conversations for the screens: the list, opening, making, naming, deleting."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.conversation.picture_intake import TakenPicture
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.session import Session
+from desktop_agent.storage.records import ConversationRecord, Draft
+from desktop_agent.vocabulary.errors import ImageRefused
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.frame_clock import FrameClock
+from ui.bridge.pictures import Pictures
+from ui.bridge.tasks import Tasks
+
+# The list shows this many at once; older ones are found by searching.
+LISTED = 2000
+
+DraftPicture = tuple[TakenPicture, str]
+
+
+class Library(QObject):
+    """`listed` carries the records, newest first; `opened` the conversation to show; `deleted` offers an undo."""
+
+    listed = Signal(list)
+    opened = Signal(OpenConversation)
+    deleted = Signal(str, str)
+
+    def __init__(
+        self, engine: Engine, clock: FrameClock, tasks: Tasks, pictures: Pictures, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._clock = clock
+        self._tasks = tasks
+        self._pictures = pictures
+        self._open: OpenConversation | None = None
+
+    @property
+    def current(self) -> OpenConversation | None:
+        """The conversation that is shown."""
+        return self._open
+
+    def refresh(self) -> None:
+        """Read the list anew."""
+        self._tasks.start(self._refresh())
+
+    def open(self, conversation_id: str) -> None:
+        """Show a stored conversation."""
+        if self._open is None or self._open.id != conversation_id:
+            self._tasks.start(self._open_stored(conversation_id))
+
+    def new(self, *, endpoint_id: str | None = None, model: str | None = None) -> None:
+        """Show an empty conversation; it is kept from its first prompt on."""
+        workspace = self._open.workspace if self._open is not None and endpoint_id is None else None
+        self._show(self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace))
+
+    def new_demo(self) -> None:
+        """Show an empty conversation with the offline demo."""
+        self._tasks.start(self._new_demo())
+
+    def open_latest(self, otherwise: Callable[[], None]) -> None:
+        """Return to the newest conversation; without any, do `otherwise`."""
+        self._tasks.start(self._open_latest(otherwise))
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Give it a title; from then on it is not titled by itself."""
+        self._tasks.start(self._rename(conversation_id, title))
+
+    def delete(self, conversation_id: str) -> None:
+        """Put it into the trash; `deleted` says so, for an undo."""
+        self._tasks.start(self._delete(conversation_id))
+
+    def restore(self, conversation_id: str) -> None:
+        """Take it out of the trash."""
+        self._tasks.start(self._restore(conversation_id))
+
+    async def keep_draft(self, text: str, pictures: Sequence[DraftPicture]) -> None:
+        """Keep what is being written, for the next start. Raises StorageFailed."""
+        if self._open is None:
+            return
+        key = None if self._open.is_empty else self._open.id
+        images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])
+        await self._engine.store.save_draft(key, Draft(text, images))
+        if key is not None and not text and not images:
+            # What was written before the first prompt lay under no conversation; it has been sent by now.
+            await self._engine.store.save_draft(None, Draft())
+
+    async def draft(self) -> tuple[str, list[DraftPicture]]:
+        """What was being written in the open conversation; pictures that are gone are left out."""
+        key = self._open.id if self._open is not None and not self._open.is_empty else None
+        draft = await self._engine.store.load_draft(key)
+        pictures: list[DraftPicture] = []
+        for image in draft.images:
+            with suppress(ImageRefused):
+                pictures.append((await self._pictures.again(image), image.name or ""))
+        return draft.text, pictures
+
+    def _show(self, session: Session) -> None:
+        if self._open is not None:
+            self._open.detach()
+            self._open.deleteLater()
+        self._open = OpenConversation(session, self._clock, self)
+        self._open.record_changed.connect(self.refresh)
+        self._open.finished.connect(self.refresh)
+        self.opened.emit(self._open)
+
+    async def _refresh(self) -> None:
+        records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(LISTED)
+        self.listed.emit(list(records))
+
+    async def _open_stored(self, conversation_id: str) -> None:
+        self._show(await self._engine.session(conversation_id))
+
+    async def _open_latest(self, otherwise: Callable[[], None]) -> None:
+        records = await self._engine.store.list_conversations(1)
+        if records:
+            await self._open_stored(records[0].id)
+        else:
+            otherwise()
+
+    async def _new_demo(self) -> None:
+        self._show(await self._engine.new_demo_session())
+
+    async def _rename(self, conversation_id: str, title: str) -> None:
+        session = await self._engine.session(conversation_id)
+        session.rename(title)
+        await self._refresh()
+
+    async def _delete(self, conversation_id: str) -> None:
+        session = await self._engine.session(conversation_id)
+        title = session.record.title
+        await self._engine.delete_conversation(conversation_id)
+        if self._open is not None and self._open.id == conversation_id:
+            self.new()
+        await self._refresh()
+        self.deleted.emit(conversation_id, title)
+
+    async def _restore(self, conversation_id: str) -> None:
+        await self._engine.store.restore_conversation(conversation_id)
+        await self._open_stored(conversation_id)
+        await self._refresh()

@@ -1,0 +1,170 @@
+"""Model servers for the screens: which there are, their models, their keys."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.connections import FoundServer
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.requests import ModelInfo
+from ui.bridge.tasks import Tasks
+
+State = Literal["busy", "ok", "error", "no_keyring"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGroup:
+    """The models of one server, or why they cannot be listed."""
+
+    endpoint: Endpoint
+    models: tuple[ModelInfo, ...]
+    problem: Sentence | None = None
+
+
+class Servers(QObject):
+    """`models_changed` carries ModelGroups; `state_changed` says in words how connecting a server goes."""
+
+    models_changed = Signal(list)
+    local_servers_changed = Signal(list)
+    state_changed = Signal(str, str, object)
+    connected = Signal(str, str)
+    endpoints_changed = Signal()
+
+    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._connections = engine.connections
+        self._tasks = tasks
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Those in use."""
+        return self._connections.endpoints()
+
+    def can_see(self, endpoint_id: str | None, model: str | None) -> bool | None:
+        """Whether this model reads pictures, as far as is known."""
+        known = self._connections.known_model(endpoint_id or "", model or "")
+        return known.capabilities.images if known else None
+
+    def context_window(self, endpoint_id: str | None, model: str | None) -> int | None:
+        """Tokens, as far as is known."""
+        known = self._connections.known_model(endpoint_id or "", model or "")
+        return known.capabilities.context_window if known else None
+
+    def refresh_models(self, *, again: bool = False) -> None:
+        """List the models of all servers in use."""
+        self._tasks.start(self._refresh_models(again=again))
+
+    def find_local(self) -> None:
+        """Look for local servers."""
+        self._tasks.start(self._find_local())
+
+    def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
+        """Test the server with this key; when it answers, keep both and use its first model."""
+        self._tasks.start(self._connect(endpoint, key, session_only=session_only))
+
+    def replace_key(self, endpoint_id: str, key: SecretStr) -> None:
+        """Another key for a server in use."""
+        self._tasks.start(self._connect(self._connections.endpoint(endpoint_id), key, session_only=False))
+
+    def remove_key(self, endpoint_id: str) -> None:
+        """Delete a key from the keyring."""
+        self._tasks.start(self._remove_key(endpoint_id))
+
+    def remove(self, endpoint_id: str) -> None:
+        """Forget a server and its key."""
+        self._tasks.start(self._remove(endpoint_id))
+
+    def test(self, endpoint_id: str) -> None:
+        """Ask a server in use for its models, with the key it has."""
+        self._tasks.start(self._test(endpoint_id))
+
+    async def held_keys(self) -> tuple[str, ...]:
+        """The servers whose key is held. Raises SecretsUnavailable."""
+        return tuple([each.id for each in self.endpoints if await self._engine.secrets.get(each.id) is not None])
+
+    async def keyring_name(self) -> str:
+        """Which keyring holds the keys, for the person."""
+        return await self._engine.secrets.find_backend()
+
+    async def _refresh_models(self, *, again: bool) -> None:
+        groups: list[ModelGroup] = []
+        for endpoint in self.endpoints:
+            try:
+                models = await self._connections.models(endpoint.id, refresh=again)
+                groups.append(ModelGroup(endpoint, models))
+            except AgentError as error:
+                groups.append(ModelGroup(endpoint, (), error.sentence))
+        self.models_changed.emit(groups)
+
+    async def _find_local(self) -> None:
+        found: tuple[FoundServer, ...] = await self._connections.find_local()
+        self.local_servers_changed.emit(list(found))
+
+    async def _test(self, endpoint_id: str) -> None:
+        self.state_changed.emit(endpoint_id, "busy", Sentence("Asking the server for its models…"))
+        try:
+            models = await self._connections.models(endpoint_id, refresh=True)
+        except AgentError as error:
+            both = Sentence("{what} {remedy}", {"what": str(error), "remedy": str(error.remedy)})
+            self.state_changed.emit(endpoint_id, "error", both)
+        else:
+            found = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+            self.state_changed.emit(endpoint_id, "ok", found)
+
+    async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
+        self.state_changed.emit(
+            endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
+        )
+        try:
+            models = await self._connections.check(endpoint, key)
+            if key is not None:
+                await self._connections.keep_key(endpoint.id, key, session_only=session_only)
+        except SecretsUnavailable as error:
+            self.state_changed.emit(endpoint.id, "no_keyring", error.sentence)
+            return
+        except AgentError as error:
+            both = Sentence("{what} {remedy}", {"what": str(error), "remedy": str(error.remedy)})
+            self.state_changed.emit(endpoint.id, "error", both)
+            return
+        if not models:
+            sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
+            self.state_changed.emit(endpoint.id, "error", sentence)
+            return
+        await self._use(endpoint, models)
+
+    async def _use(self, endpoint: Endpoint, models: tuple[ModelInfo, ...]) -> None:
+        preferences = self._engine.preferences
+        others = tuple(each for each in preferences.providers.endpoints if each.id != endpoint.id)
+        update = {"endpoints": (*others, endpoint), "endpoint_id": endpoint.id, "model": models[0].id}
+        providers = preferences.providers.model_copy(update=update)
+        self._connections.forget(endpoint.id)
+        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+        self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
+        self.endpoints_changed.emit()
+        self.connected.emit(endpoint.id, models[0].id)
+        await self._refresh_models(again=False)
+
+    async def choose(self, endpoint_id: str, model: str) -> None:
+        """Make this the model of the next new conversation."""
+        preferences = self._engine.preferences
+        if self._connections.endpoint(endpoint_id) in preferences.providers.endpoints:
+            providers = preferences.providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
+            await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+
+    async def _remove_key(self, endpoint_id: str) -> None:
+        await self._connections.remove_key(endpoint_id)
+        self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
+
+    async def _remove(self, endpoint_id: str) -> None:
+        await self._connections.remove_key(endpoint_id)
+        preferences = self._engine.preferences
+        rest = tuple(each for each in preferences.providers.endpoints if each.id != endpoint_id)
+        providers = preferences.providers.model_copy(update={"endpoints": rest})
+        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+        self.endpoints_changed.emit()
+        await self._refresh_models(again=False)

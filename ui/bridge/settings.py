@@ -1,0 +1,37 @@
+"""Preferences for the screens."""
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.preferences import Preferences
+from ui.bridge.tasks import Tasks
+
+ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
+
+
+class Settings(QObject):
+    """`changed` carries the preferences that hold from now on."""
+
+    changed = Signal(Preferences)
+
+    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        engine.on_preferences(self.changed.emit)
+
+    @property
+    def preferences(self) -> Preferences:
+        """As they are now."""
+        return self._engine.preferences
+
+    def change(self, preferences: Preferences) -> None:
+        """Use and save these."""
+        self._tasks.start(self._engine.change_preferences(preferences))
+
+    def zoom(self, steps: int) -> None:
+        """Larger or smaller text; 0 is the normal size."""
+        now = self.preferences.appearance.zoom
+        zoom = 100 if steps == 0 else min(ZOOM_MOST, max(ZOOM_LEAST, now + steps * ZOOM_STEP))
+        appearance = self.preferences.appearance.model_copy(update={"zoom": zoom})
+        self.change(self.preferences.model_copy(update={"appearance": appearance}))

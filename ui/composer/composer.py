@@ -1,0 +1,189 @@
+"""The composer: the message being written, what is attached, and Send or Stop in one place."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from ui.composer.attachments import Attachments
+from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.composer.pictures import SUFFIXES, Intake, PendingPicture
+from ui.composer.send_or_stop import SendOrStop
+from ui.look.controls import IconButton, announce, label, set_kind
+from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+
+DRAFT_PAUSE_MS = 400
+
+
+class Composer(QWidget):
+    """Emits what the person wants; the shell connects it to the conversation."""
+
+    send_requested = Signal(str, list)
+    """The text and the PendingPictures. The composer is empty by then."""
+    stop_requested = Signal()
+    edit_last_requested = Signal()
+    draft_changed = Signal()
+    """A moment after the last change: read `draft()`."""
+    problem = Signal(object, object)
+    """Something the person must know: a Sentence, and a Sentence or None about what to do."""
+
+    def __init__(self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._can_see: bool | None = None
+        self._frame = QFrame()
+        self._attachments = Attachments(themes, intake)
+        self._editor = MessageEditor(themes)
+        self._notice = label(kind="warning", wrap=True)
+        self._attach = IconButton(themes, "attach", self.tr("Attach image"))
+        self._send_or_stop = SendOrStop(themes)
+        self._controls = QHBoxLayout()
+        self._draft_pause = QTimer(self, singleShot=True, interval=DRAFT_PAUSE_MS)
+        self._build()
+        self._connect()
+        self._refresh()
+
+    @property
+    def editor(self) -> QWidget:
+        """Where the focus belongs."""
+        return self._editor
+
+    def draft(self) -> tuple[str, list[PendingPicture]]:
+        """What is being written, whole: a long pasted text is part of the text."""
+        parts = (self._editor.toPlainText(), *self._attachments.texts)
+        return "\n\n".join(part for part in parts if part), self._attachments.pictures
+
+    def set_draft(self, text: str, pictures: Sequence[PendingPicture] = ()) -> None:
+        """Replace what is being written. A text too long for the editor becomes an attachment again."""
+        self._attachments.clear()
+        if is_too_long(text):
+            self._editor.clear()
+            self._attachments.add_text(text)
+        else:
+            self._editor.setPlainText(text)
+            self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
+        self._attachments.add_ready(pictures)
+        self._draft_pause.stop()
+
+    def add_control(self, control: QWidget) -> None:
+        """Put a picker into the row under the editor."""
+        self._controls.insertWidget(self._controls.count() - 2, control)
+
+    def attach_files(self, paths: Sequence[Path | str]) -> None:
+        """Attach picture files."""
+        self._attachments.add_files([Path(path) for path in paths])
+
+    def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
+        """Whether the agent works: Stop stands where Send was. Enter still sends, for the queue."""
+        had_focus = self._send_or_stop.has_focus
+        self._send_or_stop.show_working(working=working)
+        if had_focus:
+            self._editor.setFocus()
+
+    def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
+        """Whether Enter sends."""
+        self._editor.set_enter_sends(enter_sends)
+
+    def set_can_see(self, can_see: bool | None) -> None:  # noqa: FBT001  # a slot
+        """Whether the model reads images; None is not known."""
+        self._can_see = can_see
+        self._refresh()
+
+    def send(self) -> None:
+        """Hand the message on and begin a new one. Nothing happens while it is empty or a picture is on its way."""
+        text, pictures = self.draft()
+        if self._attachments.is_preparing or not (text.strip() or pictures):
+            return
+        self._editor.clear()
+        self._attachments.clear()
+        self.send_requested.emit(text, pictures)
+
+    def stop(self) -> None:
+        """Ask for a stop, once; nothing happens while the agent is idle."""
+        self._send_or_stop.stop()
+
+    def choose_files(self) -> None:
+        """Ask for picture files, without waiting."""
+        dialog = QFileDialog(self, self.tr("Attach image"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})", self.tr("All files") + " (*)"])
+        dialog.filesSelected.connect(self.attach_files)
+        dialog.open()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape stops."""
+        if event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
+            self.stop()
+        else:
+            super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Whatever the editor takes can be dropped anywhere on the composer."""
+        if self._editor.canInsertFromMimeData(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """The same."""
+        self._editor.insertFromMimeData(event.mimeData())
+        event.acceptProposedAction()
+
+    def _changed(self) -> None:
+        self._refresh()
+        self._draft_pause.start()
+
+    def _refresh(self) -> None:
+        pictures = bool(self._attachments.chips) and len(self._attachments.chips) > len(self._attachments.texts)
+        blind = pictures and self._can_see is False
+        if blind and self._notice.isHidden():
+            self._notice.setText(
+                self.tr("This model cannot see images. Choose another model or remove the pictures before you send.")
+            )
+            announce(self, self._notice.text())
+        self._notice.setVisible(blind)
+        empty = self._editor.document().isEmpty() and not self._attachments.chips
+        self._send_or_stop.set_can_send(can_send=not empty and not self._attachments.is_preparing)
+
+    def _connect(self) -> None:
+        editor, attachments = self._editor, self._attachments
+        editor.send_pressed.connect(self.send)
+        editor.edit_last_pressed.connect(self.edit_last_requested)
+        editor.files_given.connect(self.attach_files)
+        editor.picture_given.connect(attachments.add_pasted)
+        editor.long_text_given.connect(attachments.add_text)
+        editor.textChanged.connect(self._changed)
+        editor.focus_changed.connect(self._mark_focus)
+        attachments.changed.connect(self._changed)
+        attachments.problem.connect(self.problem)
+        self._attach.clicked.connect(self.choose_files)
+        self._send_or_stop.send_pressed.connect(self.send)
+        self._send_or_stop.stop_requested.connect(self.stop_requested)
+        self._draft_pause.timeout.connect(self.draft_changed)
+        for keys, command in (("Ctrl+Return", self.send), ("Ctrl+Enter", self.send)):
+            # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
+            QShortcut(
+                QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
+            ).activated.connect(command)
+
+    def _mark_focus(self) -> None:
+        set_kind(self._frame, "focused", "true" if self._editor.hasFocus() else "false")
+
+    def _build(self) -> None:
+        self.setAcceptDrops(True)
+        self._attach.setToolTip(self.tr("Attach image") + " (Ctrl+Shift+A)")
+        self._frame.setProperty("kind", "composer")
+        self._controls.setSpacing(SPACE_XS)
+        self._controls.addWidget(self._attach)
+        self._controls.addStretch(1)
+        self._controls.addWidget(self._send_or_stop)
+        inside = QVBoxLayout(self._frame)
+        inside.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        inside.setSpacing(SPACE_XS)
+        for each in (self._attachments, self._notice, self._editor):
+            inside.addWidget(each)
+        inside.addLayout(self._controls)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._frame)
+        self.setFocusProxy(self._editor)

@@ -1,0 +1,139 @@
+"""The editor of a message: grows with its text, takes pictures and long texts aside, never swallows a paste."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from ui.composer.pictures import looks_like_picture, picture_in
+from ui.look.fonts import body_font
+from ui.look.theme import SPACE_S, ThemeSource
+
+MOST_LINES = 10
+# Beyond either, laying the text out takes longer than a person waits for a key: it becomes an attachment.
+LONGEST_TEXT = 1_000_000
+LONGEST_LINE = 50_000
+
+
+def is_too_long(text: str) -> bool:
+    """Whether an editor would freeze on it."""
+    if len(text) > LONGEST_TEXT:
+        return True
+    return len(text) > LONGEST_LINE and any(len(line) > LONGEST_LINE for line in text.split("\n"))
+
+
+class MessageEditor(QPlainTextEdit):
+    """Plain text of one to ten lines, then it scrolls. Says what the keys and the clipboard mean."""
+
+    send_pressed = Signal()
+    edit_last_pressed = Signal()
+    focus_changed = Signal()
+    files_given = Signal(list)
+    """Paths of picture files."""
+    picture_given = Signal(object)
+    """Bytes or a QImage."""
+    long_text_given = Signal(str)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._enter_sends = True
+        self.setAccessibleName(self.tr("Message"))
+        self.setPlaceholderText(self.tr("Write a message"))
+        self.setProperty("kind", "bare")
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(SPACE_S)
+        self.viewport().setAutoFillBackground(False)
+        self.textChanged.connect(self._fit)
+        themes.changed.connect(self._dress)
+        self._dress()
+
+    def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether Enter sends and Shift+Enter makes a new line; otherwise Enter makes one and Ctrl+Enter sends."""
+        self._enter_sends = enter_sends
+
+    def keyPressEvent(self, e: QKeyEvent) -> None:
+        """Enter, and Up where there is nothing above."""
+        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self._enter(e.modifiers())
+        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty():
+            self.edit_last_pressed.emit()
+        elif e.key() == Qt.Key.Key_Escape:
+            e.ignore()
+        else:
+            super().keyPressEvent(e)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Pictures too."""
+        return source.hasImage() or source.hasUrls() or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Paste or drop. Text always arrives: in the editor, or as an attachment when it is too long for one."""
+        files = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
+        if files and len(files) == len(source.urls()):
+            self._insert_files(files)
+            return
+        text = source.text() if source.hasText() else ""
+        if text:
+            self.insert_text(text)
+            return
+        picture = picture_in(source)
+        if picture is not None:
+            self.picture_given.emit(picture)
+
+    def insert_text(self, text: str) -> None:
+        """At the cursor, or handed on where it is too long."""
+        if is_too_long(text) or self.document().characterCount() + len(text) > LONGEST_TEXT:
+            self.long_text_given.emit(text)
+        else:
+            self.insertPlainText(text)
+            self.ensureCursorVisible()
+
+    def focusInEvent(self, e: QFocusEvent) -> None:
+        """The frame around shows it."""
+        super().focusInEvent(e)
+        self.focus_changed.emit()
+
+    def focusOutEvent(self, e: QFocusEvent) -> None:
+        """The same."""
+        super().focusOutEvent(e)
+        self.focus_changed.emit()
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        """Another width, other lines."""
+        super().resizeEvent(e)
+        self._fit()
+
+    def _insert_files(self, files: list[Path]) -> None:
+        pictures = [path for path in files if looks_like_picture(path)]
+        others = [str(path) for path in files if not looks_like_picture(path)]
+        if others:
+            self.insert_text("\n".join(others))
+        if pictures:
+            self.files_given.emit(pictures)
+
+    def _enter(self, modifiers: Qt.KeyboardModifier) -> None:
+        control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        if control or (self._enter_sends and not shift):
+            self.send_pressed.emit()
+            return
+        # Qt's own Shift+Enter makes U+2028, which looks like a line break and is none.
+        self.insertPlainText("\n")
+        self.ensureCursorVisible()
+
+    def _fit(self) -> None:
+        # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
+        lines = min(max(round(self.document().size().height()), 1), MOST_LINES)
+        room = 2 * round(self.document().documentMargin()) + SPACE_S
+        # A scroll bar that is wanted only for a moment while the height follows would make the text jump.
+        scrolls = self.document().size().height() > MOST_LINES
+        always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(always if scrolls else never)
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + room)
+
+    def _dress(self) -> None:
+        self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
+        self._fit()

@@ -1,0 +1,66 @@
+"""The workspace picker: the folder in which the agent may work, or none."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+
+from ui.look.icons import themed_icon
+from ui.look.sentences import literal, plain_tip
+from ui.look.theme import ThemeSource
+
+
+class WorkspacePicker(QToolButton):
+    """Shows and changes the folder. Without one the agent has no file tools."""
+
+    folder_chosen = Signal(object)
+    """A Path, or None for no folder."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._folder: Path | None = None
+        self._menu = QMenu(self)
+        self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
+        self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
+        self.setAccessibleName(self.tr("Workspace folder"))
+        self.setProperty("kind", "quiet")
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._dress)
+        self._dress()
+        self.set_folder(None)
+
+    def set_folder(self, folder: Path | None) -> None:
+        """The folder in use."""
+        self._folder = folder
+        words = self.tr("No folder") if folder is None else folder.name or str(folder)
+        self.setText(" " + literal(words))
+        self.setAccessibleDescription(words if folder is None else str(folder))
+        tip = self.tr("The agent works without files.") if folder is None else str(folder)
+        self.setToolTip(plain_tip(tip))
+        self._none.setEnabled(folder is not None)
+
+    def open_menu(self) -> None:
+        """Offer a folder or none."""
+        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+
+    def choose_folder(self) -> None:
+        """Ask for a folder, without waiting."""
+        dialog = QFileDialog(self, self.tr("Choose the workspace folder"), str(self._folder or Path.home()))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self._chosen)
+        dialog.open()
+
+    def _chosen(self, folder: str) -> None:
+        self.folder_chosen.emit(Path(folder))
+
+    def _choose_none(self) -> None:
+        self.folder_chosen.emit(None)
+
+    def _dress(self) -> None:
+        self.setIcon(themed_icon("folder", self._themes.theme, 16))
+        self.setIconSize(QSize(16, 16))

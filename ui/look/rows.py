@@ -1,0 +1,124 @@
+"""Painting of list rows: a title, something muted at the right, a badge; or a heading above a group."""
+
+from enum import IntEnum
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from ui.look.fonts import body_font
+from ui.look.icons import pixmap
+from ui.look.style import chosen_ground
+from ui.look.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource
+
+
+class RowRole(IntEnum):
+    """What a model says beyond its display text."""
+
+    DETAIL = Qt.ItemDataRole.UserRole + 1
+    """Muted text at the right, a string."""
+    BADGE = Qt.ItemDataRole.UserRole + 2
+    """One of "", "working", "attention", "problem"."""
+    HEADING = Qt.ItemDataRole.UserRole + 3
+    """Whether this row is the heading of a group."""
+    ICON = Qt.ItemDataRole.UserRole + 4
+    """The name of an icon at the left, a string."""
+
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class RowDelegate(QStyledItemDelegate):
+    """Paints rows in the theme's colours; the current row is filled, a focused one has a ring."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        """One line of text with room around it; all rows are equally high."""
+        del index
+        return QSize(80, option.fontMetrics.height() + 2 * SPACE_S)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """One row."""
+        theme = self._themes.theme
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if index.data(RowRole.HEADING):
+            self._paint_heading(painter, option, index, theme)
+        else:
+            self._paint_ground(painter, option, theme)
+            self._paint_row(painter, option, index, theme)
+        painter.restore()
+
+    def _paint_heading(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
+        painter.setFont(self._font(0.88, QFont.Weight.DemiBold))
+        painter.setPen(QColor(theme.muted))
+        area = option.rect.adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading | Qt.TextFlag.TextSingleLine
+        painter.drawText(area, flags, str(index.data()))
+
+    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
+        state = option.state
+        area = option.rect.adjusted(4, 1, -4, -1)
+        if state & QStyle.StateFlag.State_Selected or state & QStyle.StateFlag.State_MouseOver:
+            selected = bool(state & QStyle.StateFlag.State_Selected)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(chosen_ground(theme) if selected else theme.hover))
+            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+        if state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+
+    def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
+        area = option.rect.adjusted(SPACE_M + 2, 0, -SPACE_M - 2, 0)
+        area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
+        area = self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
+        area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""), theme)
+        painter.setFont(option.font)
+        painter.setPen(QColor(theme.text))
+        self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
+
+    def _paint_icon(self, painter: QPainter, area: QRect, name: str, theme: Theme) -> QRect:
+        if not name:
+            return area
+        side = round(16 * self._themes.zoom / 100)
+        ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
+        painter.drawPixmap(area.left(), area.center().y() - side // 2 + 1, pixmap(name, theme.muted, side, ratio))
+        return area.adjusted(side + SPACE_S, 0, 0, 0)
+
+    def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> QRect:
+        colours = {"working": theme.accent, "attention": theme.warning, "problem": theme.danger}
+        if badge not in colours:
+            return area
+        side = 8
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours[badge]))
+        dot = QRect(area.right() - side, area.center().y() - side // 2, side, side)
+        if badge == "attention":  # shape, not only colour
+            painter.drawRoundedRect(dot.adjusted(-1, -1, 1, 1), 2, 2)
+        else:
+            painter.drawEllipse(dot)
+        return area.adjusted(0, 0, -side - SPACE_S, 0)
+
+    def _paint_detail(self, painter: QPainter, area: QRect, detail: str, theme: Theme) -> QRect:
+        if not detail:
+            return area
+        painter.setFont(self._font(0.88))
+        painter.setPen(QColor(theme.muted))
+        width = min(painter.fontMetrics().horizontalAdvance(detail) + 2, area.width() // 2)
+        self._draw_text(painter, QRect(area.right() - width, area.top(), width, area.height()), detail)
+        return area.adjusted(0, 0, -width - SPACE_S, 0)
+
+    def _draw_text(
+        self, painter: QPainter, area: QRect, text: str, align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
+    ) -> None:
+        flat = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(area, align | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, flat)
+
+    def _font(self, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        font = body_font(self._themes.theme, self._themes.zoom, factor)
+        font.setWeight(weight)
+        return font

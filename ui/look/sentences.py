@@ -1,0 +1,40 @@
+"""Sentences of the runtime in the person's language, and text from outside made harmless for Qt's rich text."""
+
+import html
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.vocabulary.errors import Sentence
+
+
+def spoken(sentence: Sentence) -> str:
+    """The translated template, filled in. A translation that names unknown values falls back to English."""
+    template = QCoreApplication.translate("Sentence", sentence.template)
+    if not sentence.values:
+        return template
+    try:
+        return template.format(**sentence.values)
+    except (KeyError, IndexError, ValueError):
+        return str(sentence)
+
+
+def literal(text: str) -> str:
+    """For buttons, tabs and menus: an ampersand is a character there, not a mnemonic."""
+    return text.replace("&", "&&")
+
+
+def plain_tip(text: str) -> str:
+    """For tooltips, where Qt guesses at HTML: text from outside must show as it is and fetch nothing."""
+    return f"<qt>{html.escape(text)}</qt>" if text else ""
+
+
+def size_in_words(size: int) -> str:
+    """A number of bytes as people read it: 512 bytes, 2.4 KB, 50 MB."""
+    if size < 1000:
+        return QCoreApplication.translate("Size", "{0} bytes").format(size)
+    amount, unit = float(size), "KB"
+    for candidate in ("KB", "MB", "GB"):
+        amount, unit = amount / 1000, candidate
+        if amount < 999.5:
+            break
+    return f"{amount:.1f} {unit}" if amount < 10 and round(amount, 1) % 1 else f"{amount:.0f} {unit}"

@@ -1,0 +1,125 @@
+"""One control for one declared preference: chosen by its type, bounded by its bounds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.fields import FieldInfo
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
+
+TEXT_PAUSE_MS = 400
+TEXT_HEIGHT = 110
+CHOICE_WIDTH = 190
+
+
+@dataclass(frozen=True)
+class FieldControl:
+    """A control, how to show a value in it, and whether it carries its own label."""
+
+    widget: QWidget
+    show: Callable[[Any], None]
+    has_label: bool = False
+    is_wide: bool = False
+
+
+def translated(text: str) -> str:
+    """A title or description of the declaration in the person's language."""
+    return QCoreApplication.translate("Preferences", text)
+
+
+def control_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+    """The control for a field; `changed` hears each value the person chooses. Raises TypeError for other types."""
+    made = _made_for(field, changed)
+    made.widget.setAccessibleName(translated(field.title or ""))
+    made.widget.setAccessibleDescription(translated(field.description or ""))
+    return made
+
+
+def _made_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        return _choice(tuple(str(each) for each in get_args(kind)), changed)
+    if kind is bool:
+        return _switch(field, changed)
+    if kind is int or kind is float:
+        return _number(field, changed)
+    if kind is str:
+        return _text(changed)
+    raise TypeError(f"no control for a preference of type {kind}")
+
+
+def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldControl:
+    box = QComboBox()
+    box.setMinimumWidth(CHOICE_WIDTH)
+    for each in choices:
+        box.addItem(translated(each.capitalize()), each)
+
+    def chosen(row: int) -> None:
+        changed(choices[row])
+
+    def show(value: Any) -> None:
+        box.setCurrentIndex(choices.index(value))
+
+    box.activated.connect(chosen)
+    return FieldControl(box, show)
+
+
+def _switch(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+    box = QCheckBox(translated(field.title or ""))
+    box.clicked.connect(lambda: changed(box.isChecked()))
+    return FieldControl(box, box.setChecked, has_label=True)
+
+
+def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
+    low, high = _bounds(field)
+    box: QSpinBox | QDoubleSpinBox
+    if field.annotation is int:
+        box = QSpinBox(minimum=int(low), maximum=int(high))
+    else:
+        box = QDoubleSpinBox(minimum=low, maximum=high, decimals=1)
+    # Not each digit on the way to 300, only the number when it is there.
+    box.setKeyboardTracking(False)
+
+    def show(value: Any) -> None:
+        if box.value() != value:
+            box.blockSignals(True)
+            box.setValue(value)
+            box.blockSignals(False)
+
+    box.valueChanged.connect(changed)
+    return FieldControl(box, show)
+
+
+def _bounds(field: FieldInfo) -> tuple[float, float]:
+    low, high = 0.0, 1_000_000.0
+    for rule in field.metadata:
+        match rule:
+            case Ge(ge=bound):
+                low = float(str(bound))
+            case Gt(gt=bound):
+                low = float(str(bound)) + (1 if field.annotation is int else 0.1)
+            case Le(le=bound):
+                high = float(str(bound))
+            case Lt(lt=bound):
+                high = float(str(bound)) - (1 if field.annotation is int else 0.1)
+            case _:
+                pass
+    return low, high
+
+
+def _text(changed: Callable[[Any], None]) -> FieldControl:
+    editor = QPlainTextEdit(tabChangesFocus=True)
+    editor.setFixedHeight(TEXT_HEIGHT)
+    pause = QTimer(editor, singleShot=True, interval=TEXT_PAUSE_MS)
+    pause.timeout.connect(lambda: changed(editor.toPlainText()))
+    editor.textChanged.connect(pause.start)
+
+    def show(value: Any) -> None:
+        # Not while it is being typed in: what comes back is what was typed a moment ago.
+        if editor.toPlainText() != value and not pause.isActive():
+            editor.setPlainText(value)
+            pause.stop()
+
+    return FieldControl(editor, show, is_wide=True)

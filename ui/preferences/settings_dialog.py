@@ -1,0 +1,127 @@
+"""The settings: one page for each section of the declaration, one more for providers and keys."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.preferences import Preferences
+from ui.look.controls import button, label
+from ui.look.rows import RowDelegate
+from ui.look.state_line import State
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+from ui.preferences.field_controls import translated
+from ui.preferences.providers_form import ProvidersForm
+from ui.preferences.section_form import SectionForm
+
+LIST_WIDTH = 190
+
+
+class SettingsDialog(QDialog):
+    """Changes take effect at once; the dialog does not block anything. Show it with `open()` or `show()`."""
+
+    preferences_changed = Signal(object)
+    """Preferences."""
+    key_submitted = Signal(str, object)
+    """Endpoint id and SecretStr."""
+    key_removed = Signal(str)
+    test_requested = Signal(str)
+    endpoint_removed = Signal(str)
+    connect_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._preferences = preferences
+        self._forms: dict[str, SectionForm] = {}
+        self._providers = ProvidersForm(themes)
+        self._list = QListWidget()
+        self._pages = QStackedWidget()
+        for name in type(preferences).model_fields:
+            if name != "providers":
+                form = SectionForm(getattr(preferences, name))
+                form.value_changed.connect(partial(self._change, name))
+                self._forms[name] = form
+                self._add_page(translated(name.capitalize()), form)
+        self._add_page(self.tr("Providers and keys"), self._providers)
+        self._build(themes)
+        self._pass_on()
+        self.set_preferences(preferences)
+
+    def set_preferences(self, preferences: Preferences) -> None:
+        """Show these; nothing is reported."""
+        self._preferences = preferences
+        for name, form in self._forms.items():
+            form.show_values(getattr(preferences, name))
+        self._providers.show_endpoints(preferences.providers.endpoints)
+
+    def set_key_backend(self, name: str) -> None:
+        """Which keyring holds the keys."""
+        self._providers.show_backend(name)
+
+    def set_keys(self, held: Iterable[str]) -> None:
+        """The endpoint ids whose key is held."""
+        self._providers.show_keys(held)
+
+    def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
+        """How a test or a change of key goes: idle, busy, ok, error or no_keyring."""
+        self._providers.show_state(endpoint_id, State(state), sentence)
+
+    def open_providers(self) -> None:
+        """Turn to the page of providers and keys."""
+        self._list.setCurrentRow(self._list.count() - 1)
+
+    def _change(self, section: str, name: str, value: Any) -> None:
+        old = getattr(self._preferences, section)
+        # A copy, not a new object: what a newer version of the program wrote into the file stays in it.
+        new = old.model_copy(update={name: value})
+        self._preferences = self._preferences.model_copy(update={section: new})
+        self.preferences_changed.emit(self._preferences)
+
+    def _pass_on(self) -> None:
+        self._providers.key_submitted.connect(self.key_submitted)
+        self._providers.key_removed.connect(self.key_removed)
+        self._providers.test_requested.connect(self.test_requested)
+        self._providers.endpoint_removed.connect(self.endpoint_removed)
+        self._providers.connect_requested.connect(self.connect_requested)
+
+    def _add_page(self, title: str, content: QWidget) -> None:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(title, "heading"))
+        layout.addWidget(content, 1)
+        scroll = QScrollArea()
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        self._pages.addWidget(scroll)
+        self._list.addItem(title)
+
+    def _build(self, themes: ThemeSource) -> None:
+        self.setWindowTitle(self.tr("Settings"))
+        self.setAccessibleName(self.tr("Settings"))
+        self.resize(820, 560)
+        self._list.setAccessibleName(self.tr("Sections"))
+        self._list.setFixedWidth(LIST_WIDTH)
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
+        self._list.setCurrentRow(0)
+        middle = QHBoxLayout()
+        middle.setSpacing(SPACE_M)
+        middle.addWidget(self._list)
+        middle.addWidget(self._pages, 1)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Close"), self.accept))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_L)
+        layout.setSpacing(SPACE_L)
+        layout.addLayout(middle, 1)
+        layout.addLayout(foot)

@@ -1,0 +1,43 @@
+"""Everything the window can be told by keyboard, in one list."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+
+from ui.bridge.settings import Settings
+from ui.shell.window import MainWindow
+
+
+class Actions(QObject):
+    """Adds the actions to the window; the command palette and the shortcut list read them from there."""
+
+    def __init__(self, window: MainWindow, settings: Settings) -> None:
+        super().__init__(window)
+        self._window = window
+        page, sidebar = window.page, window.sidebar
+        self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
+        self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
+        self._add(self.tr("Connect a model"), None, window.show_welcome)
+        self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
+        self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
+        self._add(self.tr("Write a message"), "Ctrl+L", page.composer.editor.setFocus)
+        self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
+        self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
+        for number in range(1, 10):
+            self._add(
+                self.tr("Conversation {0}").format(number),
+                f"Ctrl+{number}",
+                lambda row=number - 1: sidebar.choose_row(row),
+            )
+        self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1))
+        self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1))
+        self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0))
+        self._add(self.tr("Quit"), QKeySequence.StandardKey.Quit, window.close)
+
+    def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> None:
+        action = QAction(text, self._window)
+        if keys is not None:
+            action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _checked=False: do())
+        self._window.addAction(action)

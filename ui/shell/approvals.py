@@ -1,0 +1,97 @@
+"""Brings waiting calls to the person, and the decisions back."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.tool_calls import Decision, TextPreview
+from ui.approval.approval_dialog import ApprovalDialog
+from ui.approval.pending_approval import PendingApproval
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.tasks import Tasks
+from ui.look.theme import ThemeSource
+
+
+class ApprovalPresenter(QObject):
+    """One dialog for the calls of the open conversation.
+
+    It opens by itself for calls that were not seen yet. Closing it means "later": the cards in the transcript offer
+    it again, and the calls keep waiting.
+    """
+
+    def __init__(self, themes: ThemeSource, tasks: Tasks, window: QWidget) -> None:
+        super().__init__(window)
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self._seen: set[str] = set()
+        self._dialog = ApprovalDialog(themes, window)
+        self._dialog.decided.connect(self._decide)
+        self._dialog.preview_requested.connect(self._preview)
+
+    def watch(self, conversation: OpenConversation) -> None:
+        """Present the calls of this conversation from now on."""
+        if self._conversation is not None:
+            self._conversation.approvals_changed.disconnect(self.refresh)
+        self._conversation = conversation
+        conversation.approvals_changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what waits now; open the dialog for what is new."""
+        if self._conversation is None:
+            return
+        waiting = self._conversation.open_approvals()
+        self._dialog.set_approvals([_pending(approval) for approval in waiting])
+        ids = {approval.approval_id for approval in waiting}
+        if ids - self._seen and not self._dialog.isVisible():
+            self._dialog.open()
+        self._seen |= ids
+
+    def show(self) -> None:
+        """The person asked for it, at a card."""
+        self.refresh()
+        if self._dialog.current is not None:
+            self._dialog.open()
+
+    @Slot(str, object)
+    def _decide(self, approval_id: str, decision: Decision) -> None:
+        if self._conversation is not None:
+            self._conversation.answer(approval_id, decision)
+            self.refresh()
+
+    @Slot(str, object)
+    def _preview(self, approval_id: str, arguments: JsonObject) -> None:
+        if self._conversation is not None:
+            self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))
+
+    async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
+        try:
+            preview = await conversation.preview(approval_id, arguments)
+        except ToolFailed as error:
+            preview = TextPreview(str(error))
+        self._dialog.set_preview(approval_id, preview)
+
+
+def _pending(approval: Approval) -> PendingApproval:
+    return PendingApproval(
+        approval_id=approval.approval_id,
+        tool=approval.tool.name,
+        arguments=approval.tool_use.input,
+        agent_path=approval.agent_path,
+        tool_class=approval.tool.tool_class,
+        effects=approval.tool.effects,
+        preview=approval.preview,
+        validate=partial(_what_does_not_fit, approval),
+    )
+
+
+def _what_does_not_fit(approval: Approval, arguments: JsonObject) -> str | None:
+    try:
+        approval.tool.checked(arguments)
+    except ToolFailed as error:
+        return str(error)
+    return None

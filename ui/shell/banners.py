@@ -1,0 +1,193 @@
+"""Banners above the conversation: errors with a remedy, remarks, undo. In place, never modal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
+from ui.look.controls import IconButton, announce, button, label
+from ui.look.icons import pixmap
+from ui.look.sentences import spoken
+from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+
+MOST = 4
+UNDO = "undo"
+UNDO_MS = 12_000
+
+
+@dataclass(frozen=True)
+class BannerButton:
+    """A button and what it does. The banner goes when it is pressed, unless `keeps`."""
+
+    text: str
+    command: Callable[[], object]
+    keeps: bool = False
+
+
+@dataclass(frozen=True)
+class Banner:
+    """What to say. A banner with the key of one that is shown takes its place. `lasts` is in milliseconds."""
+
+    key: str
+    sentence: Sentence
+    remedy: Sentence | None = None
+    level: Literal["error", "notice", "undo"] = "error"
+    buttons: tuple[BannerButton, ...] = ()
+    lasts: int | None = None
+
+
+class BannerArea(QWidget):
+    """A stack of banners, the newest at the end. The oldest beyond four wait behind until there is room."""
+
+    closed = Signal(str)
+    """The key of a banner that the person closed or whose time was up."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._shown: dict[str, BannerFrame] = {}
+        self._remedies: dict[RemedyAction, BannerButton] = {}
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(SPACE_XS)
+        self.setAccessibleName(self.tr("Messages of the program"))
+        self.hide()
+
+    @property
+    def keys(self) -> list[str]:
+        """The banners in order, also those that wait."""
+        return list(self._shown)
+
+    def show_banner(self, banner: Banner) -> None:
+        """Show it, and have it read out."""
+        self.remove(banner.key)
+        frame = BannerFrame(self._themes, banner)
+        frame.close_pressed.connect(lambda: self._close(banner.key))
+        self._shown[banner.key] = frame
+        self._layout.addWidget(frame)
+        self._make_room()
+        announce(self, frame.words)
+
+    def offer(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
+        """Put a button on every later error that names this action as its remedy."""
+        self._remedies[action] = BannerButton(text, command)
+
+    def show_error(self, error: AgentError) -> None:
+        """Say what went wrong and what to do. The same error again takes the place of the first."""
+        buttons = [self._remedies[error.action]] if error.action in self._remedies else []
+        if error.detail:
+            detail = error.detail
+            buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy(detail), keeps=True))
+        self.show_banner(Banner(str(error), error.sentence, error.remedy, buttons=tuple(buttons)))
+
+    def show_notice(self, sentence: Sentence) -> None:
+        """Say something that is no error."""
+        self.show_banner(Banner(str(sentence), sentence, level="notice"))
+
+    def show_sentences(self, sentence: Sentence, remedy: Sentence | None = None) -> None:
+        """Say what does not work, and what to do about it."""
+        self.show_banner(Banner(str(sentence), sentence, remedy))
+
+    def show_undo(self, text: str, undo: Callable[[], object]) -> None:
+        """Say what was done, in the person's language, and offer to take it back for a while."""
+        buttons = (BannerButton(self.tr("Undo"), undo),)
+        sentence = Sentence("{text}", {"text": text})
+        self.show_banner(Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS))
+
+    def remove(self, key: str) -> None:
+        """Take a banner away, for example because what it says is no longer true."""
+        frame = self._shown.pop(key, None)
+        if frame is not None:
+            self._layout.removeWidget(frame)
+            frame.hide()
+            frame.deleteLater()
+            self._make_room()
+
+    def clear(self) -> None:
+        """Take all away."""
+        for key in self.keys:
+            self.remove(key)
+
+    def _close(self, key: str) -> None:
+        self.remove(key)
+        self.closed.emit(key)
+
+    def _make_room(self) -> None:
+        frames = list(self._shown.values())
+        for frame in frames[:-MOST]:
+            frame.hide()
+        for frame in frames[-MOST:]:
+            frame.show()
+        self.setVisible(bool(frames))
+
+
+class BannerFrame(QFrame):
+    """One banner."""
+
+    close_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, banner: Banner, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._banner = banner
+        self._icon = QLabel()
+        self.setProperty("kind", "banner")
+        self.setProperty("level", banner.level)
+        self.setAccessibleName(self.words)
+        self._build()
+        themes.changed.connect(self._draw)
+        self._draw()
+        if banner.lasts is not None:
+            time_up = QTimer(self, singleShot=True, interval=banner.lasts)
+            time_up.timeout.connect(self.close_pressed)
+            time_up.start()
+
+    @property
+    def words(self) -> str:
+        """All that it says."""
+        remedy = self._banner.remedy
+        return spoken(self._banner.sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
+
+    def _build(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        sentence = label(spoken(self._banner.sentence), "strong" if self._banner.remedy else "", wrap=True)
+        sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        words.addWidget(sentence)
+        if self._banner.remedy is not None:
+            words.addWidget(label(spoken(self._banner.remedy), wrap=True))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_S, SPACE_S)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._icon)
+        layout.addLayout(words, 1)
+        for each in self._banner.buttons:
+            layout.addWidget(button(each.text, self._command(each)))
+        close = IconButton(self._themes, "close", self.tr("Close this message"))
+        close.clicked.connect(self.close_pressed)
+        layout.addWidget(close)
+
+    def _command(self, each: BannerButton) -> Callable[[], None]:
+        def press() -> None:
+            if not each.keeps:
+                self.close_pressed.emit()
+            each.command()
+
+        return press
+
+    def _draw(self) -> None:
+        theme = self._themes.theme
+        name, colour = {
+            "error": ("error", theme.danger),
+            "notice": ("warning", theme.warning),
+            "undo": ("undo", theme.muted),
+        }[self._banner.level]
+        self._icon.setPixmap(pixmap(name, colour, 18, 2 if self.devicePixelRatioF() > 1 else 1))
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)

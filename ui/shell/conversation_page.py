@@ -1,0 +1,210 @@
+"""The screen of one conversation: heading, banners, transcript, composer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.conversation.items import Change
+from desktop_agent.vocabulary.blocks import Block, Text
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction
+from desktop_agent.vocabulary.messages import Message
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
+from ui.bridge.pictures import Pictures
+from ui.bridge.servers import ModelGroup, Servers
+from ui.bridge.tasks import Tasks
+from ui.composer.composer import Composer
+from ui.composer.model_picker import ModelPicker
+from ui.composer.pictures import PendingPicture
+from ui.composer.workspace_picker import WorkspacePicker
+from ui.look.controls import label
+from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.shell.banners import BannerArea
+from ui.transcript.view import TranscriptView
+
+
+class ConversationPage(QWidget):
+    """Shows one OpenConversation at a time."""
+
+    settings_requested = Signal()
+    connect_requested = Signal()
+    review_requested = Signal()
+
+    def __init__(
+        self, themes: ThemeSource, library: Library, servers: Servers, pictures: Pictures, tasks: Tasks
+    ) -> None:
+        super().__init__()
+        self._library = library
+        self._servers = servers
+        self._pictures = pictures
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self._title = label(kind="strong")
+        self._usage = label(kind="small")
+        self.banners = BannerArea(themes)
+        self.transcript = TranscriptView(themes, pictures)
+        self.composer = Composer(themes, pictures.take)
+        self.model_picker = ModelPicker(themes)
+        self.workspace_picker = WorkspacePicker(themes)
+        self._build()
+        self._connect()
+
+    def show_conversation(self, conversation: OpenConversation) -> None:
+        """Show this one; the one before goes on without being shown."""
+        self._conversation = conversation
+        conversation.changed.connect(self._on_changed)
+        conversation.working_changed.connect(self._on_working)
+        conversation.record_changed.connect(self._show_record)
+        conversation.usage_changed.connect(self._show_usage)
+        self.transcript.set_transcript(conversation.transcript)
+        self.composer.set_working(conversation.working)
+        self._show_record()
+        self._show_usage()
+        self._tasks.start(self._load_draft(conversation))
+        self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_problem(self, error: AgentError) -> None:
+        """Say what went wrong, above the transcript."""
+        self.banners.show_error(error)
+
+    def _build(self) -> None:
+        heading = QHBoxLayout()
+        heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
+        self._title.setTextFormat(Qt.TextFormat.PlainText)
+        heading.addWidget(self._title, 1)
+        heading.addWidget(self._usage)
+        self.composer.add_control(self.model_picker)
+        self.composer.add_control(self.workspace_picker)
+        self.composer.setMaximumWidth(READING_WIDTH + 2 * SPACE_L)
+        centred = QHBoxLayout()
+        centred.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
+        centred.addStretch(1)
+        centred.addWidget(self.composer, 1000)
+        centred.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(heading)
+        column.addWidget(self.banners)
+        column.addWidget(self.transcript, 1)
+        column.addLayout(centred)
+
+    def _connect(self) -> None:
+        self.composer.send_requested.connect(self._send)
+        self.composer.stop_requested.connect(self._stop)
+        self.composer.draft_changed.connect(self._keep_draft)
+        self.composer.problem.connect(self.banners.show_sentences)
+        self.composer.edit_last_requested.connect(self._edit_last)
+        self.transcript.remedy_requested.connect(self._on_remedy)
+        self.transcript.approval_requested.connect(self._on_review)
+        self.model_picker.model_chosen.connect(self._choose_model)
+        self.model_picker.refresh_requested.connect(lambda: self._servers.refresh_models(again=True))
+        self.model_picker.connect_requested.connect(self.connect_requested)
+        self.workspace_picker.folder_chosen.connect(self._choose_folder)
+        self._servers.models_changed.connect(self._on_models)
+
+    @Slot(str)
+    def _on_review(self, _approval_id: str) -> None:
+        self.review_requested.emit()
+
+    @Slot(list)
+    def _on_changed(self, changes: Sequence[Change]) -> None:
+        if self.sender() is self._conversation:
+            self.transcript.apply(changes)
+
+    def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
+        if self.sender() is self._conversation:
+            self.composer.set_working(working)
+
+    @Slot(str, list)
+    def _send(self, text: str, pictures: list[PendingPicture]) -> None:
+        if self._conversation is not None:
+            self._tasks.start(self._send_to(self._conversation, text, pictures))
+
+    async def _send_to(self, conversation: OpenConversation, text: str, pictures: list[PendingPicture]) -> None:
+        try:
+            blocks: list[Block] = [Text(text=text)] if text.strip() else []
+            blocks += [await self._pictures.keep(picture.taken, picture.name) for picture in pictures]
+            conversation.send(Message.user_with_blocks(blocks))
+        except AgentError:
+            # Nothing that was written is lost: it stands in the composer again, and the banner says why.
+            self.composer.set_draft(text, pictures)
+            raise
+
+    def _stop(self) -> None:
+        if self._conversation is not None:
+            self._conversation.stop()
+
+    def _edit_last(self) -> None:
+        text = self._conversation.last_prompt() if self._conversation is not None else ""
+        if text:
+            self.composer.set_draft(text)
+
+    @Slot(str, object)
+    def _on_remedy(self, _item_id: str, action: RemedyAction) -> None:
+        if self._conversation is None:
+            return
+        if action is RemedyAction.OPEN_SETTINGS:
+            self.settings_requested.emit()
+        elif action is RemedyAction.CONTINUE:
+            self._send(self.tr("Continue."), [])
+        elif action is RemedyAction.RETRY:
+            try:
+                self._conversation.retry()
+            except AgentError as error:
+                self.show_problem(error)
+
+    @Slot(str, str)
+    def _choose_model(self, endpoint_id: str, model: str) -> None:
+        if self._conversation is not None:
+            self._conversation.change(endpoint_id=endpoint_id, model=model)
+            self._tasks.start(self._servers.choose(endpoint_id, model))
+
+    @Slot(object)
+    def _choose_folder(self, folder: Path | None) -> None:
+        if self._conversation is not None:
+            self._conversation.change(workspace=str(folder) if folder else None)
+
+    @Slot(list)
+    def _on_models(self, groups: Sequence[ModelGroup]) -> None:
+        self.model_picker.set_models(groups)
+        conversation = self._conversation
+        if conversation is not None and not conversation.model:
+            # A server named without a model: its first one, shown in the picker, so that one can begin.
+            first = (
+                each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
+            )
+            conversation.change(model=next(first, None))
+        self._show_record()
+
+    def _show_record(self) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        self._title.setText(conversation.title)
+        self.model_picker.set_current(conversation.endpoint_id, conversation.model)
+        self.workspace_picker.set_folder(Path(conversation.workspace) if conversation.workspace else None)
+        self.composer.set_can_see(self._servers.can_see(conversation.endpoint_id, conversation.model))
+
+    def _show_usage(self) -> None:
+        conversation = self._conversation
+        usage = conversation.usage if conversation is not None else None
+        if conversation is None or usage is None or usage.total_tokens is None:
+            self._usage.clear()
+            return
+        window = self._servers.context_window(conversation.endpoint_id, conversation.model)
+        text = self.tr("{0} tokens").format(f"{usage.total_tokens:,}")
+        if window:
+            text = self.tr("{0} of {1} tokens").format(f"{usage.total_tokens:,}", f"{window:,}")
+        self._usage.setText(text)
+
+    def _keep_draft(self) -> None:
+        text, pictures = self.composer.draft()
+        self._tasks.start(self._library.keep_draft(text, [(each.taken, each.name) for each in pictures]))
+
+    async def _load_draft(self, conversation: OpenConversation) -> None:
+        text, pictures = await self._library.draft()
+        if conversation is self._conversation:
+            self.composer.set_draft(text, [PendingPicture(name, taken) for taken, name in pictures])

@@ -1,0 +1,70 @@
+"""The settings dialog at work."""
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
+from ui.bridge.servers import Servers
+from ui.bridge.settings import Settings
+from ui.bridge.tasks import Tasks
+from ui.look.sentences import spoken
+from ui.look.theme import ThemeSource
+from ui.preferences.settings_dialog import SettingsDialog
+
+
+class SettingsPresenter(QObject):
+    """Makes the dialog when it is first wanted, and keeps it up to date."""
+
+    def __init__(
+        self, themes: ThemeSource, settings: Settings, servers: Servers, tasks: Tasks, window: QWidget
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._settings = settings
+        self._servers = servers
+        self._tasks = tasks
+        self._window = window
+        self._dialog: SettingsDialog | None = None
+
+    def show(self, *, providers: bool = False) -> SettingsDialog:
+        """Open it, on the page of providers and keys if that is what is wanted."""
+        if self._dialog is None:
+            self._dialog = self._made()
+        if providers:
+            self._dialog.open_providers()
+        self._tasks.start(self._show_keys())
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+        return self._dialog
+
+    def _made(self) -> SettingsDialog:
+        dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
+        dialog.preferences_changed.connect(self._settings.change)
+        dialog.key_submitted.connect(self._replace_key)
+        dialog.key_removed.connect(self._servers.remove_key)
+        dialog.test_requested.connect(self._servers.test)
+        dialog.endpoint_removed.connect(self._servers.remove)
+        self._settings.changed.connect(dialog.set_preferences)
+        self._servers.state_changed.connect(self._on_state)
+        return dialog
+
+    @Slot(str, object)
+    def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:
+        self._servers.replace_key(endpoint_id, key)
+
+    @Slot(str, str, object)
+    def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
+        if self._dialog is not None:
+            self._dialog.set_endpoint_state(endpoint_id, state, sentence)
+            self._tasks.start(self._show_keys())
+
+    async def _show_keys(self) -> None:
+        if self._dialog is None:
+            return
+        try:
+            self._dialog.set_key_backend(await self._servers.keyring_name())
+            self._dialog.set_keys(await self._servers.held_keys())
+        except SecretsUnavailable as error:
+            self._dialog.set_key_backend(spoken(error.sentence))

@@ -1,0 +1,153 @@
+"""The main window: the list of conversations beside the one that is open, or the welcome screen."""
+
+from PySide6.QtCore import QByteArray, QSettings, Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QStackedWidget
+
+from desktop_agent.vocabulary.errors import AgentError
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
+from ui.bridge.pictures import Pictures
+from ui.bridge.servers import Servers
+from ui.bridge.tasks import Tasks
+from ui.look.theme import ThemeSource
+from ui.shell.approvals import ApprovalPresenter
+from ui.shell.connecting import Connecting
+from ui.shell.conversation_page import ConversationPage
+from ui.sidebar.conversation_list import ConversationList
+from ui.welcome.welcome import Welcome
+
+SIDEBAR_WIDTH = 260
+
+
+class MainWindow(QMainWindow):
+    """Puts the panes together and connects them; what they mean happens in the bridge."""
+
+    settings_requested = Signal()
+    close_requested = Signal()
+
+    def __init__(
+        self, themes: ThemeSource, library: Library, servers: Servers, pictures: Pictures, tasks: Tasks
+    ) -> None:
+        super().__init__()
+        self._library = library
+        self._servers = servers
+        self._may_close = False
+        self.page = ConversationPage(themes, library, servers, pictures, tasks)
+        self.sidebar = ConversationList(themes)
+        self.welcome = Welcome(themes)
+        self.approvals = ApprovalPresenter(themes, tasks, self)
+        self._connecting = Connecting(self.welcome, servers, library, self)
+        self._stack = QStackedWidget()
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._build()
+        self._connect()
+
+    @property
+    def asks_before_closing(self) -> bool:
+        """Whether work is under way."""
+        current = self._library.current
+        return current is not None and current.working
+
+    def show_problem(self, error: AgentError) -> None:
+        """Say what went wrong."""
+        self.page.show_problem(error)
+
+    def show_welcome(self) -> None:
+        """Offer to connect a model."""
+        self._connecting.begin()
+        self._stack.setCurrentWidget(self.welcome)
+
+    def allow_closing(self) -> None:
+        """The program is ending: the next close event goes through."""
+        self._may_close = True
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Ask once while work is under way; the program then ends in its own order."""
+        if self._may_close:
+            event.accept()
+            return
+        event.ignore()
+        if self.asks_before_closing:
+            self._ask_to_close()
+        else:
+            self.close_requested.emit()
+
+    def remember_place(self, settings: QSettings) -> None:
+        """Keep size, position and the splitter for the next start."""
+        settings.setValue("window/geometry", self.saveGeometry())
+        settings.setValue("window/splitter", self._splitter.saveState())
+
+    def return_to_place(self, settings: QSettings) -> None:
+        """Be where the window was at the last end."""
+        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self._splitter.restoreState)):
+            value = settings.value(f"window/{key}")
+            if isinstance(value, QByteArray):
+                restore(value)
+
+    def _build(self) -> None:
+        self.setWindowTitle("Desktop Agent")
+        self.resize(1180, 800)
+        self.setMinimumSize(560, 420)
+        self._stack.addWidget(self.page)
+        self._stack.addWidget(self.welcome)
+        self._splitter.addWidget(self.sidebar)
+        self._splitter.addWidget(self._stack)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setSizes([SIDEBAR_WIDTH, 1180 - SIDEBAR_WIDTH])
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(1)
+        self.setCentralWidget(self._splitter)
+
+    def _connect(self) -> None:
+        library, sidebar = self._library, self.sidebar
+        library.listed.connect(sidebar.set_conversations)
+        library.opened.connect(self._show)
+        library.deleted.connect(self._offer_undo)
+        sidebar.conversation_chosen.connect(library.open)
+        sidebar.new_requested.connect(self._new)
+        sidebar.rename_requested.connect(library.rename)
+        sidebar.delete_requested.connect(library.delete)
+        self.page.connect_requested.connect(self.show_welcome)
+        self.page.settings_requested.connect(self.settings_requested)
+        self.page.review_requested.connect(self.approvals.show)
+
+    @Slot(OpenConversation)
+    def _show(self, conversation: OpenConversation) -> None:
+        self.page.show_conversation(conversation)
+        self.approvals.watch(conversation)
+        self.sidebar.set_current(conversation.id)
+        self._stack.setCurrentWidget(self.page)
+        conversation.record_changed.connect(self._show_title)
+        conversation.finished.connect(self._on_finished)
+        self._show_title()
+
+    def _new(self) -> None:
+        self._library.new()
+
+    def _show_title(self) -> None:
+        current = self._library.current
+        if current is not None:
+            title = self.tr("New conversation") if current.is_empty else current.title
+            self.setWindowTitle(f"{title} — Desktop Agent")
+
+    def _on_finished(self) -> None:
+        if not self.isActiveWindow():
+            self.window().windowHandle().alert(0)
+
+    @Slot(str, str)
+    def _offer_undo(self, conversation_id: str, title: str) -> None:
+        text = self.tr("“{0}” was put into the trash.").format(title)
+        self.page.banners.show_undo(text, lambda: self._library.restore(conversation_id))
+
+    def _ask_to_close(self) -> None:
+        box = QMessageBox(self)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Close Desktop Agent?"))
+        box.setText(self.tr("The model is still working."))
+        box.setInformativeText(self.tr("Closing stops it. What came so far is kept."))
+        stop = box.addButton(self.tr("Stop and close"), QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(self.tr("Keep working"), QMessageBox.ButtonRole.RejectRole)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        stop.clicked.connect(self.close_requested)
+        box.open()

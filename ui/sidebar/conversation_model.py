@@ -1,0 +1,136 @@
+"""The conversations as a Qt model: titles, dates, badges, narrowed by a filter."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from ui.look.rows import RowRole
+from ui.look.sentences import plain_tip
+from ui.sidebar.dates import relative_date
+
+Badge = Literal["", "working", "attention"]
+"""Nothing, the agent works, or a tool call waits for approval."""
+
+_ROOT = QModelIndex()
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Conversation(Protocol):
+    """What the list shows of a conversation."""
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its title; may be empty."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime:
+        """When something was last said, with a time zone."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ConversationModel(QAbstractListModel):
+    """One row per conversation, in the order given. Rows are made up when they are painted, so 100,000 are fine."""
+
+    renamed = Signal(str, str)
+    """Id and the new title, as the person typed it."""
+
+    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._all: Sequence[Conversation] = ()
+        self._shown: Sequence[Conversation] = ()
+        self._badges: dict[str, Badge] = {}
+        self._wanted = ""
+
+    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
+        """Another set, or the same in another order. Where only titles and dates changed, nothing jumps."""
+        same = [each.id for each in conversations] == [each.id for each in self._all]
+        self._all = conversations
+        if same and not self._wanted:
+            self._shown = conversations
+            self._repaint()
+        else:
+            self.narrow(self._wanted)
+
+    def narrow(self, wanted: str) -> None:
+        """Show those whose title contains `wanted`."""
+        self._wanted = wanted.casefold().strip()
+        self.beginResetModel()
+        self._shown = self._all
+        if self._wanted:
+            self._shown = [each for each in self._all if self._wanted in each.title.casefold()]
+        self.endResetModel()
+
+    def set_badge(self, conversation_id: str, badge: Badge) -> None:
+        """Mark a conversation, or take the mark off with an empty badge."""
+        if badge:
+            self._badges[conversation_id] = badge
+        else:
+            self._badges.pop(conversation_id, None)
+        self._repaint()
+
+    def id_at(self, row: int) -> str:
+        """The conversation in a row."""
+        return self._shown[row].id
+
+    def row_of(self, conversation_id: str) -> int:
+        """The row of a conversation, or -1."""
+        return next((row for row, each in enumerate(self._shown) if each.id == conversation_id), -1)
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        """How many rows."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a row says."""
+        if not index.isValid():
+            return None
+        each = self._shown[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return each.title or self.tr("New conversation")
+            case Qt.ItemDataRole.ToolTipRole:
+                return plain_tip(each.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._spoken(each)
+            case RowRole.DETAIL:
+                return relative_date(each.updated_at, self._now())
+            case RowRole.BADGE:
+                return self._badges.get(each.id, "")
+            case _:
+                return None
+
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """A new title was typed: say so. The row changes when the conversations are set again."""
+        title = str(value).strip()
+        if role != Qt.ItemDataRole.EditRole or not title or title == self._shown[index.row()].title:
+            return False
+        self.renamed.emit(self._shown[index.row()].id, title)
+        return True
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Titles can be edited in place."""
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+    def _spoken(self, each: Conversation) -> str:
+        words = [each.title or self.tr("New conversation"), relative_date(each.updated_at, self._now())]
+        badge = self._badges.get(each.id)
+        if badge:
+            words.append(self.tr("working") if badge == "working" else self.tr("waits for your approval"))
+        return ", ".join(words)
+
+    def _repaint(self) -> None:
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))

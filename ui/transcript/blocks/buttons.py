@@ -1,0 +1,100 @@
+"""Painted buttons: their measures, their looks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+
+from ui.transcript.blocks.block import Block, Brush, Control
+from ui.transcript.look import Look
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """What a button says and does. A primary one is what the person most likely wants."""
+
+    text: str
+    press: Callable[[], None]
+    primary: bool = False
+    icon: str = ""
+
+
+def quiet_button(brush: Brush, control: Control, text: str, icon: str = "") -> None:
+    """A button without a frame until the pointer or the keyboard is on it."""
+    painter, look, box = brush.painter, brush.look, control.box
+    if brush.hovered == control.name:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.color("hover"))
+        painter.drawRoundedRect(box, 5, 5)
+    color = "text" if brush.hovered == control.name else "muted"
+    x = box.left() + look.px(6)
+    if icon:
+        size = look.px(14)
+        painter.drawPixmap(x, box.center().y() - size // 2 + 1, look.icon(icon, color, 14, brush.ratio))
+        x += size + look.px(4)
+    painter.setPen(look.color(color))
+    painter.setFont(look.small)
+    painter.drawText(QRect(x, box.top(), box.right() - x, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
+    if brush.focused == control.name:
+        focus_ring(painter, look, box)
+
+
+def quiet_width(look: Look, text: str, *, icon: bool = False) -> int:
+    """How wide such a button must be."""
+    width = QFontMetricsF(look.small).horizontalAdvance(text) + look.px(13)
+    return int(width) + (look.px(18) if icon else 0)
+
+
+def focus_ring(painter: QPainter, look: Look, box: QRect) -> None:
+    """Where the keyboard is."""
+    painter.setPen(QPen(look.color("accent"), 2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(QRectF(box).adjusted(1, 1, -1, -1), 6, 6)
+
+
+class ButtonsBlock(Block):
+    """A row of framed buttons."""
+
+    def __init__(self, buttons: Sequence[Button]) -> None:
+        self._buttons = buttons
+        self._controls: list[Control] = []
+
+    def estimate(self, width: int, look: Look) -> int:
+        """One line of them."""
+        del width
+        return look.px(30)
+
+    def lay(self, width: int, look: Look) -> int:
+        """Side by side, on more lines when the column is narrow."""
+        self._controls, self.laid = [], True
+        x, y, height = 0, 0, look.px(30)
+        metrics = QFontMetricsF(look.small)
+        for button in self._buttons:
+            needed = int(metrics.horizontalAdvance(button.text)) + look.px(24)
+            if x and x + needed > width:
+                x, y = 0, y + height + look.px(6)
+            self._controls.append(Control(button.text, QRect(x, y, needed, height), button.press))
+            x += needed + look.px(8)
+        return y + height
+
+    def paint(self, brush: Brush) -> None:
+        """The primary one is filled."""
+        painter, look = brush.painter, brush.look
+        for button, control in zip(self._buttons, self._controls, strict=True):
+            hovered = brush.hovered == control.name
+            fill = "accent" if button.primary else "hover" if hovered else "window"
+            painter.setPen(look.color("accent" if button.primary else "border"))
+            painter.setBrush(look.color(fill))
+            painter.setOpacity(0.88 if button.primary and hovered else 1)
+            painter.drawRoundedRect(QRectF(control.box).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+            painter.setOpacity(1)
+            painter.setPen(look.color("on_accent" if button.primary else "text"))
+            painter.setFont(look.small)
+            painter.drawText(control.box, Qt.AlignmentFlag.AlignCenter, button.text)
+            if brush.focused == control.name:
+                focus_ring(painter, look, control.box.adjusted(-2, -2, 2, 2))
+
+    def controls(self) -> Sequence[Control]:
+        """The buttons."""
+        return self._controls

@@ -1,0 +1,186 @@
+"""The lines of a code block: heights by arithmetic, layouts only for what is looked at."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout, QTextOption
+
+from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.flow import set_colors
+from ui.transcript.blocks.syntax import Word
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import units
+
+_KEPT = 400
+"""Lines whose layouts are kept at once."""
+
+
+class CodeLines:
+    """Appending costs what the new text costs. Without wrapping all lines are equally high."""
+
+    def __init__(self, text: str, *, wraps: bool) -> None:
+        self.wraps = wraps
+        self.words: list[list[Word]] = []
+        self._lines = text.split("\n")
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + units(line) + 1)
+        self._longest = max(map(len, self._lines))
+        self._layouts: dict[int, QTextLayout] = {}
+        self._tops: list[int] = []
+        self._line_height = 1
+        self._width = 0
+        self._scrolled = 0
+        self._reach = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self._lines)
+
+    @property
+    def size(self) -> int:
+        """UTF-16 units."""
+        return self._starts[-1] - 1
+
+    @property
+    def height(self) -> int:
+        """Of all lines."""
+        return self.top(len(self._lines))
+
+    def top(self, index: int) -> int:
+        """Where a line begins."""
+        return self._tops[index] if self.wraps and self._tops else index * self._line_height
+
+    def append(self, text: str) -> int:
+        """Add text at the end; answers the first line that changed."""
+        first = len(self._lines) - 1
+        head, *more = text.split("\n")
+        self._lines[-1] += head
+        self._starts[-1] = self._starts[-2] + units(self._lines[-1]) + 1
+        self._layouts.pop(first, None)
+        for line in more:
+            self._lines.append(line)
+            self._starts.append(self._starts[-1] + units(line) + 1)
+        self._longest = max(self._longest, *(len(line) for line in self._lines[first:]))
+        del self._tops[first + 1 :]
+        return first
+
+    def lay(self, width: int, look: Look) -> None:
+        """Take the width; break lines only when they wrap."""
+        self._line_height = look.mono_line
+        if width != self._width:
+            self._width = width
+            self.forget()
+        self._reach = int(self._longest * look.mono_advance) + look.px(8)
+        self._scrolled = min(self._scrolled, self._most())
+        if self.wraps:
+            self._tops = self._tops or [0]
+            for index in range(len(self._tops) - 1, len(self._lines)):
+                layout = self._layout(index, look)
+                self._tops.append(self._tops[-1] + layout.lineCount() * self._line_height)
+
+    def forget(self) -> None:
+        """All layouts."""
+        self.forget_lines()
+        self._tops = []
+
+    def forget_lines(self) -> None:
+        """All layouts, but not the heights."""
+        self._layouts.clear()
+
+    def paint(
+        self,
+        painter: QPainter,
+        look: Look,
+        clip: QRect,
+        selection: Span | None,
+        colors: Mapping[str, QTextCharFormat],
+    ) -> None:
+        """The lines inside the clip, from the painter's origin."""
+        marked = QTextCharFormat()
+        marked.setBackground(look.color("selection"))
+        painter.setPen(look.color("text"))
+        for index in range(self._index_at(clip.top()), min(len(self._lines), self._index_at(clip.bottom()) + 1)):
+            layout = self._layout(index, look, colors)
+            ranges = set_colors([(*part, marked)]) if (part := self._part(index, selection)) else []
+            layout.draw(painter, QPointF(-self._scrolled, self.top(index)), ranges)
+
+    def _part(self, index: int, selection: Span | None) -> Span | None:
+        """Start and length of what is selected in a line."""
+        if not selection:
+            return None
+        start = max(selection[0], self._starts[index])
+        end = min(selection[1], self._starts[index + 1] - 1)
+        return (start - self._starts[index], end - start) if end > start else None
+
+    def paint_bar(self, painter: QPainter, look: Look, track: QRect) -> None:
+        """How far a long line was moved."""
+        if not self._most():
+            return
+        share = self._width / self._reach
+        left = track.left() + int(track.width() * self._scrolled / self._reach)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.color("border"))
+        painter.drawRoundedRect(QRect(left, track.top(), int(track.width() * share), track.height()), 2, 2)
+
+    def offset_at(self, x: int, y: int) -> int:
+        """The nearest place; lines that were never painted count by the width of a digit."""
+        if y < 0:
+            return 0
+        if y >= self.height:
+            return self.size
+        index = self._index_at(y)
+        layout = self._layouts.get(index)
+        if layout is None:
+            return self._starts[index]
+        row = min((y - self.top(index)) // self._line_height, layout.lineCount() - 1)
+        return self._starts[index] + layout.lineAt(row).xToCursor(x + self._scrolled)
+
+    def line_span(self, offset: int) -> Span:
+        """The line around a place."""
+        index = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
+        return self._starts[index], self._starts[index + 1] - 1
+
+    def scroll_sideways(self, pixels: int) -> bool:
+        """Answers whether anything moved."""
+        wanted = max(0, min(self._scrolled + pixels, self._most()))
+        moved, self._scrolled = wanted != self._scrolled, wanted
+        return moved
+
+    def _most(self) -> int:
+        return 0 if self.wraps else max(0, self._reach - self._width)
+
+    def _index_at(self, y: int) -> int:
+        if self.wraps and self._tops:
+            return max(0, min(bisect_right(self._tops, y) - 1, len(self._lines) - 1))
+        return max(0, min(y // self._line_height, len(self._lines) - 1))
+
+    def _layout(self, index: int, look: Look, colors: Mapping[str, QTextCharFormat] | None = None) -> QTextLayout:
+        found = self._layouts.get(index)
+        if found is not None:
+            return found
+        layout = QTextLayout(self._lines[index], look.mono)
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAnywhere if self.wraps else QTextOption.WrapMode.NoWrap)
+        option.setTabStopDistance(look.mono_advance * 4)
+        layout.setTextOption(option)
+        if colors and index < len(self.words):
+            layout.setFormats(set_colors([(start, length, colors[kind]) for start, length, kind in self.words[index]]))
+        layout.setCacheEnabled(True)
+        layout.beginLayout()
+        row = 0
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(self._width if self.wraps else 1 << 20)
+            line.setPosition(QPointF(0, row * self._line_height + (self._line_height - line.height()) / 2))
+            row += 1
+        layout.endLayout()
+        if colors is not None:
+            if len(self._layouts) >= _KEPT:
+                del self._layouts[next(iter(self._layouts))]
+            self._layouts[index] = layout
+        return layout

@@ -1,0 +1,207 @@
+"""Lines of styled text in a width: one paragraph, one cell, one line of code."""
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
+
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import Line, Style, units
+
+Ranges = list[QTextLayout.FormatRange]
+_LEFT = Qt.AlignmentFlag.AlignLeft
+_AUTO = Qt.LayoutDirection.LayoutDirectionAuto
+_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+_NEVER = QTextOption.WrapMode.NoWrap
+_ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
+
+
+def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
+    made: dict[tuple[bool, Qt.AlignmentFlag], QTextOption] = {}
+    for wraps in (True, False):
+        for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
+            option = QTextOption(align)
+            option.setTextDirection(_AUTO)
+            option.setWrapMode(_WORDS if wraps else _NEVER)
+            made[wraps, align] = option
+    return made
+
+
+_OPTIONS = _options()
+
+
+class Flow:
+    """Laid out once, at once. All places are UTF-16 offsets."""
+
+    __slots__ = ("_chips", "_layout", "_tops", "height", "line", "starts", "width")
+
+    def __init__(
+        self,
+        line: Line,
+        font: QFont,
+        look: Look,
+        width: float,
+        step: int,
+        *,
+        align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+        wraps: bool = True,
+    ) -> None:
+        self.line = line
+        layout = self._layout = QTextLayout(line.text, font)
+        if align == _LEFT and not line.text.isascii() and is_right_to_left(line.text):
+            align = Qt.AlignmentFlag.AlignRight
+        layout.setTextOption(_OPTIONS[wraps, align])
+        layout.setCacheEnabled(True)
+        if line.spans:
+            layout.setFormats([_range(span.start, span.length, look.format(span.style, font)) for span in line.spans])
+        self._break(width, step)
+        self._chips: list[QRectF] | None = None
+
+    def _break(self, width: float, step: int) -> None:
+        layout = self._layout
+        self.starts: list[int] = []
+        self._tops: list[int] = []
+        y, widest = 0, 0.0
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(width)
+            tall = line.height()
+            # A fallback font for an emoji or a Chinese character may need more than the usual distance.
+            advance = step if tall <= step else int(tall) + 2
+            line.setPosition(QPointF(0, y + (advance - tall) / 2))
+            self.starts.append(line.textStart())
+            self._tops.append(y)
+            widest = max(widest, line.naturalTextWidth())
+            y += advance
+        layout.endLayout()
+        self.height = y
+        self.width = widest
+
+    def draw(
+        self,
+        painter: QPainter,
+        look: Look,
+        at: QPointF,
+        color: str = "text",
+        selection: tuple[int, int] | None = None,
+        clip: QRectF | None = None,
+    ) -> None:
+        """In a colour of the theme; the clip is in the painter's coordinates and spares lines outside it."""
+        if self._chips is None:
+            self._chips = self._make_chips()
+        if self._chips:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(_chip_color(look))
+            for chip in self._chips:
+                painter.drawRoundedRect(chip.translated(at), 3, 3)
+        painter.setPen(look.color(color))
+        self._layout.draw(painter, at, _selected(selection, look) if selection else [], clip or QRectF())
+
+    def offset_at(self, x: float, y: float) -> int:
+        """The place between characters nearest to a point."""
+        if not self._tops:
+            return 0
+        if y < 0:
+            return 0
+        if y >= self.height:
+            return units(self.line.text)
+        line = self._layout.lineAt(self._row_at(y))
+        place = line.xToCursor(x)
+        last = line.textStart() + line.textLength()
+        # The end of a wrapped line is the start of the next one; the click meant the line it hit.
+        return place - 1 if place == last and place < units(self.line.text) and line.textLength() else place
+
+    def link_at(self, x: float, y: float) -> str:
+        """The target of the link under a point."""
+        if not 0 <= y < self.height or not any(span.href for span in self.line.spans):
+            return ""
+        line = self._layout.lineAt(self._row_at(y))
+        text = line.naturalTextRect()
+        if not text.left() <= x <= text.right():
+            return ""
+        place = line.xToCursor(x, _ON_CHARACTER)
+        for span in self.line.spans:
+            if span.href and span.start <= place < span.start + span.length:
+                return span.href
+        return ""
+
+    def boxes(self, start: int, length: int) -> list[QRectF]:
+        """What a part of the text covers, one box for each line."""
+        boxes: list[QRectF] = []
+        for index in range(max(0, bisect_right(self.starts, start) - 1), len(self.starts)):
+            line = self._layout.lineAt(index)
+            first, last = line.textStart(), line.textStart() + line.textLength()
+            if first >= start + length:
+                break
+            left, right = (_x(line, max(first, start)), _x(line, min(last, start + length)))
+            if left != right:
+                boxes.append(QRectF(min(left, right), line.y(), abs(right - left), line.height()))
+        return boxes
+
+    def dirty_from(self, old: "Flow") -> int:
+        """The y from which this looks different, given what was shown before and that text mostly grows at its end."""
+        same = units(old.line.text) if self.line.text.startswith(old.line.text) else 0
+        for mine, theirs in zip(self.line.spans, old.line.spans, strict=False):
+            if mine != theirs:
+                same = min(same, mine.start if mine.start != theirs.start else same, theirs.start)
+                break
+        else:
+            extra = self.line.spans[len(old.line.spans) :] or old.line.spans[len(self.line.spans) :]
+            same = min([same, *[span.start for span in extra[:1]]])
+        row = max(0, bisect_right(old.starts, same) - 1)
+        if self.starts[:row] != old.starts[:row] or self._tops[: row + 1] != old._tops[: row + 1]:
+            return 0
+        return self._tops[row] if row < len(self._tops) else 0
+
+    def _row_at(self, y: float) -> int:
+        return max(0, bisect_right(self._tops, y) - 1)
+
+    def _make_chips(self) -> list[QRectF]:
+        return [
+            box.adjusted(-2, 0, 2, 0)
+            for span in self.line.spans
+            if span.style & Style.CODE
+            for box in self.boxes(span.start, span.length)
+        ]
+
+
+def is_right_to_left(text: str) -> bool:
+    """By the first strong character (Unicode annex 9, rules P2 and P3)."""
+    for char in text:
+        direction = unicodedata.bidirectional(char)
+        if direction in {"L", "R", "AL"}:
+            return direction != "L"
+    return False
+
+
+def set_colors(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> Ranges:
+    """Format ranges from plain numbers."""
+    return [_range(start, length, form) for start, length, form in flow_ranges]
+
+
+def _range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
+    made = QTextLayout.FormatRange()
+    made.start = start  # pyright: ignore[reportAttributeAccessIssue]  # the stub lists the fields as methods
+    made.length = length  # pyright: ignore[reportAttributeAccessIssue]
+    made.format = form  # pyright: ignore[reportAttributeAccessIssue]
+    return made
+
+
+def _selected(selection: tuple[int, int], look: Look) -> Ranges:
+    form = QTextCharFormat()
+    form.setBackground(look.color("selection"))
+    form.setForeground(look.color("text"))
+    return [_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
+
+
+def _chip_color(look: Look) -> QColor:
+    color = QColor(look.color("text"))
+    color.setAlphaF(0.075)
+    return color
+
+
+def _x(line: QTextLine, offset: int) -> float:
+    found = line.cursorToX(offset)
+    return float(found[0] if isinstance(found, tuple) else found)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]  # typed as object

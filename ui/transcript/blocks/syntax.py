@@ -1,0 +1,79 @@
+"""Colours of code, by what a word is. Each reaches 4.5:1 on the code background of its theme."""
+
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token
+from pygments.util import ClassNotFound
+
+Word = tuple[int, int, str]
+"""Start, length (UTF-16 units) and colour kind."""
+
+LONGEST = 200_000
+"""Characters. Longer code stays plain."""
+
+_KINDS = (
+    (Token.Comment, "comment"),
+    (Token.Keyword, "keyword"),
+    (Token.Name.Function, "function"),
+    (Token.Name.Class, "function"),
+    (Token.Name.Decorator, "function"),
+    (Token.Name.Tag, "keyword"),
+    (Token.Name.Attribute, "number"),
+    (Token.Name.Builtin, "builtin"),
+    (Token.Name.Constant, "builtin"),
+    (Token.Literal.String, "string"),
+    (Token.Literal.Number, "number"),
+    (Token.Operator.Word, "keyword"),
+    (Token.Generic.Deleted, "keyword"),
+    (Token.Generic.Inserted, "string"),
+    (Token.Generic.Heading, "function"),
+)
+COLORS = {
+    False: {
+        "comment": "#6a6a63",
+        "keyword": "#8a2fa8",
+        "function": "#1a55b8",
+        "builtin": "#0b6a73",
+        "string": "#2b6e21",
+        "number": "#9a4a06",
+    },
+    True: {
+        "comment": "#8f9299",
+        "keyword": "#d6a0f0",
+        "function": "#8fb8ff",
+        "builtin": "#7fd0d6",
+        "string": "#a8d08d",
+        "number": "#f0b080",
+    },
+}
+
+
+def _kind(token_type: object, known: dict[object, str]) -> str:
+    found = known.get(token_type)
+    if found is None:
+        found = next((kind for family, kind in _KINDS if token_type in family), "")
+        known[token_type] = found
+    return found
+
+
+def words_by_line(text: str, language: str) -> list[list[Word]]:
+    """What to colour, line by line; nothing for an unknown language. Runs in a worker thread, knows no Qt."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return []
+    known: dict[object, str] = {}
+    lines: list[list[Word]] = [[]]
+    at = 0
+    for token_type, value in lexer.get_tokens(text):
+        kind = _kind(token_type, known)
+        first = True
+        for piece in value.split("\n"):
+            if not first:
+                lines.append([])
+                at = 0
+            first = False
+            length = len(piece) if piece.isascii() else len(piece.encode("utf-16-le")) // 2
+            if kind and length:
+                lines[-1].append((at, length, kind))
+            at += length
+    return lines

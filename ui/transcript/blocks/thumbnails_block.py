@@ -1,0 +1,125 @@
+"""The pictures of a message, side by side, at their own proportions."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainterPath, QPixmap
+
+from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.images import UrlSource
+from ui.transcript.blocks.block import Block, Brush, Control
+from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.blocks.image_placeholder import veil
+from ui.transcript.look import Look
+
+HIGHEST = 320
+"""Pixels at 100 %."""
+
+Load = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
+Measure = Callable[[Image], QSize]
+
+
+class ThumbnailsBlock(Block):
+    """Places are reserved from the sizes that are known, so that nothing jumps when the pictures arrive."""
+
+    def __init__(
+        self,
+        images: Sequence[Image],
+        measure: Measure,
+        load: Load,
+        open_image: Callable[[Image], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._images = images
+        self._measure, self._load, self._open, self._changed = measure, load, open_image, changed
+        self._boxes: list[QRect] = []
+        self._sizes: list[QSize] = []
+
+    def _size(self, index: int, width: int, look: Look) -> QSize:
+        """Its own proportions, not higher than the limit, not larger than it is, not wider than the column."""
+        if not self._sizes:
+            self._sizes = [self._measure(image) for image in self._images]
+        own = self._sizes[index]
+        if not own.isValid():
+            return QSize(min(width, look.px(260)), look.px(54))
+        highest = look.px(HIGHEST) if len(self._images) == 1 else look.px(160)
+        scale = min(1.0, highest / own.height(), width / own.width())
+        return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
+
+    def estimate(self, width: int, look: Look) -> int:
+        """Exact."""
+        return self._place(width, look)
+
+    def lay(self, width: int, look: Look) -> int:
+        """Side by side, on more lines when needed."""
+        self.laid = True
+        return self._place(width, look)
+
+    def _place(self, width: int, look: Look) -> int:
+        self._boxes = []
+        x = y = tallest = 0
+        gap = look.px(8)
+        for index in range(len(self._images)):
+            size = self._size(index, width, look)
+            if x and x + size.width() > width:
+                x, y, tallest = 0, y + tallest + gap, 0
+            self._boxes.append(QRect(x, y, size.width(), size.height()))
+            x += size.width() + gap
+            tallest = max(tallest, size.height())
+        return y + tallest
+
+    def paint(self, brush: Brush) -> None:
+        """What has arrived; a quiet box for the others."""
+        for image, box, control in zip(self._images, self._boxes, self.controls(), strict=True):
+            if not box.intersects(brush.clip):
+                continue
+            brush.painter.save()
+            path = QPainterPath()
+            path.addRoundedRect(QRectF(box), 8, 8)
+            brush.painter.setRenderHint(brush.painter.RenderHint.SmoothPixmapTransform)
+            brush.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+            self._paint_one(brush, image, box)
+            if brush.selection:
+                brush.painter.fillRect(box, veil(brush.look))
+            brush.painter.restore()
+            if brush.focused == control.name:
+                focus_ring(brush.painter, brush.look, box)
+
+    def _paint_one(self, brush: Brush, image: Image, box: QRect) -> None:
+        there, picture = (True, None)
+        if not isinstance(image.source, UrlSource):
+            there, picture = self._load(image, box.size() * brush.ratio, self._changed)
+        if picture is not None:
+            brush.painter.drawPixmap(box, picture)
+            return
+        brush.painter.fillRect(box, brush.look.color("hover"))
+        if there:
+            self._paint_words(brush, image, box)
+
+    def _paint_words(self, brush: Brush, image: Image, box: QRect) -> None:
+        look, source = brush.look, image.source
+        text = source.url if isinstance(source, UrlSource) else f"{image.name or 'Picture'} cannot be shown"
+        font = look.small
+        brush.painter.setFont(font)
+        brush.painter.setPen(look.color("muted"))
+        inner = box.adjusted(look.px(10), 0, -look.px(10), 0)
+        shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
+        brush.painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def natural_width(self) -> int:
+        """Up to the right edge of the last one."""
+        return max((box.right() + 1 for box in self._boxes), default=0)
+
+    def spoken(self) -> str:
+        """The names."""
+        return ", ".join(f"Image: {image.name}" if image.name else "Image" for image in self._images)
+
+    def controls(self) -> Sequence[Control]:
+        """Each opens its picture."""
+        if not self.laid:
+            return ()
+        return [
+            Control(f"Open image: {image.name or number}", box, partial(self._open, image))
+            for number, (image, box) in enumerate(zip(self._images, self._boxes, strict=True), start=1)
+        ]

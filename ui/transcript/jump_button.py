@@ -1,0 +1,86 @@
+"""The way back to the end, with how much is new there."""
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from ui.transcript.look import Look
+
+
+class JumpButton(QAbstractButton):
+    """A round arrow over the lower edge; it counts items that came while the person read above."""
+
+    def __init__(self, look: Look, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._look = look
+        self._count = 0
+        self.setAccessibleName("Jump to latest")
+        self.setToolTip("Jump to latest")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.hide()
+        self._fit()
+
+    @property
+    def count(self) -> int:
+        """New items."""
+        return self._count
+
+    def set_count(self, count: int) -> None:
+        """So many items are new."""
+        if count != self._count:
+            self._count = count
+            self.setAccessibleDescription(f"{count} new" if count else "")
+            self._fit()
+
+    def use(self, look: Look) -> None:
+        """Another theme or zoom."""
+        self._look = look
+        self._fit()
+
+    def _fit(self) -> None:
+        self.resize(self.sizeHint())
+        self.update()
+        self.place()
+
+    def place(self) -> None:
+        """In the middle above the lower edge."""
+        parent = self.parentWidget()
+        viewport = parent.rect()
+        self.move((viewport.width() - self.width()) // 2, viewport.height() - self.height() - 14)
+
+    def sizeHint(self) -> QSize:
+        """A circle, or a pill when there is something to count."""
+        px = self._look.px
+        if not self._count:
+            return QSize(px(36), px(36))
+        wide = QFontMetricsF(self._look.small).horizontalAdvance(self._words())
+        return QSize(px(36) + int(wide) + px(12), px(36))
+
+    def _words(self) -> str:
+        return f"{self._count} new"
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Hovered."""
+        super().enterEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Arrow and count."""
+        del event
+        look = self._look
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.setPen(QPen(look.color("accent" if self.hasFocus() else "border"), 2 if self.hasFocus() else 1))
+        painter.setBrush(look.color("hover" if self.underMouse() else "surface"))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        size = look.px(18)
+        x = (self.height() - size) // 2
+        painter.drawPixmap(x, x, look.icon("arrow-down", "text", 18, self.devicePixelRatio()))
+        if self._count:
+            painter.setFont(look.small)
+            painter.setPen(look.color("text"))
+            words = QRect(x + size + look.px(4), 0, self.width(), self.height())
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self._words())
+        painter.end()

@@ -1,0 +1,99 @@
+"""What the transcript is drawn with: the fonts, measures and colours of one theme at one zoom."""
+
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPixmap, QTextCharFormat
+
+from ui.look.fonts import body_font, mono_font
+from ui.look.icons import pixmap
+from ui.look.theme import READING_WIDTH, Theme
+from ui.transcript.markdown.inline import Style
+
+_HEADINGS = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
+
+
+class Look:
+    """Made anew when theme or zoom change; whatever was laid out with an older one is laid out again."""
+
+    def __init__(self, theme: Theme, zoom: int) -> None:
+        self.theme = theme
+        self._zoom = zoom
+        self.body = body_font(theme, zoom)
+        self.small = body_font(theme, zoom, 0.9)
+        self.strong = QFont(self.body)
+        self.strong.setWeight(QFont.Weight.DemiBold)
+        self.mono = mono_font(theme, zoom, 0.92)
+        self.line = self._line_of(self.body, 1.12)
+        self.small_line = self._line_of(self.small, 1.12)
+        metrics = QFontMetricsF(self.mono)
+        self.mono_line = self._line_of(self.mono, 1.2)
+        self.mono_advance = metrics.horizontalAdvance("0")
+        self.advance = QFontMetricsF(self.body).averageCharWidth()
+        self.reading_width = self.px(READING_WIDTH)
+        self._colors: dict[str, QColor] = {}
+        self._formats: dict[tuple[int, str], QTextCharFormat] = {}
+        self._headings: dict[int, QFont] = {}
+
+    def px(self, pixels: float) -> int:
+        """A measure of 100 % zoom at this zoom."""
+        return max(1, round(pixels * self._zoom / 100))
+
+    def color(self, name: str) -> QColor:
+        """A colour of the theme by the name of its field, or any #rrggbb."""
+        found = self._colors.get(name)
+        if found is None:
+            found = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
+        return found
+
+    def heading(self, level: int) -> QFont:
+        """The font of a heading, levels 1 to 6."""
+        found = self._headings.get(level)
+        if found is None:
+            found = body_font(self.theme, self._zoom, _HEADINGS[level])
+            found.setWeight(QFont.Weight.DemiBold)
+            self._headings[level] = found
+        return found
+
+    def line_of(self, font: QFont) -> int:
+        """The distance of baselines that reads well in this font."""
+        return self.line if font is self.body else self._line_of(font, 1.08)
+
+    def icon(self, name: str, color: str, size: int, ratio: float) -> QPixmap:
+        """An icon in a colour of the theme. `size` is for 100 % zoom."""
+        return pixmap(name, self.color(color).name(), self.px(size), max(1, round(ratio)))
+
+    def format(self, style: int, base: QFont) -> QTextCharFormat:
+        """How a run of this style looks within text of the base font; shared, never changed."""
+        key = (style, base.key())
+        found = self._formats.get(key)
+        if found is None:
+            found = self._formats[key] = self._make_format(style, base)
+        return found
+
+    def _make_format(self, style: int, base: QFont) -> QTextCharFormat:
+        font = QFont(base)
+        if style & Style.CODE:
+            font = QFont(self.mono)
+            font.setPointSizeF(base.pointSizeF() * 0.92)
+        if style & Style.BOLD:
+            font.setWeight(QFont.Weight.Bold)
+        font.setItalic(bool(style & Style.ITALIC) or base.italic())
+        font.setStrikeOut(bool(style & Style.STRIKE))
+        made = QTextCharFormat()
+        made.setFont(font)
+        if style & Style.LINK:
+            made.setForeground(self.color("link"))
+            made.setFontUnderline(True)
+            made.setUnderlineColor(_faded(self.color("link")))
+        elif style & Style.IMAGE:
+            made.setForeground(self.color("muted"))
+        return made
+
+    @staticmethod
+    def _line_of(font: QFont, factor: float) -> int:
+        metrics = QFontMetricsF(font)
+        return round(max(metrics.height(), font.pointSizeF() * 1.34 * 1.18) * factor)
+
+
+def _faded(color: QColor) -> QColor:
+    faded = QColor(color)
+    faded.setAlphaF(0.45)
+    return faded

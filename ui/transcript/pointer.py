@@ -1,0 +1,132 @@
+"""The mouse: selecting by drag, word and paragraph, pressing what can be pressed, scrolling at the edges."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QToolTip
+
+from ui.look.sentences import plain_tip
+from ui.transcript.screen import Hit, Screen
+from ui.transcript.selection import Place, word_around
+
+_EDGE_STEP = 24
+
+
+class Pointer(QObject):
+    """Knows whether a press becomes a click or a drag."""
+
+    link_activated = Signal(str)
+    pressed_control = Signal()
+
+    def __init__(self, screen: Screen, scroll: Callable[[int], None], parent: QObject) -> None:
+        super().__init__(parent)
+        self._screen = screen
+        self._scroll = scroll
+        self._pressed: Hit | None = None
+        self._pressed_at = QPoint()
+        self._last = QPoint()
+        self._selecting = False
+        self._third_after = QPoint()
+        self._clicks = 0
+        self._since = QTimer(self)
+        self._since.setSingleShot(True)
+        self._edge = QTimer(self)
+        self._edge.setInterval(30)
+        self._edge.timeout.connect(self._scroll_at_edge)
+
+    def press(self, event: QMouseEvent) -> None:
+        """The left button goes down."""
+        point = event.position().toPoint()
+        self._pressed_at = self._last = point
+        if self._since.isActive() and (point - self._third_after).manhattanLength() < 6:
+            self._select_paragraph(point)
+            return
+        hit = self._screen.hit(point)
+        if hit.control or hit.link:
+            self._pressed = hit
+            if hit.control:
+                return
+        place = self._screen.place_at(point)
+        self._selecting = True
+        extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self._screen.select(self._screen.selection.start if extends else place, place)
+
+    def double(self, event: QMouseEvent) -> None:
+        """Select the word; a third click within the interval selects the paragraph."""
+        point = event.position().toPoint()
+        if self._screen.hit(point).control:
+            self.press(event)
+            return
+        place = self._screen.place_at(point)
+        text = self._text_at(place)
+        if text:
+            start, end = word_around(text, place.offset)
+            self._select_in(place, start, end)
+        self._third_after = point
+        self._since.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
+
+    def _select_paragraph(self, point: QPoint) -> None:
+        place = self._screen.place_at(point)
+        row = self._screen.rows.row(place.row)
+        if row.blocks:
+            self._select_in(place, *row.blocks[place.block].paragraph_at(place.offset))
+
+    def _text_at(self, place: Place) -> str:
+        blocks = self._screen.rows.row(place.row).blocks if len(self._screen.rows) else []
+        return blocks[place.block].plain() if place.block < len(blocks) else ""
+
+    def _select_in(self, place: Place, start: int, end: int) -> None:
+        self._selecting = False
+        self._screen.select(Place(place.row, place.block, start), Place(place.row, place.block, end))
+
+    def move(self, event: QMouseEvent) -> None:
+        """Hover, or drag."""
+        point = event.position().toPoint()
+        self._last = point
+        if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
+            self._screen.select(self._screen.selection.start, self._screen.place_at(point))
+            if 0 <= point.y() < self._screen.viewport.height():
+                self._edge.stop()
+            elif not self._edge.isActive():
+                self._edge.start()
+            return
+        hit = self._screen.hit(point)
+        self._screen.hover((hit.row, hit.key) if hit.control else (-1, ""))
+        self._screen.viewport.setCursor(self._screen.cursor_for(point))
+
+    def release(self, event: QMouseEvent) -> None:
+        """A click presses what was under it, if it still is."""
+        self._edge.stop()
+        self._selecting = False
+        pressed, self._pressed = self._pressed, None
+        point = event.position().toPoint()
+        if not pressed or (point - self._pressed_at).manhattanLength() > 6:
+            return
+        if pressed.control:
+            hit = self._screen.hit(point)
+            if hit.control and (hit.row, hit.key) == (pressed.row, pressed.key):
+                hit.control.press()
+        elif pressed.link and self._screen.selection.is_empty:
+            self.link_activated.emit(pressed.link)
+
+    def stop(self) -> None:
+        """Nothing is dragged any more."""
+        self._edge.stop()
+        self._since.stop()
+        self._selecting = False
+
+    def leave(self) -> None:
+        """The pointer is elsewhere."""
+        self._screen.hover((-1, ""))
+
+    def tip(self, point: QPoint, at: QPoint) -> None:
+        """Show where a link leads."""
+        link = self._screen.hit(point).link
+        QToolTip.showText(at, plain_tip(link), self._screen.viewport)
+
+    def _scroll_at_edge(self) -> None:
+        height = self._screen.viewport.height()
+        over = self._last.y() if self._last.y() < 0 else max(0, self._last.y() - height)
+        self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, over)) or _EDGE_STEP)
+        self._screen.select(self._screen.selection.start, self._screen.place_at(self._last))

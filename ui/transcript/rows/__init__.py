@@ -1,0 +1,1 @@
+"""Rows: each is one item of the conversation, made of blocks."""

@@ -1,0 +1,63 @@
+"""What the assistant said."""
+
+from desktop_agent.conversation.items import AnswerItem
+from ui.transcript.blocks.text_block import SMALL, TextBlock
+from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import MarkdownBody
+from ui.transcript.rows.row import Row
+from ui.transcript.rows.stage import Stage
+
+
+class AnswerRow(Row):
+    """Markdown as it arrives, and a mark when it was interrupted."""
+
+    def __init__(self, item: AnswerItem, stage: Stage) -> None:
+        super().__init__(item, stage)
+        self._answer = item
+        self._body = MarkdownBody(self)
+        self._marked = False
+        self.above, self.below = stage.look.px(8), stage.look.px(12)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return "Assistant said"
+
+    @property
+    def is_open(self) -> bool:
+        """Until the item is finished."""
+        return not self._answer.finished
+
+    @property
+    def closed(self) -> int:
+        """How many blocks are final."""
+        return len(self.blocks) if self._answer.finished else self._body.closed
+
+    def build(self) -> None:
+        """From the beginning."""
+        self._body, self._marked = MarkdownBody(self), False
+        self._body.show(str(self._answer.text), finished=self._answer.finished)
+        self._mark()
+
+    def refresh(self, what: str) -> int:
+        """Take what is new."""
+        del what
+        first = self._body.show(str(self._answer.text), finished=self._answer.finished)
+        self._mark()
+        if first >= len(self.blocks):
+            return self.height
+        box = self.block_top(first)
+        if not self.blocks[first].laid:
+            self.settle_block(first)
+        return box + (self._gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
+
+    def _mark(self) -> None:
+        if self._answer.interrupted and not self._marked:
+            self._marked = True
+            block = TextBlock(Line("Stopped before the end"), SMALL, "muted")
+            block.gap = self.stage.look.px(8)
+            self.put(len(self.blocks), block)
+
+    def source(self) -> str:
+        """As the model wrote it."""
+        return str(self._answer.text)

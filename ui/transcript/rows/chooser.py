@@ -1,0 +1,41 @@
+"""Which row shows which kind of item. A new kind is one file and one line here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from desktop_agent.conversation.items import (
+    AnswerItem,
+    Item,
+    NoticeItem,
+    ThinkingItem,
+    ToolCallItem,
+    UnknownItem,
+    UserItem,
+)
+from ui.transcript.rows.answer_row import AnswerRow
+from ui.transcript.rows.notice_row import NoticeRow
+from ui.transcript.rows.row import Row
+from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.thinking_row import ThinkingRow
+from ui.transcript.rows.tool_row import ToolRow
+from ui.transcript.rows.unknown_row import UnknownRow
+from ui.transcript.rows.user_row import UserRow
+
+_ROWS: dict[type, Callable[[Any, Stage], Row]] = {
+    UserItem: UserRow,
+    AnswerItem: AnswerRow,
+    ThinkingItem: ThinkingRow,
+    ToolCallItem: ToolRow,
+    NoticeItem: NoticeRow,
+    UnknownItem: UnknownRow,
+}
+
+
+def row_for(item: Item, stage: Stage, width: int) -> Row:
+    """A row of that kind, filled."""
+    row = _ROWS[type(item)](item, stage)
+    row.width = width
+    row.build()
+    row.width = 0
+    row.place(width)
+    return row

@@ -1,0 +1,116 @@
+"""A reasoning summary: quiet, in its true place, folded once it is over."""
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QPainter
+
+from desktop_agent.conversation.items import ThinkingItem
+from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.text_block import SMALL
+from ui.transcript.look import Look
+from ui.transcript.rows.markdown_body import MarkdownBody
+from ui.transcript.rows.row import Row
+from ui.transcript.rows.stage import Stage
+
+_TOGGLE = "Show thinking"
+
+
+class ThinkingRow(Row):
+    """Open while it runs, folded when it is done, unless the person chose."""
+
+    in_copies = False
+
+    def __init__(self, item: ThinkingItem, stage: Stage) -> None:
+        super().__init__(item, stage)
+        self._thinking = item
+        self._body: MarkdownBody | None = None
+        self.above, self.below = stage.look.px(6), stage.look.px(6)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return "Thinking"
+
+    @property
+    def is_open(self) -> bool:
+        """Until the item is finished."""
+        return not self._thinking.finished
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether the text is seen."""
+        return self.stage.choices.get(self.item.id, "unfolded", default=not self._thinking.finished)
+
+    def build(self) -> None:
+        """Head, and the text when it is unfolded."""
+        self.put(0, HeadBlock(self._head(), self._toggle))
+        self._body = None
+        if self.unfolded:
+            self._show_text()
+
+    def refresh(self, what: str) -> int:
+        """Take what is new, or fold."""
+        head = self.blocks[0]
+        before = head.laid
+        if isinstance(head, HeadBlock):
+            head.show(self._head())
+        if not self.unfolded:
+            self.truncate(1)
+            self._body = None
+            return 0
+        first = self._show_text()
+        if (before and not head.laid) or what == "state":
+            return 0
+        return self.block_top(min(first, len(self.blocks) - 1))
+
+    def _show_text(self) -> int:
+        if self._body is None:
+            self.truncate(1)
+            self._body = MarkdownBody(self, 1, "muted", SMALL)
+        first = self._body.show(str(self._thinking.text), finished=self._thinking.finished)
+        if len(self.blocks) > 1:
+            self.blocks[1].gap = self.stage.look.px(4)
+        return first
+
+    def _head(self) -> Head:
+        seconds = self._thinking.seconds
+        if not self._thinking.finished:
+            title = "Thinking…"
+        elif seconds is None:
+            title = "Thought"
+        else:
+            title = f"Thought for {_spoken(seconds)}"
+        return Head(title, icon="thought", is_open=self.unfolded, control=_TOGGLE)
+
+    def _toggle(self) -> None:
+        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.truncate(0)
+        self.build()
+        self.stage.facts.changed.emit(self.item.id)
+
+    def _room(self, block: object) -> int:
+        return super()._room(block) - (0 if isinstance(block, HeadBlock) else self.stage.look.px(24))  # pyright: ignore[reportArgumentType]  # narrowed by every caller
+
+    def block_box(self, index: int) -> QRect:
+        """The text is indented, the head is not."""
+        box = super().block_box(index)
+        return box.translated(self.stage.look.px(24), 0) if index else box
+
+    def paint_frame(self, painter: QPainter, look: Look) -> None:
+        """A quiet bar beside the text."""
+        if len(self.blocks) > 1:
+            top = self.above + look.px(30)
+            painter.fillRect(QRect(look.px(7), top, look.px(2), self.height - self.below - top), look.color("border"))
+
+    def source(self) -> str:
+        """As the model wrote it."""
+        return str(self._thinking.text)
+
+    def spoken(self) -> str:
+        """All of it, folded or not."""
+        return f"{self._head().title}\n{self._thinking.text}"
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return f"{int(seconds // 60)} min {round(seconds % 60)} s"

@@ -1,0 +1,179 @@
+"""A tool call as a card: what, how it stands, with what arguments, and what came of it."""
+
+import json
+from functools import partial
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter
+
+from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.vocabulary.blocks import Json, Outcome, Text
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.buttons import Button, ButtonsBlock
+from ui.transcript.blocks.code_block import CodeBlock
+from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.text_block import SMALL, TextBlock
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.row import Row
+from ui.transcript.rows.stage import Stage
+
+_LONGEST_SHORT = 110
+_OUTPUT_LINES = 12
+
+# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
+_RUNNING_STATES = {
+    CallState.WRITING: ("Writing", "pencil", "muted"),
+    CallState.PENDING: ("Pending", "more", "muted"),
+    CallState.WAITING: ("Waiting for you", "eye", "warning"),
+    CallState.RUNNING: ("Running", "play", "accent"),
+}
+_OUTCOMES = {
+    Outcome.SUCCEEDED: ("Done", "check", "success"),
+    Outcome.FAILED: ("Failed", "error", "danger"),
+    Outcome.DENIED: ("Denied", "close", "danger"),
+    Outcome.CANCELLED: ("Cancelled", "stop", "muted"),
+    Outcome.TIMED_OUT: ("Timed out", "warning", "warning"),
+    Outcome.LIMIT: ("Limit reached", "warning", "warning"),
+    Outcome.UNKNOWN: ("Unknown", "info", "warning"),
+}
+
+
+class ToolRow(Row):
+    """Short at first; its head opens it. A call that waits for the person is open and offers Review."""
+
+    in_copies = False
+
+    def __init__(self, item: ToolCallItem, stage: Stage) -> None:
+        super().__init__(item, stage)
+        self._call = item
+        px = stage.look.px
+        self.above, self.below = px(6) + px(8), px(6) + px(10)
+        self.left = self.right = px(14)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return f"Tool call: {self._call.name}"
+
+    @property
+    def is_open(self) -> bool:
+        """Until it has a result."""
+        return self._call.state is not CallState.ENDED
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether all is seen."""
+        return self.stage.choices.get(self.item.id, "unfolded", default=self._call.state is CallState.WAITING)
+
+    def build(self) -> None:
+        """Everything anew: a card is small."""
+        blocks: list[Block] = [HeadBlock(self._head(), self._toggle)]
+        blocks += self._arguments()
+        blocks += self._output()
+        if self._call.state is CallState.WAITING and self._call.approval_id:
+            review = partial(self.stage.facts.approval_requested.emit, self._call.approval_id)
+            blocks.append(ButtonsBlock([Button("Review", review, primary=True)]))
+        for index, block in enumerate(blocks):
+            block.gap = self.stage.look.px(8 if isinstance(block, CodeBlock | ButtonsBlock) else 2)
+            self.put(index, block)
+
+    def _head(self) -> Head:
+        call = self._call
+        if call.state is CallState.ENDED:
+            word, icon, color = _OUTCOMES[call.outcome or Outcome.UNKNOWN]
+            if call.seconds is not None and call.seconds >= 0.95:
+                word = f"{word} · {call.seconds:.0f} s"
+        else:
+            word, icon, color = _RUNNING_STATES[call.state]
+        return Head(
+            call.name or "tool",
+            icon="tool",
+            strong=True,
+            color="text",
+            state=word,
+            state_icon=icon,
+            state_color=color,
+            is_open=self.unfolded,
+            control="Show details",
+        )
+
+    def _arguments(self) -> list[Block]:
+        call = self._call
+        if call.state is CallState.WRITING:
+            return [_small(str(call.arguments)[-_LONGEST_SHORT:])] if call.arguments.length else []
+        given = call.input if call.effective_input is None else call.effective_input
+        if not self.unfolded:
+            return [_small(short)] if (short := _short(given)) else []
+        label = "arguments" if call.effective_input is None else "arguments, edited"
+        return [self._code(json.dumps(given, ensure_ascii=False, indent=2), "json", label)] if given else []
+
+    def _output(self) -> list[Block]:
+        text = self._result_text() or str(self._call.output)
+        if not text.strip():
+            return []
+        text = text.rstrip("\n")
+        if self.unfolded:
+            return [self._code(text, "", "result" if self._call.result else "output")]
+        if self._call.state is CallState.ENDED and self._call.outcome is Outcome.SUCCEEDED:
+            return []
+        lines = text.split("\n")
+        return [_small("\u2028".join(line[:300] for line in lines[-_OUTPUT_LINES:]))]
+
+    def _result_text(self) -> str:
+        result = self._call.result
+        parts: list[str] = []
+        for part in result.content if result else ():
+            if isinstance(part, Text):
+                parts.append(part.text)
+            elif isinstance(part, Json):
+                parts.append(json.dumps(part.value, ensure_ascii=False, indent=2))
+            else:
+                parts.append(f"[Image: {part.name or 'unnamed'}]")
+        return "\n".join(parts)
+
+    def _code(self, text: str, language: str, what: str) -> CodeBlock:
+        stage, key = self.stage, f"wrap {what}"
+        return CodeBlock(
+            text,
+            language,
+            stage.facts.code_copied.emit,
+            partial(stage.facts.changed.emit, self.item.id),
+            stage.highlighter.colour,
+            wraps=stage.choices.get(self.item.id, key, default=False),
+            on_wrap=lambda wraps: stage.choices.set(self.item.id, key, value=wraps),
+            title=what,
+        )
+
+    def _toggle(self) -> None:
+        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.refresh("state")
+        self.stage.facts.changed.emit(self.item.id)
+
+    def paint_frame(self, painter: QPainter, look: Look) -> None:
+        """The card."""
+        px = look.px
+        box = QRectF(0.5, px(6) + 0.5, self.width - 1, self.height - 2 * px(6) - 1)
+        painter.setPen(look.color("warning" if self._call.state is CallState.WAITING else "border"))
+        painter.setBrush(look.color("surface"))
+        painter.drawRoundedRect(box, px(10), px(10))
+
+    def spoken(self) -> str:
+        """Name, state, arguments and result."""
+        head = self._head()
+        parts = [f"{head.title}, {head.state}", _short(self._call.input), self._result_text()]
+        return "\n".join(part for part in parts if part)
+
+
+def _small(text: str) -> TextBlock:
+    return TextBlock(Line(text), SMALL, "muted")
+
+
+def _short(arguments: dict[str, object]) -> str:
+    """One line: the values that tell most, cut when long."""
+    parts = [
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()
+    ]
+    line = " ".join("  ".join(parts)[: _LONGEST_SHORT * 3].split())
+    return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"

@@ -1,0 +1,180 @@
+"""Moving the picture: scroll bar, wheel and changes in, the smallest blit and the smallest dirty rectangle out."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QRect, Signal
+from PySide6.QtWidgets import QScrollBar, QWidget
+
+from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
+from ui.transcript.row_list import RowList
+from ui.transcript.screen import Screen
+
+
+class Scroller(QObject):
+    """Follows the end until the person scrolls up; then what they see stays where it is, to the pixel."""
+
+    follows = Signal(bool)
+    news = Signal(int)
+
+    def __init__(self, screen: Screen, bar: QScrollBar, parent: QObject) -> None:
+        super().__init__(parent)
+        self._screen = screen
+        self._bar = bar
+        self._silent = False
+        self._new = 0
+
+    @property
+    def _rows(self) -> RowList:
+        return self._screen.rows
+
+    @property
+    def _viewport(self) -> QWidget:
+        return self._screen.viewport
+
+    def show_rows(self) -> None:
+        """Other rows, another size or another look: settle and paint all."""
+        self._rows.settle()
+        self._sync()
+        self._viewport.update()
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """One frame's changes: everything above the first of them only moves, everything below is painted."""
+        rows = self._rows
+        top = rows.top
+        first: tuple[int, int] = (len(rows), 0)
+        for change in changes:
+            first = min(first, self._take(change) or first)
+        self._repaint_below(first, top)
+
+    def row_changed(self, index: int) -> None:
+        """A row folded, unfolded or was recoloured. What the person pressed stays under the pointer."""
+        rows = self._rows
+        top = rows.top
+        if rows.following:
+            rows.hold()
+        rows.measured(index)
+        self._repaint_below((index, 0), top)
+        self._arrived()
+
+    def _take(self, change: Change) -> tuple[int, int] | None:
+        """Answers the row, and the y in it, from which the picture differs."""
+        rows, selection = self._rows, self._screen.selection
+        match change:
+            case Added(index):
+                rows.added(index)
+                selection.rows_added(index)
+                self._count(1)
+                return index, 0
+            case Removed(index, count):
+                rows.removed(index, count)
+                selection.rows_removed(index, count)
+                return index, 0
+            case Updated(index, what):
+                self._keep_unfolded(index, what)
+                y = rows.updated(index, what)
+                return None if y is None else (index, y)
+
+    def _keep_unfolded(self, index: int, what: str) -> None:
+        """Reasoning that somebody is reading does not fold away under their eyes."""
+        item = self._rows.transcript[index]
+        if what == "state" and isinstance(item, ThinkingItem) and item.finished and not self._rows.following:
+            choices = self._rows.stage.choices
+            choices.set(item.id, "unfolded", value=choices.get(item.id, "unfolded", default=True))
+
+    def _repaint_below(self, first: tuple[int, int], top: int) -> None:
+        rows = self._rows
+        row, y = first
+        before = rows.row_top(row) + y - top
+        rows.settle()
+        after = rows.row_top(row) + y - rows.top
+        self._sync()
+        if after <= 0 and before <= 0:
+            self._viewport.update()
+            return
+        self._blit(after - before)
+        if after < rows.view:
+            self._viewport.update(QRect(0, after, self._viewport.width(), rows.view - after))
+
+    def bar_moved(self) -> None:
+        """The scroll bar has another value: the person's doing, unless it was ours."""
+        if self._silent:
+            return
+        value = self._bar.value()
+        if value >= self._bar.maximum():
+            self.to_end()
+        else:
+            self.scroll_by(value - self._rows.top)
+
+    def scroll_by(self, pixels: int) -> None:
+        """Move as the person wants; arriving at the end follows it again."""
+        rows = self._rows
+        if not pixels or (pixels > 0 and rows.following):
+            return
+        if abs(pixels) < 2 * rows.view:
+            self._blit(-rows.scroll_by(pixels))
+        else:
+            rows.jump_to(rows.top + pixels)
+            self._viewport.update()
+        self._arrived()
+
+    def to_start(self) -> None:
+        """The first row."""
+        self._rows.jump_to(0)
+        self._viewport.update()
+        self._arrived()
+
+    def to_end(self) -> None:
+        """The last row, and follow."""
+        top, total = self._rows.top, self._rows.total
+        self._rows.following = True
+        self._rows.settle()
+        if self._rows.total == total and abs(self._rows.top - top) < self._rows.view:
+            self._blit(top - self._rows.top)
+        else:
+            self._viewport.update()
+        self._arrived()
+
+    def show_row(self, index: int) -> None:
+        """Scroll until this row is seen: all of it, or its beginning."""
+        rows = self._rows
+        rows.row(index)
+        top = rows.row_top(index) - rows.top
+        if top < 0 or rows.row(index).height > rows.view:
+            self.scroll_by(top - 8)
+        elif top + rows.row(index).height > rows.view:
+            self.scroll_by(top + rows.row(index).height - rows.view + 8)
+
+    def _arrived(self) -> None:
+        rows = self._rows
+        if rows.top >= rows.bottom:
+            rows.following = True
+        self._sync()
+
+    def _sync(self) -> None:
+        """Tell the bar where we are, without hearing it back."""
+        rows = self._rows
+        self._silent = True
+        if self._bar.maximum() != rows.bottom or self._bar.pageStep() != rows.view:
+            self._bar.setPageStep(rows.view)
+            self._bar.setSingleStep(rows.stage.look.line)
+            self._bar.setRange(0, rows.bottom)
+        self._bar.setValue(rows.top)
+        self._silent = False
+        if rows.following:
+            self._count(-self._new)
+        self.follows.emit(rows.following)
+
+    def _count(self, more: int) -> None:
+        if more > 0 and self._rows.following:
+            return
+        if more:
+            self._new += more
+            self.news.emit(self._new)
+
+    def _blit(self, shift: int) -> None:
+        if not shift:
+            return
+        if abs(shift) < self._viewport.height():
+            self._viewport.scroll(0, shift)
+        else:
+            self._viewport.update()

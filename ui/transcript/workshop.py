@@ -1,0 +1,78 @@
+"""Work that takes longer than a frame, done in one thread that ends by itself when nothing is left to do."""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+Result = TypeVar("Result")
+_WAITING = 200
+"""Jobs kept waiting. The oldest is dropped first: what was asked for last is what is being looked at."""
+
+
+class Workshop(QObject):
+    """Jobs in, results out in the thread of this object. A job asked for twice under one key is done once."""
+
+    _arrived = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[Hashable, Callable[[], Any]] = OrderedDict()
+        self._hearers: dict[Hashable, list[Callable[[Any], None]]] = {}
+        self._results: deque[tuple[Hashable, Any]] = deque()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+
+    def do(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
+        """Do the job elsewhere and hand its result to `then`. The job must not touch widgets and must not raise."""
+        with self._lock:
+            if self._closed:
+                return
+            hearers = self._hearers.setdefault(key, [])
+            hearers.append(then)
+            if len(hearers) > 1:
+                return
+            self._jobs[key] = job
+            while len(self._jobs) > _WAITING:
+                dropped, _ = self._jobs.popitem(last=False)
+                del self._hearers[dropped]
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="transcript workshop", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Drop what waits; what is being done is not delivered. Waits for the job at hand."""
+        with self._lock:
+            self._closed = True
+            self._jobs.clear()
+            self._hearers.clear()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._thread = None
+                    return
+                key, job = self._jobs.popitem(last=False)
+            result = job()
+            with self._lock:
+                if self._closed:
+                    self._thread = None
+                    return
+                self._results.append((key, result))
+            self._arrived.emit()
+
+    def _deliver(self) -> None:
+        while self._results:
+            key, result = self._results.popleft()
+            with self._lock:
+                hearers = self._hearers.pop(key, [])
+            for then in hearers:
+                then(result)

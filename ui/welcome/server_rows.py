@@ -1,0 +1,148 @@
+"""The rows of the welcome page: a server, what it says, and what can be done with it."""
+
+from pydantic import SecretStr
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import Sentence
+from ui.look.controls import button, label
+from ui.look.key_field import KeyField
+from ui.look.state_line import State, StateLine
+from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+
+TITLE_WIDTH = 110
+
+
+class ServerRow(QWidget):
+    """What every row has: a title at the left, controls, and a line that says how it stands."""
+
+    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controls = QHBoxLayout()
+        self._controls.setSpacing(SPACE_S)
+        self.state_line = StateLine(themes)
+        name = label(title, "strong")
+        name.setMinimumWidth(TITLE_WIDTH)
+        self._controls.addWidget(name)
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
+        self._rows.setSpacing(SPACE_XS)
+        self._rows.addLayout(self._controls)
+        self._rows.addWidget(self.state_line)
+
+    def show_state(self, state: State, sentence: Sentence | str) -> None:
+        """How connecting goes, in words."""
+        self.state_line.show_state(state, sentence)
+
+
+class LocalRow(ServerRow):
+    """A server on this computer. `model_count` is None where nobody answered."""
+
+    use_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, model_count: int | None) -> None:
+        super().__init__(themes, endpoint.title)
+        if model_count is None:
+            words = self.tr("not running")
+        elif model_count == 1:
+            words = self.tr("running, 1 model")
+        else:
+            words = self.tr("running, {0} models").format(model_count)
+        self._controls.addWidget(label(words, "ok" if model_count else "muted"), 1)
+        if model_count is not None:
+            name = self.tr("Use {0}").format(endpoint.title)
+            self._controls.addWidget(button(self.tr("Use"), self.use_pressed.emit, "primary", name))
+
+
+class CloudRow(ServerRow):
+    """A provider that wants a key."""
+
+    key_entered = Signal(object)
+    """A SecretStr."""
+    keep_for_session_pressed = Signal(object)
+    """The same, to be kept in memory only."""
+
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint) -> None:
+        super().__init__(themes, endpoint.title)
+        self._field = KeyField(self.tr("API key for {0}").format(endpoint.title), self.tr("Paste your API key"))
+        self._connect = button(
+            self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
+        )
+        self._for_session = button(self.tr("Keep it in memory until the program is closed"), self._keep, "link")
+        self._field.key_entered.connect(self.key_entered)
+        self._controls.addWidget(self._field, 1)
+        self._controls.addWidget(self._connect)
+        if endpoint.key_page:
+            page = QUrl(endpoint.key_page)
+            name = self.tr("Get a key for {0}").format(endpoint.title)
+            get_key = button(self.tr("Get a key"), lambda: QDesktopServices.openUrl(page), "link", name)
+            get_key.setToolTip(endpoint.key_page)
+            self._controls.addWidget(get_key)
+        self._rows.addWidget(self._for_session, 0, Qt.AlignmentFlag.AlignLeft)
+        self._for_session.hide()
+
+    def show_state(self, state: State, sentence: Sentence | str) -> None:
+        """A key that was accepted leaves the screen."""
+        super().show_state(state, sentence)
+        self._connect.setEnabled(state is not State.BUSY)
+        self._field.setEnabled(state is not State.BUSY)
+        self._for_session.setVisible(state is State.NO_KEYRING)
+        if state is State.OK:
+            self._field.clear()
+
+    def _keep(self) -> None:
+        key = self._field.text().strip()
+        if key:
+            self.keep_for_session_pressed.emit(SecretStr(key))
+
+
+class CustomRow(QFrame):
+    """Any server that speaks OpenAI's protocol, by its address."""
+
+    submitted = Signal(str, object)
+    """The base URL, and a SecretStr or None."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._address = QLineEdit(placeholderText="https://server.example/v1")
+        self._address.setAccessibleName(self.tr("Address of the server"))
+        self._key = KeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
+        self._connect = button(self.tr("Connect"), self._submit, name=self.tr("Connect this address"))
+        self.state_line = StateLine(themes)
+        self._address.returnPressed.connect(self._submit)
+        # Not `key_entered`: pasting the key must not send anything before the address is there.
+        self._key.returnPressed.connect(self._submit)
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        row.addWidget(self._address, 3)
+        row.addWidget(self._key, 2)
+        row.addWidget(self._connect)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addLayout(row)
+        layout.addWidget(self.state_line)
+
+    def show_state(self, state: State, sentence: Sentence | str) -> None:
+        """How connecting goes, in words."""
+        self.state_line.show_state(state, sentence)
+        self._connect.setEnabled(state is not State.BUSY)
+        if state is State.OK:
+            self._address.clear()
+            self._key.clear()
+
+    def _submit(self) -> None:
+        address, key = self._address.text().strip().rstrip("/"), self._key.text().strip()
+        if not address:
+            self._address.setFocus()
+            return
+        if "://" not in address:
+            # A bare host on this machine or network is nearly always plain HTTP; everything else speaks TLS.
+            local = address.split(":")[0].split("/")[0] in {"localhost", "127.0.0.1"}
+            address = f"{'http' if local else 'https'}://{address}"
+        if not address.lower().startswith(("http://", "https://")) or not QUrl(address).host():
+            self.show_state(State.ERROR, self.tr("This is not a web address. It begins with https:// or http://."))
+            return
+        self.submitted.emit(address, SecretStr(key) if key else None)

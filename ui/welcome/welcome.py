@@ -1,0 +1,189 @@
+"""The welcome page: every way to a first answer, on one quiet page."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from pydantic import SecretStr
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, Endpoint
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.requests import ModelInfo
+from ui.look.controls import IconButton, button, label
+from ui.look.icons import pixmap
+from ui.look.state_line import State
+from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource
+from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow
+
+
+class FoundServer(Protocol):
+    """A local server and its models; None where nobody answered."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server."""
+        ...
+
+    @property
+    def models(self) -> tuple[ModelInfo, ...] | None:
+        """What it serves."""
+        ...
+
+
+class Welcome(QScrollArea):
+    """Says what the person wants to connect to; the shell does it and answers with `set_endpoint_state`."""
+
+    local_chosen = Signal(str)
+    """A local server's endpoint id."""
+    refresh_requested = Signal()
+    key_submitted = Signal(str, object)
+    """Endpoint id and SecretStr."""
+    session_key_submitted = Signal(str, object)
+    """The same, to be kept in memory only: there is no keyring."""
+    custom_submitted = Signal(str, object)
+    """Base URL, and a SecretStr or None."""
+    demo_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._local_rows: dict[str, LocalRow] = {}
+        self._cloud_rows: dict[str, CloudRow] = {}
+        self._custom = CustomRow(themes)
+        self._locals = QVBoxLayout()
+        self._searching = label(self.tr("Looking for model servers on this computer…"), "muted")
+        self._build()
+        self._custom.submitted.connect(self.custom_submitted)
+
+    def set_local_servers(self, found: Sequence[FoundServer]) -> None:
+        """What answers on this computer."""
+        self._searching.hide()
+        for row in self._local_rows.values():
+            self._locals.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._local_rows = {}
+        # Those that run come first: they can be used with one click.
+        for each in sorted(found, key=lambda each: each.models is None):
+            row = LocalRow(self._themes, each.endpoint, None if each.models is None else len(each.models))
+            row.use_pressed.connect(partial(self.local_chosen.emit, each.endpoint.id))
+            self._local_rows[each.endpoint.id] = row
+            self._locals.addWidget(row)
+
+    def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
+        """How connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the address typed in."""
+        row: ServerRow | CustomRow | None = self._cloud_rows.get(endpoint_id) or self._local_rows.get(endpoint_id)
+        (row or self._custom).show_state(State(state), sentence)
+
+    def _refresh(self) -> None:
+        self._searching.show()
+        self.refresh_requested.emit()
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Welcome"))
+        self.setProperty("kind", "page")
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page = QWidget()
+        page.setProperty("kind", "page")
+        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_L)
+        column.addLayout(self._head())
+        column.addWidget(self._card(self.tr("On this computer"), self._local_part(), self._refresh_button()))
+        column.addWidget(self._card(self.tr("With an API key"), self._cloud_part()))
+        column.addWidget(self._card(self.tr("Any other server"), self._custom_part()))
+        column.addWidget(self._card(self.tr("Just looking?"), self._demo_part()))
+        column.addStretch(1)
+        middle = QWidget()
+        middle.setMaximumWidth(READING_WIDTH)
+        middle.setLayout(column)
+        layout = QHBoxLayout(page)
+        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_XL)
+        layout.addStretch(1)
+        layout.addWidget(middle, 100)
+        layout.addStretch(1)
+        self.setWidget(page)
+
+    def _head(self) -> QHBoxLayout:
+        drawing = QLabel()
+        drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
+        words = QVBoxLayout()
+        words.setSpacing(SPACE_XS)
+        words.addWidget(label(self.tr("Welcome to Desktop Agent"), "title"))
+        words.addWidget(label(self.tr("Connect a model to begin. You can add others at any time."), "muted"))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_L)
+        head.setContentsMargins(0, 0, 0, SPACE_S)
+        head.addWidget(drawing)
+        head.addLayout(words, 1)
+        return head
+
+    def _card(self, title: str, content: QVBoxLayout, beside: QWidget | None = None) -> QFrame:
+        card = QFrame()
+        card.setProperty("kind", "card")
+        head = QHBoxLayout()
+        head.addWidget(label(title, "heading"), 1)
+        if beside is not None:
+            head.addWidget(beside)
+        layout = QVBoxLayout(card)
+        layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addLayout(content)
+        return card
+
+    def _refresh_button(self) -> QWidget:
+        refresh = IconButton(self._themes, "refresh", self.tr("Look again"))
+        refresh.clicked.connect(self._refresh)
+        return refresh
+
+    def _local_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        self._locals.setSpacing(0)
+        part.addWidget(self._searching)
+        part.addLayout(self._locals)
+        return part
+
+    def _cloud_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        part.setSpacing(0)
+        part.addWidget(
+            label(self.tr("Keys are kept in the keyring of your system, never in a file."), "muted", wrap=True)
+        )
+        part.addSpacing(SPACE_XS)
+        for endpoint in CLOUD_PROVIDERS:
+            row = CloudRow(self._themes, endpoint)
+            row.key_entered.connect(partial(self._submit_key, endpoint.id))
+            row.keep_for_session_pressed.connect(partial(self._submit_session_key, endpoint.id))
+            self._cloud_rows[endpoint.id] = row
+            part.addWidget(row)
+        return part
+
+    def _submit_key(self, endpoint_id: str, key: SecretStr) -> None:
+        self.key_submitted.emit(endpoint_id, key)
+
+    def _submit_session_key(self, endpoint_id: str, key: SecretStr) -> None:
+        self.session_key_submitted.emit(endpoint_id, key)
+
+    def _custom_part(self) -> QVBoxLayout:
+        part = QVBoxLayout()
+        part.setSpacing(SPACE_S)
+        words = self.tr("The address of anything that speaks the OpenAI protocol: vLLM, LiteLLM, a gateway at work.")
+        part.addWidget(label(words, "muted", wrap=True))
+        part.addWidget(self._custom)
+        return part
+
+    def _demo_part(self) -> QVBoxLayout:
+        words = self.tr(
+            "An offline demo: a scripted stand-in, no real model. It shows streaming, a tool call to approve, and Stop."
+        )
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_M)
+        row.addWidget(label(words, "muted", wrap=True), 1)
+        row.addWidget(button(self.tr("Try the demo"), self.demo_requested.emit))
+        part = QVBoxLayout()
+        part.addLayout(row)
+        return part
