@@ -116,10 +116,6 @@ class Session:
         """Another title, model, endpoint or workspace; holds from the next prompt on."""
         self._writer.change_record(**changes)
 
-    def rename(self, title: str) -> None:
-        """A title of the person's own; from then on it does not change by itself."""
-        self.change_record(title=title, title_is_automatic=False)
-
     async def wait_idle(self) -> None:
         """Return when no run is under way."""
         if self._task is not None:

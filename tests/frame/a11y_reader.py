@@ -1,9 +1,15 @@
-"""Runs in the system's Python. Arguments: application, then tree | press NAME | write NAME TEXT | focus NAME."""
+"""Runs in the system's Python. Arguments: application, then tree | press NAME | write NAME TEXT | focus NAME | serve.
+
+`serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
+{"error": …}. It spares the start of a Python for each question.
+"""
 
 import json
 import sys
+import time
 
 import pyatspi
+from gi.repository import Atspi, GLib
 
 
 def application(name):
@@ -37,27 +43,53 @@ def described(node, depth):
     }
 
 
-def showing(root, name):
+def showing(root, name, interface):
+    """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
     for node, _ in walk(root):
         if node.name == name and node.getState().contains(pyatspi.STATE_SHOWING):
-            return node
-    raise SystemExit(f"nothing showing is called {name!r}")
+            if interface in pyatspi.listInterfaces(node):
+                return node
+    raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
+
+
+def texts(root, name):
+    """The texts of all showing nodes of this name; only they are asked for more than their name."""
+    found = [node for node, _ in walk(root) if node.name == name and node.getState().contains(pyatspi.STATE_SHOWING)]
+    return [node.queryText().getText(0, -1) for node in found if "Text" in pyatspi.listInterfaces(node)]
 
 
 def main(app_name, what, *arguments):
     root = application(app_name)
     if root is None:
-        if what == "tree":
+        if what in {"tree", "texts"}:
             return []
         raise SystemExit(f"no application {app_name!r}")
     if what == "tree":
         return [described(node, depth) for node, depth in walk(root)]
-    node = showing(root, arguments[0])
+    if what == "texts":
+        return texts(root, *arguments)
     if what == "press":
-        return node.queryAction().doAction(0)
+        actions = showing(root, arguments[0], "Action").queryAction()
+        pressed_at = time.monotonic()
+        actions.doAction(0)
+        return pressed_at
     if what == "write":
-        return node.queryEditableText().setTextContents(arguments[1])
-    return node.queryComponent().grabFocus()
+        return showing(root, arguments[0], "EditableText").queryEditableText().setTextContents(arguments[1])
+    return showing(root, arguments[0], "Component").queryComponent().grabFocus()
 
 
-print(json.dumps(main(*sys.argv[1:])))
+def serve(app_name):
+    # What is remembered is only renewed by a main loop, and there is none here.
+    pyatspi.Registry.getDesktop(0).set_cache_mask(Atspi.Cache.NONE)
+    for line in sys.stdin:
+        try:
+            said = {"answer": main(app_name, *json.loads(line))}
+        except (SystemExit, GLib.GError, LookupError, NotImplementedError, RuntimeError) as error:
+            said = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(said), flush=True)
+
+
+if sys.argv[2] == "serve":
+    serve(sys.argv[1])
+else:
+    print(json.dumps(main(*sys.argv[1:])))

@@ -8,9 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.conversation.items import Change, Updated, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session import Session
-from desktop_agent.permissions.approvals import Approval
 from desktop_agent.storage.records import ConversationChanges
-from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -21,8 +19,8 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import UsageUpdate
-from desktop_agent.vocabulary.tool_calls import Decision, Preview
 from desktop_agent.vocabulary.usage import Usage
+from ui.bridge.approvals import Approvals
 from ui.bridge.frame_clock import FrameClock
 
 
@@ -40,6 +38,7 @@ class OpenConversation(QObject):
         super().__init__(parent)
         self._session = session
         self._clock = clock
+        self.approvals = Approvals(session)
         self._waiting: list[Change] = []
         self._grown: set[Updated] = set()
         clock.tick.connect(self._deliver)
@@ -95,10 +94,6 @@ class OpenConversation(QObject):
         prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
         return prompts[-1] if prompts else ""
 
-    def open_approvals(self) -> tuple[Approval, ...]:
-        """Calls that wait for a decision."""
-        return self._session.open_approvals()
-
     def send(self, message: Message) -> None:
         """Start a run. Raises WrongUse while one is under way."""
         self._session.send(message)
@@ -113,17 +108,6 @@ class OpenConversation(QObject):
     def stop(self) -> None:
         """Stop at once."""
         self._session.interrupt()
-
-    def answer(self, approval_id: str, decision: Decision) -> None:
-        """Decide. Raises ToolInputInvalid for an edit that does not fit."""
-        self._session.answer(approval_id, decision)
-
-    async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
-        """What a waiting call would do with these arguments. Raises ToolFailed."""
-        for approval in self._session.open_approvals():
-            if approval.approval_id == approval_id and approval.tool.preview is not None:
-                return await approval.tool.preview(approval.tool.checked(arguments))
-        return None
 
     def change(self, **changes: Unpack[ConversationChanges]) -> None:
         """Another title, endpoint, model or workspace."""

@@ -126,7 +126,7 @@ class Library(QObject):
 
     async def _rename(self, conversation_id: str, title: str) -> None:
         session = await self._engine.session(conversation_id)
-        session.rename(title)
+        session.change_record(title=title, title_is_automatic=False)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
 from PySide6.QtWidgets import QApplication
@@ -14,7 +14,7 @@ def run(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     The program ends when `main` returns, not when the last window closes: what is open is put away in order first.
     """
     app.setQuitOnLastWindowClosed(False)
-    loop: asyncio.AbstractEventLoop = qasync.QEventLoop(app)
+    loop = cast("asyncio.AbstractEventLoop", qasync.QEventLoop(app))
     asyncio.set_event_loop(loop)
     try:
         return loop.run_until_complete(main())

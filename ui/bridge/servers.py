@@ -10,7 +10,7 @@ from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 from ui.bridge.tasks import Tasks
 
 State = Literal["busy", "ok", "error", "no_keyring"]
@@ -45,15 +45,10 @@ class Servers(QObject):
         """Those in use."""
         return self._connections.endpoints()
 
-    def can_see(self, endpoint_id: str | None, model: str | None) -> bool | None:
-        """Whether this model reads pictures, as far as is known."""
+    def capabilities(self, endpoint_id: str | None, model: str | None) -> Capabilities:
+        """What this model can do, as far as is known."""
         known = self._connections.known_model(endpoint_id or "", model or "")
-        return known.capabilities.images if known else None
-
-    def context_window(self, endpoint_id: str | None, model: str | None) -> int | None:
-        """Tokens, as far as is known."""
-        known = self._connections.known_model(endpoint_id or "", model or "")
-        return known.capabilities.context_window if known else None
+        return known.capabilities if known else Capabilities()
 
     def refresh_models(self, *, again: bool = False) -> None:
         """List the models of all servers in use."""

@@ -76,7 +76,10 @@ class RowDelegate(QStyledItemDelegate):
         area = option.rect.adjusted(SPACE_M + 2, 0, -SPACE_M - 2, 0)
         area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
         area = self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
-        area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""), theme)
+        # Muted text would be hard to read on the ground of a chosen row.
+        chosen = option.state & QStyle.StateFlag.State_Selected
+        painter.setPen(QColor(theme.text if chosen else theme.muted))
+        area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
         painter.setFont(option.font)
         painter.setPen(QColor(theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
@@ -103,11 +106,10 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawEllipse(dot)
         return area.adjusted(0, 0, -side - SPACE_S, 0)
 
-    def _paint_detail(self, painter: QPainter, area: QRect, detail: str, theme: Theme) -> QRect:
+    def _paint_detail(self, painter: QPainter, area: QRect, detail: str) -> QRect:
         if not detail:
             return area
         painter.setFont(self._font(0.88))
-        painter.setPen(QColor(theme.muted))
         width = min(painter.fontMetrics().horizontalAdvance(detail) + 2, area.width() // 2)
         self._draw_text(painter, QRect(area.right() - width, area.top(), width, area.height()), detail)
         return area.adjusted(0, 0, -width - SPACE_S, 0)

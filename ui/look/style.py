@@ -161,7 +161,8 @@ def style_sheet(theme: Theme, zoom: int = 100) -> str:
 def apply_look(app: QApplication, source: ThemeSource) -> None:
     """Dress the whole application in the source's theme, as it is now."""
     theme, zoom = source.theme, source.zoom
-    if app.style().name() != "fusion":
+    # With a sheet in force the style hides behind the sheet's own; it is set once, before the first.
+    if not app.styleSheet():
         app.setStyle("Fusion")
     app.setPalette(palette_for(theme))
     app.setFont(body_font(theme, zoom))

@@ -1,16 +1,13 @@
 """Brings waiting calls to the person, and the decisions back."""
 
-from functools import partial
-
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.permissions.approvals import Approval
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import Decision, TextPreview
+from desktop_agent.vocabulary.tool_calls import Decision
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.approval.pending_approval import PendingApproval
+from ui.bridge.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
@@ -44,9 +41,9 @@ class ApprovalPresenter(QObject):
         """Show what waits now; open the dialog for what is new."""
         if self._conversation is None:
             return
-        waiting = self._conversation.open_approvals()
-        self._dialog.set_approvals([_pending(approval) for approval in waiting])
-        ids = {approval.approval_id for approval in waiting}
+        waiting = self._conversation.approvals.waiting()
+        self._dialog.set_approvals([_pending(call) for call in waiting])
+        ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
             self._dialog.open()
         self._seen |= ids
@@ -60,7 +57,7 @@ class ApprovalPresenter(QObject):
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
         if self._conversation is not None:
-            self._conversation.answer(approval_id, decision)
+            self._conversation.approvals.answer(approval_id, decision)
             self.refresh()
 
     @Slot(str, object)
@@ -69,29 +66,17 @@ class ApprovalPresenter(QObject):
             self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))
 
     async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
-        try:
-            preview = await conversation.preview(approval_id, arguments)
-        except ToolFailed as error:
-            preview = TextPreview(str(error))
-        self._dialog.set_preview(approval_id, preview)
+        self._dialog.set_preview(approval_id, await conversation.approvals.preview(approval_id, arguments))
 
 
-def _pending(approval: Approval) -> PendingApproval:
+def _pending(call: WaitingCall) -> PendingApproval:
     return PendingApproval(
-        approval_id=approval.approval_id,
-        tool=approval.tool.name,
-        arguments=approval.tool_use.input,
-        agent_path=approval.agent_path,
-        tool_class=approval.tool.tool_class,
-        effects=approval.tool.effects,
-        preview=approval.preview,
-        validate=partial(_what_does_not_fit, approval),
+        approval_id=call.approval_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        agent_path=call.agent_path,
+        tool_class=call.tool_class,
+        effects=call.effects,
+        preview=call.preview,
+        validate=call.validate,
     )
-
-
-def _what_does_not_fit(approval: Approval, arguments: JsonObject) -> str | None:
-    try:
-        approval.tool.checked(arguments)
-    except ToolFailed as error:
-        return str(error)
-    return None

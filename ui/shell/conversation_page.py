@@ -186,7 +186,7 @@ class ConversationPage(QWidget):
         self._title.setText(conversation.title)
         self.model_picker.set_current(conversation.endpoint_id, conversation.model)
         self.workspace_picker.set_folder(Path(conversation.workspace) if conversation.workspace else None)
-        self.composer.set_can_see(self._servers.can_see(conversation.endpoint_id, conversation.model))
+        self.composer.set_can_see(self._servers.capabilities(conversation.endpoint_id, conversation.model).images)
 
     def _show_usage(self) -> None:
         conversation = self._conversation
@@ -194,7 +194,7 @@ class ConversationPage(QWidget):
         if conversation is None or usage is None or usage.total_tokens is None:
             self._usage.clear()
             return
-        window = self._servers.context_window(conversation.endpoint_id, conversation.model)
+        window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
         text = self.tr("{0} tokens").format(f"{usage.total_tokens:,}")
         if window:
             text = self.tr("{0} of {1} tokens").format(f"{usage.total_tokens:,}", f"{window:,}")

@@ -9,12 +9,13 @@ class Heights:
     Because only differences are kept, a list of a hundred thousand rows that nobody has seen costs nothing to open.
     """
 
-    __slots__ = ("_default", "_extra", "_tree")
+    __slots__ = ("_default", "_extra", "_sum", "_tree")
 
     def __init__(self, count: int = 0, default: int = 0) -> None:
         self._default = default
         self._extra = [0] * count
         self._tree = [0] * (count + 1)
+        self._sum = 0
 
     def __len__(self) -> int:
         return len(self._extra)
@@ -27,6 +28,7 @@ class Heights:
         if not change:
             return
         self._extra[index] += change
+        self._sum += change
         node, tree = index + 1, self._tree
         while node < len(tree):
             tree[node] += change
@@ -35,7 +37,7 @@ class Heights:
     @property
     def total(self) -> int:
         """The sum of all."""
-        return self.top(len(self._extra))
+        return len(self._extra) * self._default + self._sum
 
     def top(self, index: int) -> int:
         """The sum of the first `index` heights."""
@@ -72,6 +74,7 @@ class Heights:
     def remove(self, first: int, count: int) -> None:
         """Take `count` away; linear unless they are the last ones."""
         if first + count == len(self._extra):
+            self._sum -= sum(self._extra[first:])
             del self._extra[first:]
             del self._tree[first + 1 :]
         else:
@@ -90,7 +93,7 @@ class Heights:
             parent = node + (node & -node)
             if parent < len(tree):
                 tree[parent] += tree[node]
-        self._extra, self._tree = extra, tree
+        self._extra, self._tree, self._sum = extra, tree, sum(extra)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ class Look:
     def __init__(self, theme: Theme, zoom: int) -> None:
         self.theme = theme
         self._zoom = zoom
+        self._pixels: dict[float, int] = {}
         self.body = body_font(theme, zoom)
         self.small = body_font(theme, zoom, 0.9)
         self.strong = QFont(self.body)
@@ -34,7 +35,10 @@ class Look:
 
     def px(self, pixels: float) -> int:
         """A measure of 100 % zoom at this zoom."""
-        return max(1, round(pixels * self._zoom / 100))
+        found = self._pixels.get(pixels)
+        if found is None:
+            found = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
+        return found
 
     def color(self, name: str) -> QColor:
         """A colour of the theme by the name of its field, or any #rrggbb."""

@@ -22,6 +22,7 @@ class Scroller(QObject):
         self._bar = bar
         self._silent = False
         self._new = 0
+        self._followed = True
 
     @property
     def _rows(self) -> RowList:
@@ -162,7 +163,9 @@ class Scroller(QObject):
         self._silent = False
         if rows.following:
             self._count(-self._new)
-        self.follows.emit(rows.following)
+        if rows.following != self._followed:
+            self._followed = rows.following
+            self.follows.emit(rows.following)
 
     def _count(self, more: int) -> None:
         if more > 0 and self._rows.following:

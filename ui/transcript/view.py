@@ -5,6 +5,9 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
     QContextMenuEvent,
     QHelpEvent,
     QKeyEvent,
@@ -19,6 +22,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
 from ui.look.theme import ThemeSource
+from ui.transcript.accessible import Tree
+from ui.transcript.announcer import Announcer
 from ui.transcript.copying import Copier
 from ui.transcript.jump_button import JumpButton
 from ui.transcript.keyboard import Keyboard
@@ -55,7 +60,7 @@ class TranscriptView(QAbstractScrollArea):
         self._workshop = Workshop()
         self._facts = RowFacts(self)
         look = Look(themes.theme, themes.zoom)
-        thumbnails, highlighter = Thumbnails(pictures, self._workshop), Highlighter(self._workshop)
+        thumbnails, highlighter = Thumbnails(pictures, self._workshop), Highlighter(self._workshop, self)
         self._stage = Stage(look, self._facts, thumbnails, highlighter)
         self.screen = Screen(self.viewport(), RowList(Transcript(), self._stage, 100, 100))
         self.scroller = Scroller(self.screen, self.verticalScrollBar(), self)
@@ -63,8 +68,10 @@ class TranscriptView(QAbstractScrollArea):
         self._keyboard = Keyboard(self.screen, self.scroller, self.copy)
         self._copier = Copier(self)
         self.jump = JumpButton(look, self)
+        self._announcer = Announcer(self._announce, QAccessible.isActive)
         self._set_up()
         self._connect()
+        self.accessible_tree = Tree(self, self.screen, [self.jump, self.verticalScrollBar()])
 
     def _set_up(self) -> None:
         self.setAccessibleName(self.tr("Transcript"))
@@ -98,6 +105,7 @@ class TranscriptView(QAbstractScrollArea):
         self.screen.selection.clear()
         self.screen.hovered = self.screen.focused = (-1, "")
         self.screen.rows = RowList(transcript, self._stage, self._column_width(), self.viewport().height())
+        self.accessible_tree.clear()
         self.jump.set_count(0)
         self.scroller.show_rows()
 
@@ -105,6 +113,7 @@ class TranscriptView(QAbstractScrollArea):
         """Show what changed; at most once a frame."""
         if changes:
             self.scroller.apply(changes)
+            self._announcer.changed(changes, self.screen.rows)
 
     def copy(self) -> None:
         """The selected text, plain."""
@@ -115,7 +124,21 @@ class TranscriptView(QAbstractScrollArea):
         """Stop what still runs for this view; waits for the job at hand."""
         self._copier.stop()
         self._pointer.stop()
+        self._stage.highlighter.stop()
         self._workshop.close()
+
+    def _announce(self, words: str, urgent: bool) -> None:  # noqa: FBT001  one caller
+        event = QAccessibleAnnouncementEvent(self, words)
+        if urgent:
+            event.setPoliteness(QAccessible.AnnouncementPoliteness.Assertive)
+        QAccessible.updateAccessibility(event)
+
+    def _announce_focus(self) -> None:
+        """The message with the keyboard is what a screen reader should read now."""
+        index = self.screen.focused[0]
+        node = self.accessible_tree.row_node(index) if QAccessible.isActive() and index >= 0 else None
+        if node is not None:
+            QAccessible.updateAccessibility(QAccessibleEvent(node, QAccessible.Event.Focus))
 
     def _column_width(self) -> int:
         room = self.viewport().width() - 2 * self._stage.look.px(_MARGIN)
@@ -196,8 +219,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """See Keyboard."""
+        before = self.screen.focused
         if not self._keyboard.press(event):
             event.ignore()
+        elif self.screen.focused != before:
+            self._announce_focus()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  Qt's name
         """Tab walks what the message with the keyboard offers, then leaves."""

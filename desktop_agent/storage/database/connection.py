@@ -49,7 +49,12 @@ def _blob(text: str) -> str | bytes:
 
 def text_of(value: Any) -> str:
     """The text of a column, whichever way it was stored."""
-    return value if isinstance(value, str) else bytes(value).decode("utf-8", "surrogatepass")
+    if isinstance(value, str):
+        return value
+    try:
+        return bytes(value).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # carried over from a damaged page
+        return _decoded(bytes(value))
 
 
 def text_or_none(value: Any) -> str | None:

@@ -26,7 +26,10 @@ def microseconds(moment: datetime) -> int:
 
 
 def _moment(value: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=value)
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except OverflowError:  # carried over from a damaged page
+        return _EPOCH
 
 
 def _now() -> int:

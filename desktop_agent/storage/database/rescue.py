@@ -17,6 +17,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import new_id
 
 _BATCH = 5000
+_KINDS: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, bytes)}
 
 # What points at a row that is lost, or in a circle, is mended so that every message can still be reached.
 _MENDS = (
@@ -99,6 +100,7 @@ class _Writer:
     def __init__(self, connection: sqlite3.Connection, table: str) -> None:
         self._connection = connection
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        self._kinds = [_KINDS[column[2]] for column in columns]
         self._defaults = [_literal(column[4]) for column in columns]
         places = ", ".join("?" * len(columns))
         self._insert = f"INSERT OR IGNORE INTO {table} VALUES ({places})"  # noqa: S608  our own names
@@ -107,6 +109,8 @@ class _Writer:
     def add(self, row: Row) -> None:
         """Queue one row; columns that a later version added are filled with their defaults."""
         values = [row.number, *row.values[1:]][: len(self._defaults)]
+        if not all(value is None or isinstance(value, kind) for value, kind in zip(values, self._kinds, strict=False)):
+            return
         self._rows.append(values + self._defaults[len(values) :])
         if len(self._rows) >= _BATCH:
             self.flush()
@@ -128,7 +132,7 @@ def _mend(connection: sqlite3.Connection) -> None:
         connection.execute(
             "INSERT INTO conversations (number, id, title, title_is_automatic, created_at, updated_at, head)"
             " SELECT ?, ?, 'Recovered conversation', 0, t, t, ? FROM"
-            " (SELECT coalesce(unixepoch(?), unixepoch()) * 1000000 AS t)",
+            " (SELECT coalesce(strftime('%s', ?), strftime('%s')) * 1000000 AS t)",
             (number, new_id(), head, created_at),
         )
     for statement in _MENDS:

@@ -108,9 +108,7 @@ def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
 def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
     """Bytes to canonical events in memory, the way the adapter does it, ids counted."""
     made = iter(range(1000))
-    builder = PartBuilder(
-        provider, tags=ThinkTags() if tags else None, call_id=lambda: f"{GENERATED}_{next(made)}"
-    )
+    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=lambda: f"{GENERATED}_{next(made)}")
     decoder, reader = SseDecoder(), FrameReader(builder, {})
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     for frame in frames:

@@ -1,8 +1,10 @@
 """Against a real secret service on a bus of its own, with a home of its own, in processes of their own."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,10 +68,19 @@ def screen() -> Iterator[str]:
 
 def run(environment: dict[str, str], *command: str) -> dict[str, Any]:
     """What the child says, as JSON on its last line; and whatever it says, never the planted key."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert PLANTED not in done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    # A group of its own, so that a bus whose child hangs can be ended; with the bus go the daemons on it.
+    child = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        told, complained = child.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    assert child.returncode == 0, complained
+    assert PLANTED not in told + complained
+    return json.loads(told.splitlines()[-1])
 
 
 def in_session(environment: dict[str, str], script: str, scenario: str) -> dict[str, Any]:

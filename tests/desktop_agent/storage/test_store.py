@@ -62,6 +62,16 @@ async def test_closing_twice_is_harmless_and_ends_the_thread(tmp_path: Path) -> 
         await store.list_conversations()
 
 
+async def test_a_cancelled_closing_is_completed_all_the_same(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    closing_it = asyncio.ensure_future(store.close())
+    await asyncio.sleep(0)
+    closing_it.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing_it
+    await store.close()
+
+
 async def test_the_same_message_id_replaces_in_place(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="t")

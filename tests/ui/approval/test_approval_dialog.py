@@ -100,14 +100,14 @@ def driver(qtbot):
 
 
 def test_it_says_who_asks_for_what(driver):
-    driver.show(call(agent_path=("researcher", "writer"), arguments={"path": "\u202ea.txt", "content": "x" * 3000}))
+    driver.show(call(agent_path=("researcher", "writer"), arguments={"path": "\u202ea.txt", "content": "y" * 3000}))
     assert driver.dialog.accessibleName() == "Approve tool call"
     assert driver.dialog.windowModality() == Qt.WindowModality.WindowModal
     assert "The agent researcher → writer asks to use" in driver.words
     assert {"write_file", "Can change things", "Writes files", "a.txt: 1 lines added, 1 removed"} <= set(driver.words)
     shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
     assert "\\u202e" in shown
-    assert shown.count("x") == 3000
+    assert shown.count("y") == 3000
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
 
 

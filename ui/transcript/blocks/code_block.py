@@ -83,6 +83,7 @@ class CodeBlock(Block):
     def forget(self) -> None:
         """Lines are laid out again when they are seen again."""
         self._lines.forget()
+        self._asked = self._asked and bool(self._lines.words)
         self._controls, self.laid = [], False
 
     def _place_buttons(self, look: Look) -> None:

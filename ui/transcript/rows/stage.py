@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from ui.transcript.blocks.syntax import Word, words_by_line
 from ui.transcript.look import Look
@@ -13,6 +13,12 @@ from ui.transcript.workshop import Workshop
 
 _COLOURED = 200
 """Code blocks whose colours are remembered."""
+
+_REST = 90
+"""Milliseconds."""
+
+_AT_ONCE = 40
+"""Code blocks that wait for colours; earlier ones ask again when they are seen again."""
 
 
 class RowFacts(QObject):
@@ -41,11 +47,20 @@ class Choices:
         self.made[item_id, what] = value
 
 
-class Highlighter:
-    """Colours of code, from the worker or from what is remembered."""
+class Highlighter(QObject):
+    """Colours of code, from what is remembered, or from the worker once nobody has asked for a moment.
 
-    def __init__(self, workshop: Workshop) -> None:
+    The worker shares the interpreter with the screen, so colouring waits until scrolling has come to rest.
+    """
+
+    def __init__(self, workshop: Workshop, parent: QObject) -> None:
+        super().__init__(parent)
         self._workshop = workshop
+        self._waiting: dict[tuple[str, str], Callable[[list[list[Word]]], None]] = {}
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST)
+        self._rest.timeout.connect(self._send)
         self._known: OrderedDict[tuple[str, str], list[list[Word]]] = OrderedDict()
 
     def colour(self, text: str, language: str, then: Callable[[list[list[Word]]], None]) -> None:
@@ -55,6 +70,22 @@ class Highlighter:
             self._known.move_to_end(key)
             then(self._known[key])
             return
+        self._waiting[key] = then
+        while len(self._waiting) > _AT_ONCE:
+            del self._waiting[next(iter(self._waiting))]
+        self._rest.start()
+
+    def stop(self) -> None:
+        """Nothing is coloured any more."""
+        self._rest.stop()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for key, then in waiting.items():
+            self._ask(key, then)
+
+    def _ask(self, key: tuple[str, str], then: Callable[[list[list[Word]]], None]) -> None:
+        language, text = key
 
         def arrived(words: list[list[Word]]) -> None:
             self._known[key] = words

@@ -212,6 +212,38 @@ async def test_the_log_counts_too_and_is_kept_beside(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_only_what_the_log_committed_whole_counts(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "live")
+    for title in ("first", "second"):
+        await store.create_conversation(title=title)
+    path = tmp_path / "live" / NAME
+    copy_files(path.parent, tmp_path / "damaged")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA cache_size=2")  # so that what is not yet committed is in the log already
+        other.execute("BEGIN")
+        values = ((f"never {n}" + "x" * 3000,) for n in range(200))
+        other.executemany("INSERT INTO drafts (body) VALUES (?)", values)
+        copy_files(path.parent, tmp_path / "uncommitted")
+        other.execute("ROLLBACK")
+    await store.close()
+    assert b"never 7" in (tmp_path / "uncommitted" / f"{NAME}-wal").read_bytes()
+    assert texts_in(tmp_path / "uncommitted") == {"first", "second"}
+    flip_last_byte(tmp_path / "damaged" / f"{NAME}-wal")
+    assert texts_in(tmp_path / "damaged") == {"first"}
+
+
+def texts_in(folder: Path) -> set[object]:
+    """Titles of conversations, and drafts."""
+    return {
+        row.values[{101: 3, 105: 2}[row.values[1]]] for row in rows_in(folder / NAME) if row.values[1] in {101, 105}
+    }
+
+
+def flip_last_byte(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+
 def copy_files(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
@@ -242,6 +274,7 @@ async def test_a_lost_parent_and_a_lost_head_are_mended(filled: Filled) -> None:
         numbers += " ORDER BY m.number"
         lost = [row[0] for row in db.execute(numbers, (one,))]
         db.execute("DELETE FROM messages WHERE number IN (?, ?)", (lost[3], lost[-1]))
+        db.execute("UPDATE messages SET parent = ? WHERE number = ?", (lost[8], lost[5]))  # a circle
         db.execute("DELETE FROM conversations WHERE id = ?", (two,))
     overwrite(filled.path, 0, bytes(16))
     store, _ = await reopened(filled)
@@ -254,6 +287,21 @@ async def test_a_lost_parent_and_a_lost_head_are_mended(filled: Filled) -> None:
 async def load_all(store: Store, filled: Filled) -> None:
     for id_ in filled.texts:
         await store.load(id_)
+
+
+async def test_values_that_cannot_be_are_left_out_or_made_possible(filled: Filled) -> None:
+    ids = list(filled.texts)
+    with closing(sqlite3.connect(filled.path)) as db, db:
+        db.execute("UPDATE conversations SET updated_at = ? WHERE id = ?", (2**62, ids[0]))
+        db.execute("UPDATE conversations SET title = x'fffe80' WHERE id = ?", (ids[1],))
+        db.execute("UPDATE conversations SET updated_at = 'soon' WHERE id = ?", (ids[2],))
+    overwrite(filled.path, 0, bytes(16))
+    store, notice = await reopened(filled)
+    assert "30 conversations with 300 messages" in notice
+    records = await store.list_conversations()
+    assert len(records) == 30
+    assert [record.title for record in records].count("Recovered conversation") == 1
+    await store.close()
 
 
 async def test_damage_found_while_reading_is_rescued_at_the_next_opening(

@@ -1,0 +1,126 @@
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from desktop_agent.providers.transport.failures import from_answer, from_stream, named_words, not_a_model_server
+from desktop_agent.vocabulary.errors import InvalidRequest
+from tests.desktop_agent.providers.canon import RECORDINGS
+
+ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['protocol']}-{row['name']}")
+def test_recorded_errors(row: dict) -> None:
+    error = from_answer(row["status"], row["headers"], row["body"].encode())
+    found = {"kind": error.kind, "message": error.message, "retry": error.retryable}
+    assert found == row["expect"]
+    assert error.status == row["status"]
+    ids = [row["headers"].get(name) for name in ("x-request-id", "request-id")]
+    assert error.request_id == next(filter(None, ids), None)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "message"),
+    [
+        (500, b"", "server", "HTTP 500"),
+        (502, b"<html><h1>Bad Gateway</h1></html>", "server", "HTTP 502"),
+        (404, b"404 page not found\n", "not_found", "404 page not found"),
+        (400, b'[{"error":{"code":400,"message":"arr","status":"INVALID_ARGUMENT"}}]', "invalid_request", "arr"),
+        (400, b'{"code":"Client specified an invalid argument","error":"string error"}', "invalid_request", "string error"),
+        (400, b'{"error":"\'response_format.type\' must be \'json_schema\'"}', "invalid_request", "'response_format.type' must be 'json_schema'"),
+        (422, b'{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":{"temperature":1}}]}', "invalid_request", "body.stream_options: Extra inputs are not permitted"),
+        (401, b'{"detail":"Not authenticated"}', "auth", "Not authenticated"),
+        (400, b'{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"x"}}', "tool_use_failed", "Failed to call a function."),
+        (429, b'{"error":{"message":"m","type":"insufficient_quota","code":"rate_limit_exceeded"}}', "quota", "m"),
+        (504, b"", "timeout", "HTTP 504"),
+        (418, b"", "invalid_request", "HTTP 418"),
+        (500, b"\xff\xfe not text \x00" + b"x" * 500, "server", "HTTP 500"),
+        (400, b'{"error":{"message":["a"]}}', "invalid_request", '["a"]'),
+        (400, b'{"error":{"error":{"message":"deep"}}}', "invalid_request", "deep"),
+        (400, b"{broken", "invalid_request", "HTTP 400"),
+        (400, b'{"error":{"message":"\\ud83d!"}}', "invalid_request", "\ufffd!"),
+    ],
+)  # fmt: skip
+def test_other_bodies(status: int, body: bytes, kind: str, message: str) -> None:
+    error = from_answer(status, {}, body)
+    assert (error.kind, error.message) == (kind, message)
+    str(error).encode()
+
+
+def test_messages_are_bounded() -> None:
+    error = from_answer(400, {}, json.dumps({"error": {"message": "x" * 100_000}}).encode())
+    assert len(error.message) == 1000
+    assert len(error.detail) < 5000
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "30", "retry-after": "9"}, 0.03),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "121"}, 121.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-5"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert from_answer(429, headers, b"").retry_after == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    found = from_answer(503, {"retry-after": later}, b"").retry_after
+    assert found is not None
+    assert 3500 < found <= 3600
+    assert from_answer(503, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, b"").retry_after == 0
+
+
+def test_google_says_it_in_the_body() -> None:
+    body = {
+        "error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [{"retryDelay": "12.5s"}]}
+    }
+    assert from_answer(429, {}, json.dumps(body).encode()).retry_after == 12.5
+
+
+@pytest.mark.parametrize(("asked", "retry"), [("true", True), ("false", False)])
+def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
+    assert from_answer(400, {"x-should-retry": asked}, b"").retryable is retry
+    assert from_answer(500, {"x-should-retry": asked}, b"").retryable is retry
+
+
+def test_asking_again_never_pays_a_bill() -> None:
+    body = b'{"error":{"message":"m","type":"insufficient_quota"}}'
+    assert not from_answer(429, {"x-should-retry": "true"}, body).retryable
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "message"),
+    [
+        ({"error": {"message": "Compute error."}, "message": "Compute error."}, "server", "Compute error."),
+        ({"error": {"code": 502, "message": "gone"}}, "server", "gone"),
+        ({"error": {"code": "429", "type": "None", "message": "slow"}}, "rate_limit", "slow"),
+        ({"object": "error", "message": "flat", "type": "BadRequestError", "code": 400}, "invalid_request", "flat"),
+        ({"error": "words"}, "server", "words"),
+        ([{"error": {"message": "arr", "status": "UNAVAILABLE"}}], "overloaded", "arr"),
+        ({"error": {}}, "server", "the stream carried an error without a message"),
+    ],
+)
+def test_errors_in_a_stream(data: object, kind: str, message: str) -> None:
+    error = from_stream(data, {"x-request-id": "r"})
+    assert (error.kind, error.message, error.request_id) == (kind, message, "r")
+
+
+def test_named_words_read_message_and_param() -> None:
+    body = b'{"error":{"message":"Unsupported parameter.","param":"stream_options","type":"invalid_request_error"}}'
+    error = from_answer(400, {}, body)
+    assert isinstance(error, InvalidRequest)
+    assert "stream_options" in named_words(error)
+
+
+def test_pages_are_not_models() -> None:
+    assert "web page" in str(not_a_model_server({"content-type": "text/html"}, ""))
+    assert "web page" in str(not_a_model_server({}, " <!doctype html>"))
+    assert "base URL" in str(not_a_model_server({}, "OK").remedy)

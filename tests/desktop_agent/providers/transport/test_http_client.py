@@ -1,0 +1,285 @@
+import asyncio
+import gzip
+import logging
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
+from desktop_agent.vocabulary.errors import (
+    ConnectionFailed,
+    ProviderError,
+    TimedOut,
+    TooLarge,
+    Truncated,
+    UnreadableAnswer,
+    WrongUse,
+)
+from desktop_agent.vocabulary.requests import Timeouts
+from tests.desktop_agent.providers.loopback import Loopback, Reply
+
+KEY = "sk-very-secret-0123456789"
+QUICK = Timeouts(connect=5, idle=5)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
+    yield client
+    await client.aclose()
+
+
+def call(url: str, timeouts: Timeouts = QUICK, body: bytes | None = b"{}") -> HttpCall:
+    return HttpCall(url, timeouts, body, SecretHeader.bearer(SecretStr(KEY)), accept="text/event-stream")
+
+
+async def read(http: HttpClient, one: HttpCall) -> bytes:
+    answer = await http.open(one)
+    async with answer.body() as chunks:
+        return b"".join([chunk async for chunk in chunks])
+
+
+async def test_the_head_of_a_request(http: HttpClient) -> None:
+    async with Loopback(Reply(b"x")) as server:
+        assert await read(http, call(server.url + "/a?b=c")) == b"x"
+        (request,) = server.requests
+    assert (request.method, request.path, request.body) == ("POST", "/v1/a?b=c", b"{}")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["accept"] == "text/event-stream"
+    assert request.headers["accept-encoding"] == "identity"
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["connection"] == "keep-alive"
+
+
+async def test_no_key_no_header_not_even_from_a_netrc_file(
+    http: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("default login a password b\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    async with Loopback(Reply(b"x")) as server:
+        await read(http, HttpCall(server.url, QUICK))
+        assert server.requests[0].method == "GET"
+        assert "authorization" not in server.requests[0].headers
+
+
+async def test_a_body_read_to_its_end_gives_the_connection_back(http: HttpClient) -> None:
+    async with Loopback(Reply(b"x")) as server:
+        for _ in range(3):
+            await read(http, call(server.url))
+        assert server.connections == 1
+
+
+async def test_a_half_read_body_closes_its_connection(http: HttpClient) -> None:
+    async with Loopback(Reply([b"one", b"two"], hold=asyncio.Event())) as server:
+        answer = await http.open(call(server.url))
+        async with answer.body() as chunks:
+            assert await anext(chunks) == b"one"
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+        answer = await http.open(call(server.url))
+        await answer.aclose()
+        assert server.connections == 2
+
+
+async def test_a_cancelled_task_closes_its_connection(http: HttpClient) -> None:
+    async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
+        got = asyncio.Event()
+
+        async def reading() -> None:
+            answer = await http.open(call(server.url))
+            async with answer.body() as chunks:
+                async for _ in chunks:
+                    got.set()
+
+        task = asyncio.create_task(reading())
+        await asyncio.wait_for(got.wait(), 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_silence(http: HttpClient) -> None:
+    async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
+        with pytest.raises(TimedOut, match=r"said nothing for 0\.1 seconds"):
+            await read(http, call(server.url, Timeouts(idle=0.1)))
+
+
+async def test_bytes_are_signs_of_life_and_the_total_counts_all_the_same(http: HttpClient) -> None:
+    async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
+        with pytest.raises(TimedOut, match=r"not finished within 0\.2 seconds"):
+            await read(http, call(server.url, Timeouts(idle=30, total=0.2)))
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_total_before_the_head(http: HttpClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(TimedOut, match="not finished"):
+            await http.open(call(url, Timeouts(total=0.1)))
+        with pytest.raises(TimedOut, match="said nothing"):
+            await http.open(call(url, Timeouts(idle=0.1)))
+
+
+async def test_nobody_listens(http: HttpClient) -> None:
+    with pytest.raises(ConnectionFailed) as caught:
+        await http.open(call("http://127.0.0.1:9/v1"))
+    assert caught.value.message == "nothing listens at 127.0.0.1:9"
+    assert caught.value.retryable
+    with pytest.raises(ConnectionFailed, match="nothing listens at localhost:9"):
+        await http.open(call("http://localhost:9/v1"))
+
+
+async def test_unknown_name(http: HttpClient) -> None:
+    with pytest.raises(ConnectionFailed, match=r"the name no-such-host\.invalid is not known"):
+        await http.open(call("http://no-such-host.invalid/v1"))
+
+
+async def test_tls_where_none_is_spoken(http: HttpClient) -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(ConnectionFailed, match="does not speak TLS") as caught:
+            await http.open(call(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+    assert "http://" in str(caught.value.remedy)
+    assert not caught.value.retryable
+
+
+async def test_closed_without_an_answer(http: HttpClient) -> None:
+    async def slam(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(slam, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(ConnectionFailed, match="closed the connection"):
+            await http.open(call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+
+
+@pytest.mark.parametrize("framing", ["chunked", "length"])
+async def test_a_body_that_is_cut(http: HttpClient, framing: str) -> None:
+    async with Loopback(Reply(b"half", framing=framing, cut=True)) as server:  # type: ignore[arg-type]
+        with pytest.raises(Truncated, match="closed the connection"):
+            await read(http, call(server.url))
+
+
+async def test_redirects_are_not_followed(http: HttpClient) -> None:
+    async with Loopback(Reply(b"secret asked")) as other:
+        there = Reply(b"", 307, {"location": f"http://localhost:{other.port}/v1"}, "length")
+        async with Loopback(there) as server:
+            with pytest.raises(UnreadableAnswer, match="at localhost") as caught:
+                await http.open(call(server.url))
+        assert other.requests == []
+        assert not caught.value.retryable
+
+
+async def test_compressed_all_the_same(http: HttpClient) -> None:
+    packed = gzip.compress(b"hello" * 100)
+    async with Loopback(Reply([packed[:20], packed[20:]], headers={"content-encoding": "gzip"})) as server:
+        assert await read(http, call(server.url)) == b"hello" * 100
+    async with Loopback(Reply(b"not gzip", headers={"content-encoding": "gzip"})) as server:
+        with pytest.raises(UnreadableAnswer, match="damaged"):
+            await read(http, call(server.url))
+
+
+async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> None:
+    body = f'{{"error":{{"message":"Incorrect API key: {KEY}"}}}}'.encode()
+    async with Loopback(Reply(body, 401), Reply([b"x" * 50_000] * 20, 500, hold=asyncio.Event())) as server:
+        one = call(server.url)
+        error = await refusal(await http.open(one), one)
+        assert str(error) == "The API key was not accepted: Incorrect API key: [key]"
+        assert KEY not in error.detail
+        answer = await http.open(one)
+        assert len(await answer.read(ERROR_BODY_LIMIT)) == ERROR_BODY_LIMIT
+
+
+async def test_exchange(http: HttpClient) -> None:
+    async with Loopback(Reply(b"[]"), Reply(b"", 404), Reply(b"x" * 100)) as server:
+        assert await http.exchange(call(server.url)) == b"[]"
+        with pytest.raises(ProviderError, match="HTTP 404"):
+            await http.exchange(call(server.url))
+        with pytest.raises(TooLarge):
+            await http.exchange(call(server.url), limit=10)
+
+
+@pytest.mark.parametrize("key", ["sk-\nsecret", "sk-ключ", "", "sk-\x00secret"])
+def test_keys_that_no_header_carries_are_refused_without_repeating_them(key: str) -> None:
+    with pytest.raises(WrongUse) as caught:
+        SecretHeader.bearer(SecretStr(key))
+    # This function's own frame holds the key; the code's frames must not.
+    inner = caught.value.with_traceback(caught.tb.tb_next)
+    shown = "".join(traceback.TracebackException.from_exception(inner, capture_locals=True).format())
+    assert "bearer" in shown
+    assert not key or (key not in shown and repr(key)[1:-1] not in shown)
+
+
+async def test_the_key_is_in_no_repr_log_or_traceback(http: HttpClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown = [repr(call("http://127.0.0.1:9/v1")), str(call("http://127.0.0.1:9/v1"))]
+    async with Loopback(Reply(b"", 401), Reply(b"half", cut=True), Reply(b"x", 302), Reply(b"", 200)) as server:
+        urls = ["http://127.0.0.1:9/v1", server.url, server.url, server.url]
+        for url in urls:
+            one = call(url)
+            try:
+                answer = await http.open(one)
+                shown.append(repr(answer))
+                if answer.status >= 400:
+                    raise await refusal(answer, one)
+                async with answer.body() as chunks:
+                    async for _ in chunks:
+                        pass
+            except ProviderError as error:
+                trace = traceback.TracebackException.from_exception(error, capture_locals=True)
+                shown += trace.format()
+                shown += [error.detail, repr(error), str(error)]
+    assert len(shown) > 10
+    assert KEY not in "".join(shown)
+    assert caplog.records
+    assert KEY not in caplog.text
+
+
+async def test_a_proxy_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Loopback(Reply(b"proxied")) as proxy, Loopback(Reply(b"direct")) as server:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.root)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        http = HttpClient()
+        assert await read(http, call(server.url)) == b"direct"
+        assert await read(http, call(f"http://localhost:{server.port}/")) == b"direct"
+        assert proxy.requests == []
+        assert await read(http, call("http://models.example/v1/x")) == b"proxied"
+        assert proxy.requests[0].path == "http://models.example/v1/x"
+        monkeypatch.setenv("no_proxy", "other.invalid")
+        with pytest.raises(ConnectionFailed, match="not known"):
+            await read(http, call("http://other.invalid/v1/x"))
+        await http.aclose()
+
+
+async def test_an_unusable_proxy_is_not_gone_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
+    http = HttpClient()
+    async with Loopback(Reply(b"direct")) as server:
+        assert await read(http, call(server.url)) == b"direct"
+        with pytest.raises(ConnectionFailed, match="socks5"):
+            await http.open(call("http://models.example/"))
+    await http.aclose()
+
+
+async def test_two_first_uses_at_once_open_one_pool(http: HttpClient) -> None:
+    async with Loopback(Reply(b"x")) as server:
+        assert await asyncio.gather(*(read(http, call(server.url)) for _ in range(5))) == [b"x"] * 5
+
+
+def test_importing_a_dialect_does_not_import_the_http_library() -> None:
+    code = "import sys, desktop_agent.providers.connect; sys.exit('httpx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,41 @@
+import pytest
+
+from desktop_agent.providers.transport.json_text import SurrogateJoiner, dumps, loads, loads_object, mended, mended_json
+
+
+def test_lone_surrogates_become_the_replacement_character() -> None:
+    assert mended("a\ud83d") == "a\ufffd"
+    assert mended("\ud83d\ude00é") == "😀é"
+    assert mended_json({"\ude00": ["\ud83d", 1.5, float("nan")]}) == {"\ufffd": ["\ufffd", 1.5, None]}
+
+
+def test_halves_in_neighbouring_pieces_are_joined() -> None:
+    joiner = SurrogateJoiner()
+    assert [joiner.feed(piece) for piece in ("a\ud83d", "", "\ude00b", "\ude00", "c\ud83d")] == [
+        "a",
+        "",
+        "😀b",
+        "\ufffd",
+        "c",
+    ]
+    assert joiner.flush() == "\ufffd"
+    assert joiner.flush() == ""
+
+
+def test_arguments_are_objects_with_exact_integers() -> None:
+    assert loads_object('{"n": 123456789012345678901}') == {"n": 123456789012345678901}
+    assert loads_object('{"n": NaN}') is None
+    assert loads_object("[1]") is None
+    assert loads_object('{"t": "\\ud83d"}') == {"t": "\ufffd"}
+    assert loads_object("[" * 100_000) is None
+    assert loads_object('{"n": ' + "9" * 10_000 + "}") is None
+
+
+def test_what_json_cannot_carry_is_mended_on_the_way_out() -> None:
+    assert loads(dumps({"a": "\ud83d", "n": 2**70})) == {"a": "\ufffd", "n": float(2**70)}
+    assert dumps({"n": 2**70}) == b'{"n":1180591620717411303424}'
+
+
+def test_garbage_raises() -> None:
+    with pytest.raises(ValueError, match="Expecting"):
+        loads(b"{nope")

@@ -1,0 +1,128 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
+from desktop_agent.vocabulary.errors import UnreadableAnswer
+from tests.desktop_agent.providers.canon import cut_at, pieces
+
+
+def decoded(*chunks: bytes, limit: int = 1 << 20) -> list[Frame]:
+    decoder = SseDecoder(limit)
+    return [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
+
+
+@pytest.mark.parametrize(
+    ("data", "frames"),
+    [
+        (b'data: {"a":1}\n\n', [("", {"a": 1})]),
+        (b'data:{"a":1}\n\n', [("", {"a": 1})]),
+        (b'data:  {"a":1}\r\n\r\n', [("", {"a": 1})]),
+        (b'data: {"a":1}\r\r', [("", {"a": 1})]),
+        (b'\xef\xbb\xbfdata: {"a":1}\n\n', [("", {"a": 1})]),
+        (b'event: x\ndata: {"a":1}\n\n', [("x", {"a": 1})]),
+        (b'event: x\nevent: y\ndata: {"a":1}\n\n', [("y", {"a": 1})]),
+        (b'data: {\ndata: "a":1}\n\n', [("", {"a": 1})]),
+        (b"data: [1,2]\n\n", [("", [1, 2])]),
+        (b"data: [DONE]\n\n", [("", DONE)]),
+        (b"data: [DONE]", [("", DONE)]),
+        (b"data: [DONE] \n", [("", DONE)]),
+        (b"data\n\ndata:\n\nevent: foo\n\nretry: 3\n\nid: 1\n\n: c\n\n\n", []),
+        (b'id: 7\ndata: {"a":1}\nunknown: y\n\n', [("", {"a": 1})]),
+        (b'data: {"a":1}\ndata: {"a":2}\n\n', [("", {"a": 1}), ("", {"a": 2})]),
+        (b'data: {"a":1}\ndata: {"a":2}\ndata: [DONE]\n\n', [("", {"a": 1}), ("", {"a": 2}), ("", DONE)]),
+        (b'event: x\ndata: {"a":1}\nevent: y\ndata: {"a":2}\n\n', [("x", {"a": 1}), ("y", {"a": 2})]),
+        (b'data: "a"\ndata: "b"\n\n', [("", "a"), ("", "b")]),
+        (b'data: {"a":1}', [("", {"a": 1})]),
+        (b'data: {"a":', []),
+        (b'error: {"code":400}\n\n', [("error", {"error": {"code": 400}})]),
+        (b'error: {"error":{"code":400}}\n\n', [("error", {"error": {"code": 400}})]),
+        (b"error: no\n\n", [("error", {"error": "no"})]),
+        (b'{"error":{"message":"x"}}', [("", {"error": {"message": "x"}})]),
+        (b'\n\n{\n "error": {\n  "m": "a{b\\"}"\n }\n}\n', [("", {"error": {"m": 'a{b"}'}})]),
+        (b'{"open":\ndata: {"a":1}\n\n', [("", {"a": 1})]),
+        (b'[{"error":{"message":"x"}}]\n', [("", [{"error": {"message": "x"}}])]),
+        (b"<html>\n<body>\n", []),
+        (b'data: {"a":"x\ty"}\n\n', [("", {"a": "x\ty"})]),
+        (b'data: {"a":NaN}\n\n', [("", {"a": None})]),
+        (b'data: {"a":"\xff"}\n\n', [("", {"a": "\ufffd"})]),
+        ('data: {"a":"\u2028\u0085\x0b\x1c|é🌍"}\n\n'.encode(), [("", {"a": "\u2028\u0085\x0b\x1c|é🌍"})]),
+    ],
+)
+def test_framing(data: bytes, frames: list[Frame]) -> None:
+    assert decoded(data) == frames
+    for size in (1, 2, 3, 7):
+        assert decoded(*pieces(data, size)) == frames
+    after = decoded(b'data: {"first":0}\n\n' + data)
+    if not data.startswith(b"\xef"):
+        assert after == [("", {"first": 0}), *frames]
+
+
+def test_what_is_not_json_is_counted_and_the_rest_goes_on() -> None:
+    decoder = SseDecoder()
+    assert decoder.feed(b'data: {nope\n\ndata: {"a":1}\n\n') == [("", {"a": 1})]
+    assert decoder.bad_events == 1
+
+
+def test_depth_bombs_are_bad_events() -> None:
+    decoder = SseDecoder()
+    assert decoder.feed(b"data: " + b"[" * 100_000 + b"\n\n") == []
+    assert decoder.bad_events == 1
+
+
+def test_strange_text_is_remembered() -> None:
+    decoder = SseDecoder()
+    decoder.feed(b"<!doctype html>\n<p>Sign in</p>\n")
+    assert decoder.strange == "<!doctype html>"
+
+
+@pytest.mark.parametrize("data", [b"x" * 2000, b"data: " + b"x" * 2000 + b"\n\n", b"data: 1\n" * 1100 + b"\n"])
+@pytest.mark.parametrize("size", [0, 1, 700])
+def test_size_limit(data: bytes, size: int) -> None:
+    with pytest.raises(UnreadableAnswer, match="larger than"):
+        decoded(*pieces(data, size), limit=1024)
+
+
+def test_a_long_line_in_small_pieces_is_read() -> None:
+    text = "y" * 300_000
+    assert decoded(*pieces(f'data: {{"a":"{text}"}}\n\n'.encode(), 1000)) == [("", {"a": text})]
+
+
+LINES = st.sampled_from(
+    [
+        b'data: {"a":1}',
+        b'data: {"b":',
+        b"data: 2}",
+        b"data: [DONE]",
+        b": c",
+        b"event: n",
+        b"",
+        b"",
+        b"x",
+        b'{"q":1}',
+        b"{",
+        b"}",
+    ]
+)
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(LINES, ENDS), max_size=14), st.lists(st.integers(0, 200), max_size=8))
+def test_any_chunking_gives_the_same(lines: list[tuple[bytes, bytes]], offsets: list[int]) -> None:
+    data = b"".join(line + end for line, end in lines)
+    whole = decoded(data)
+    assert decoded(*cut_at(data, [offset for offset in offsets if offset < len(data)])) == whole
+    assert decoded(*pieces(data, 1)) == whole
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=5)
+)
+def test_every_json_value_survives(value: object) -> None:
+    data = json.dumps({"v": value}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ((_, found),) = decoded(b"data: " + data + b"\n\n")
+    assert json.dumps(found["v"]).encode() is not None

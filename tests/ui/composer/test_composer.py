@@ -1,0 +1,405 @@
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+import qasync
+from PIL import Image
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
+
+from desktop_agent.conversation.picture_intake import take
+from ui.composer.attachment_chip import AttachmentChip
+from ui.composer.composer import Composer
+from ui.composer.message_editor import LONGEST_TEXT
+from ui.composer.pictures import PendingPicture, estimated_tokens
+from ui.look.theme import ThemeSource
+
+
+def png(width=40, height=30, colour="red"):
+    target = io.BytesIO()
+    Image.new("RGB", (width, height), colour).save(target, "PNG")
+    return target.getvalue()
+
+
+@pytest.fixture
+def run(qapp):
+    """Runs a coroutine on Qt's loop."""
+    qapp.setQuitOnLastWindowClosed(False)
+    loop = qasync.QEventLoop(qapp)
+    asyncio.set_event_loop(loop)
+    with loop:
+        yield loop.run_until_complete
+    asyncio.set_event_loop(None)
+
+
+class Driver:
+    def __init__(self, qtbot, intake=take):
+        self.bot = qtbot
+        self.composer = Composer(ThemeSource(), intake)
+        self.composer.resize(600, 200)
+        qtbot.addWidget(self.composer)
+        self.composer.show()
+        self.sent, self.stops, self.problems, self.edits = [], [], [], []
+        self.composer.send_requested.connect(lambda text, pictures: self.sent.append((text, pictures)))
+        self.composer.stop_requested.connect(lambda: self.stops.append(1))
+        self.composer.problem.connect(lambda what, remedy: self.problems.append((str(what), str(remedy))))
+        self.composer.edit_last_requested.connect(lambda: self.edits.append(1))
+        self.editor = self.part(QPlainTextEdit, "Message")
+
+    def part(self, kind, name):
+        return next(each for each in self.composer.findChildren(kind) if each.accessibleName() == name)
+
+    @property
+    def chips(self):
+        return {each.accessibleName(): each for each in self.composer.findChildren(AttachmentChip) if each.isVisible()}
+
+    @property
+    def words(self):
+        return " ".join(each.text() for each in self.composer.findChildren(QLabel) if each.isVisible())
+
+    def type(self, text):
+        self.bot.keyClicks(self.editor, text)
+
+    def key(self, key, modifiers=Qt.KeyboardModifier.NoModifier):
+        self.bot.keyClick(self.editor, key, modifiers)
+
+    def paste(self, mime):
+        QApplication.clipboard().setMimeData(mime)
+        self.editor.paste()
+
+    async def ready(self):
+        while self.composer._attachments.is_preparing:
+            await asyncio.sleep(0.005)
+        held = [each.task for each in self.composer._attachments._held if each.task is not None]
+        if held:
+            await asyncio.wait(held)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def with_text(text):
+    mime = QMimeData()
+    mime.setText(text)
+    return mime
+
+
+def with_files(*paths):
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    mime.setText("\n".join(str(path) for path in paths))
+    return mime
+
+
+def test_enter_sends_and_empties(driver):
+    driver.type("Hello")
+    driver.key(Qt.Key.Key_Return)
+    assert driver.sent == [("Hello", [])]
+    assert driver.composer.draft() == ("", [])
+
+
+def test_nothing_is_not_sent(driver):
+    driver.key(Qt.Key.Key_Return)
+    driver.type("  ")
+    driver.key(Qt.Key.Key_Return)
+    assert driver.sent == []
+    assert not driver.part(QToolButton, "Send").isEnabled() or driver.editor.toPlainText()
+
+
+def test_shift_enter_makes_a_real_line_break(driver):
+    driver.type("a")
+    driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    driver.type("b")
+    assert driver.editor.blockCount() == 2
+    driver.key(Qt.Key.Key_Enter)
+    assert driver.sent == [("a\nb", [])]
+
+
+def test_enter_and_shift_enter_can_be_swapped(driver):
+    driver.composer.set_enter_sends(False)
+    driver.type("a")
+    driver.key(Qt.Key.Key_Return)
+    assert driver.sent == []
+    driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert driver.sent == [("a\n", [])]
+
+
+def test_the_button_sends(driver):
+    driver.type("Hi")
+    driver.bot.mouseClick(driver.part(QToolButton, "Send"), Qt.MouseButton.LeftButton)
+    assert driver.sent == [("Hi", [])]
+
+
+def test_up_in_an_empty_editor_edits_the_last_prompt(driver):
+    driver.key(Qt.Key.Key_Up)
+    assert driver.edits == [1]
+    driver.type("a")
+    driver.key(Qt.Key.Key_Up)
+    assert driver.edits == [1]
+
+
+def test_stop_stands_where_send_was_and_answers_at_once(driver):
+    send, stop = driver.part(QToolButton, "Send"), driver.part(QWidget, "Stop")
+    assert (send.isVisible(), stop.isVisible()) == (True, False)
+    driver.composer.set_working(True)
+    assert (send.isVisible(), stop.isVisible()) == (False, True)
+    seen = []
+    driver.composer.stop_requested.connect(lambda: seen.append(stop.text()))
+    driver.bot.mouseClick(stop, Qt.MouseButton.LeftButton)
+    assert seen == ["Stopping…"]
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.stops == [1]
+    driver.composer.set_working(False)
+    assert (send.isVisible(), stop.isVisible()) == (True, False)
+
+
+def test_escape_stops_only_while_working(driver):
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.stops == []
+    driver.composer.set_working(True)
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.stops == [1]
+    driver.composer.set_working(True)
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.stops == [1, 1]
+
+
+def test_a_message_can_be_sent_while_the_agent_works(driver):
+    driver.composer.set_working(True)
+    driver.type("and also this")
+    driver.key(Qt.Key.Key_Return)
+    assert driver.sent == [("and also this", [])]
+
+
+def test_the_editor_grows_to_ten_lines(driver):
+    heights = []
+    for lines in (1, 3, 10, 30):
+        driver.editor.setPlainText("\n".join("x" * lines))
+        heights.append(driver.editor.height())
+    one, three, ten, thirty = heights
+    assert one < three < ten == thirty
+    driver.editor.setPlainText("word " * 200)
+    assert driver.editor.height() > three
+
+
+def test_text_is_pasted_even_beside_a_picture(driver):
+    mime = with_text("from a spreadsheet")
+    mime.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+    mime.setHtml("<b>from a spreadsheet</b>")
+    driver.paste(mime)
+    assert driver.editor.toPlainText() == "from a spreadsheet"
+    assert driver.chips == {}
+
+
+def test_a_huge_text_becomes_an_attachment_and_nothing_is_lost(driver):
+    driver.type("Look: ")
+    huge = "line of text\n" * (LONGEST_TEXT // 10)
+    driver.paste(with_text(huge))
+    assert list(driver.chips) == ["Pasted text, 1.3 MB"]
+    assert driver.editor.toPlainText() == "Look: "
+    assert driver.composer.draft() == ("Look: \n\n" + huge, [])
+    driver.key(Qt.Key.Key_Return)
+    assert driver.sent == [("Look: \n\n" + huge, [])]
+    assert driver.chips == {}
+
+
+def test_one_endless_line_becomes_an_attachment_too(driver):
+    driver.paste(with_text("x" * 60_000))
+    assert list(driver.chips) == ["Pasted text, 60 KB"]
+
+
+def test_a_long_draft_comes_back_whole(driver):
+    text = "y" * (LONGEST_TEXT + 1)
+    driver.composer.set_draft(text)
+    assert driver.composer.draft() == (text, [])
+    assert driver.editor.toPlainText() == ""
+
+
+def test_a_pasted_picture_is_taken_in(driver, run):
+    async def steps():
+        mime = QMimeData()
+        mime.setImageData(QImage(40, 30, QImage.Format.Format_RGB32))
+        driver.paste(mime)
+        chip = driver.chips["Attached image: Pasted image"]
+        assert chip.detail == "Preparing…"
+        assert not driver.part(QToolButton, "Send").isEnabled()
+        driver.key(Qt.Key.Key_Return)
+        assert driver.sent == []
+        await driver.ready()
+        assert "about 255 tokens" in chip.detail
+        driver.type("What is this?")
+        driver.key(Qt.Key.Key_Return)
+
+    run(steps())
+    [(text, [picture])] = driver.sent
+    assert text == "What is this?"
+    assert (picture.name, picture.taken.width, picture.taken.height) == ("Pasted image", 40, 30)
+    assert driver.chips == {}
+
+
+def test_pasted_files_are_attached_by_their_bytes(driver, run, tmp_path):
+    (tmp_path / "one.png").write_bytes(png())
+    (tmp_path / "notes.txt").write_text("no picture")
+
+    async def steps():
+        driver.paste(with_files(tmp_path / "one.png", tmp_path / "notes.txt"))
+        await driver.ready()
+
+    run(steps())
+    assert list(driver.chips) == ["Attached image: one.png"]
+    assert driver.editor.toPlainText() == str(tmp_path / "notes.txt")
+
+
+def test_a_picture_can_be_dropped_anywhere(driver, run, tmp_path):
+    (tmp_path / "one.png").write_bytes(png())
+    mime = with_files(tmp_path / "one.png")
+
+    async def steps():
+        buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, mime, buttons, keys)
+        driver.composer.dragEnterEvent(enter)
+        assert enter.isAccepted()
+        driver.composer.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, buttons, keys))
+        await driver.ready()
+
+    run(steps())
+    assert list(driver.chips) == ["Attached image: one.png"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("broken.png", b"\x89PNG\r\n\x1a\nbroken", "“broken.png” is damaged"),
+        ("text.jpg", b"no picture at all", "“text.jpg” is not a PNG"),
+        ("missing.png", None, "“missing.png” is damaged"),
+    ],
+)
+def test_a_bad_file_is_a_sentence_and_leaves_the_text_alone(driver, run, tmp_path, name, data, sentence):
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+
+    async def steps():
+        driver.type("keep me")
+        driver.composer.attach_files([tmp_path / name])
+        await driver.ready()
+
+    run(steps())
+    [(what, remedy)] = driver.problems
+    assert sentence in what
+    assert remedy
+    assert driver.chips == {}
+    assert driver.editor.toPlainText() == "keep me"
+
+
+def test_a_device_is_not_read(driver, run):
+    async def steps():
+        driver.composer.attach_files([Path("/dev/zero")])
+        await driver.ready()
+
+    run(steps())
+    assert len(driver.problems) == 1
+
+
+def test_delete_removes_the_focused_chip(driver, run, tmp_path):
+    for name in ("one.png", "two.png"):
+        (tmp_path / name).write_bytes(png())
+
+    async def steps():
+        driver.composer.attach_files([tmp_path / "one.png", tmp_path / "two.png"])
+        await driver.ready()
+
+    run(steps())
+    first = driver.chips["Attached image: one.png"]
+    driver.bot.keyClick(first, Qt.Key.Key_Delete)
+    assert list(driver.chips) == ["Attached image: two.png"]
+    remove = driver.chips["Attached image: two.png"].remove_button
+    assert remove.accessibleName() == "Remove"
+    driver.bot.mouseClick(remove, Qt.MouseButton.LeftButton)
+    assert driver.composer.draft() == ("", [])
+
+
+def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
+    arrived = []
+
+    async def never(data, name):
+        arrived.append(name)
+        await asyncio.Event().wait()
+
+    driver = Driver(qtbot, never)
+
+    async def steps():
+        driver.editor.picture_given.emit(png())
+        while not arrived:
+            await asyncio.sleep(0)
+        task = driver.composer._attachments._held[0].task
+        driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    run(steps())
+    assert driver.chips == {}
+
+
+def test_a_blind_model_is_named_before_sending(driver, run):
+    async def steps():
+        driver.composer.set_can_see(False)
+        assert "cannot see" not in driver.words
+        driver.editor.picture_given.emit(png())
+        assert "This model cannot see images." in driver.words
+        await driver.ready()
+        driver.composer.set_can_see(None)
+        assert "cannot see" not in driver.words
+
+    run(steps())
+
+
+def test_a_draft_comes_back_with_its_pictures(driver, run):
+    async def steps():
+        picture = PendingPicture("old.png", await take(png(800, 600), "old.png"))
+        driver.composer.set_draft("half a", [picture])
+        await driver.ready()
+        assert driver.composer.draft() == ("half a", [picture])
+        assert list(driver.chips) == ["Attached image: old.png"]
+        driver.type(" b")
+        assert driver.editor.toPlainText() == "half a b"
+
+    run(steps())
+
+
+def test_changes_are_reported_once_after_a_pause(driver):
+    reports = []
+    driver.composer.draft_changed.connect(lambda: reports.append(driver.composer.draft()[0]))
+    driver.type("abc")
+    driver.bot.waitUntil(lambda: bool(reports))
+    assert reports == ["abc"]
+
+
+def test_a_restored_draft_is_no_change(driver):
+    with driver.bot.assertNotEmitted(driver.composer.draft_changed, wait=600):
+        driver.composer.set_draft("as it was")
+
+
+def test_files_are_chosen_without_waiting(driver, run, tmp_path):
+    (tmp_path / "one.png").write_bytes(png())
+
+    async def steps():
+        driver.bot.mouseClick(driver.part(QToolButton, "Attach image"), Qt.MouseButton.LeftButton)
+        dialog = driver.composer.findChild(QFileDialog)
+        assert dialog.isVisible()
+        dialog.filesSelected.emit([str(tmp_path / "one.png")])
+        dialog.close()
+        await driver.ready()
+
+    run(steps())
+    assert list(driver.chips) == ["Attached image: one.png"]
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "tokens"), [(10, 10, 255), (1024, 1024, 765), (2048, 4096, 1105), (4096, 8192, 1105)]
+)
+def test_tokens_follow_the_published_examples(width, height, tokens):
+    assert estimated_tokens(width, height) == tokens

@@ -1,0 +1,164 @@
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
+
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from ui.composer.model_picker import ModelPicker
+from ui.composer.workspace_picker import WorkspacePicker
+from ui.look.theme import ThemeSource
+
+
+@dataclass
+class Group:
+    endpoint: Endpoint
+    models: tuple[ModelInfo, ...] = ()
+    problem: Sentence | None = None
+
+
+GROUPS = [
+    Group(LOCAL_SERVERS[0], (ModelInfo("llama:8b"), ModelInfo("qwen-vl", None, Capabilities(images=True)))),
+    Group(CLOUD_PROVIDERS[0], (ModelInfo("gpt-9", "GPT Nine", Capabilities(context_window=400_000)),)),
+    Group(CLOUD_PROVIDERS[1], (), Sentence("The API key was not accepted.")),
+]
+
+
+class Driver:
+    def __init__(self, qtbot):
+        self.bot = qtbot
+        self.picker = ModelPicker(ThemeSource())
+        qtbot.addWidget(self.picker)
+        self.picker.show()
+        self.chosen = []
+        self.picker.model_chosen.connect(lambda *given: self.chosen.append(given))
+        self.picker.set_models(GROUPS)
+
+    def open(self):
+        self.bot.mouseClick(self.picker, Qt.MouseButton.LeftButton)
+        return self
+
+    def part(self, kind, name):
+        return next(each for each in self.picker.findChildren(kind) if each.accessibleName() == name)
+
+    @property
+    def search(self):
+        return self.part(QLineEdit, "Search models")
+
+    @property
+    def rows(self):
+        model = self.part(QListView, "Models").model()
+        return [model.index(i, 0).data() for i in range(model.rowCount())]
+
+    def key(self, key):
+        self.bot.keyClick(self.search, key)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_the_picker_is_named_and_shows_the_model(driver):
+    assert driver.picker.accessibleName() == "Model"
+    assert driver.picker.text() == "Choose a model"
+    driver.picker.set_current("openai", "gpt-9")
+    assert driver.picker.text() == "GPT Nine"
+    driver.picker.set_current("openai", "unlisted")
+    assert driver.picker.text() == "unlisted"
+    assert driver.picker.accessibleName() == "Model"
+
+
+def test_models_stand_under_their_servers(driver):
+    driver.open()
+    assert driver.rows == [
+        "Ollama", "llama:8b", "qwen-vl", "OpenAI", "GPT Nine", "OpenRouter", "The API key was not accepted.",
+    ]  # fmt: skip
+
+
+def test_keys_walk_over_headings_and_choose(driver):
+    driver.open()
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Return):
+        driver.key(key)
+    assert driver.chosen == [("openai", "gpt-9")]
+    assert not driver.search.isVisible()
+
+
+def test_the_list_opens_at_the_model_in_use(driver):
+    driver.picker.set_current("ollama", "qwen-vl")
+    driver.open()
+    driver.key(Qt.Key.Key_Return)
+    assert driver.chosen == [("ollama", "qwen-vl")]
+
+
+def test_search_finds_ids_and_titles(driver):
+    driver.open()
+    driver.bot.keyClicks(driver.search, "NINE")
+    assert "GPT Nine" in driver.rows
+    assert "llama:8b" not in driver.rows
+
+
+def test_an_unlisted_model_can_be_typed(driver):
+    driver.open()
+    driver.bot.keyClicks(driver.search, "my-model")
+    assert driver.rows.count("Use “my-model”") == 3
+    driver.key(Qt.Key.Key_Down)
+    driver.key(Qt.Key.Key_Return)
+    assert driver.chosen == [("openai", "my-model")]
+
+
+def test_headings_cannot_be_chosen(driver):
+    driver.open()
+    view = driver.part(QListView, "Models")
+    driver.bot.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(view.model().index(0, 0)).center()
+    )
+    assert driver.chosen == []
+
+
+def test_refresh_and_connect(driver):
+    driver.open()
+    with driver.bot.waitSignal(driver.picker.refresh_requested):
+        driver.bot.mouseClick(driver.part(QToolButton, "Refresh models"), Qt.MouseButton.LeftButton)
+    with driver.bot.waitSignal(driver.picker.connect_requested):
+        driver.bot.mouseClick(driver.part(QPushButton, "Connect a model…"), Qt.MouseButton.LeftButton)
+
+
+def test_capabilities_are_said(driver):
+    driver.open()
+    model = driver.part(QListView, "Models").model()
+    spoken = [model.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole) for i in range(model.rowCount())]
+    assert "qwen-vl, images" in spoken
+    assert "GPT Nine, 400k" in spoken
+
+
+def test_the_folder_is_shown_by_its_name(qtbot):
+    picker = WorkspacePicker(ThemeSource())
+    qtbot.addWidget(picker)
+    assert picker.text().strip() == "No folder"
+    picker.set_folder(Path("/home/me/R&D"))
+    assert picker.text().strip() == "R&&D"
+    assert picker.accessibleDescription() == "/home/me/R&D"
+
+
+def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path):
+    picker = WorkspacePicker(ThemeSource())
+    qtbot.addWidget(picker)
+    picker.show()
+    qtbot.mouseClick(picker, Qt.MouseButton.LeftButton)
+    menu = picker.findChild(QMenu)
+    assert menu.isVisible()
+    menu.close()
+    with qtbot.waitSignal(picker.folder_chosen) as given:
+        picker.choose_folder()
+        dialog = picker.findChild(QFileDialog)
+        dialog.fileSelected.emit(str(tmp_path))
+        dialog.close()
+    assert given.args == [tmp_path]
+    picker.set_folder(tmp_path)
+    with qtbot.waitSignal(picker.folder_chosen) as given:
+        menu.actions()[1].trigger()
+    assert given.args == [None]

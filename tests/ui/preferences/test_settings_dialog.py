@@ -1,0 +1,167 @@
+import pytest
+from pydantic import BaseModel, Field, SecretStr
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+)
+
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from ui.look.theme import ThemeSource
+from ui.preferences.field_controls import control_for
+from ui.preferences.settings_dialog import SettingsDialog
+
+WITH_SERVERS = Preferences(providers=Providers(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0])))
+
+
+class Driver:
+    def __init__(self, qtbot, preferences=WITH_SERVERS):
+        self.bot = qtbot
+        self.dialog = SettingsDialog(ThemeSource(), preferences)
+        qtbot.addWidget(self.dialog)
+        self.changes, self.facts = [], []
+        self.dialog.preferences_changed.connect(self.changes.append)
+        for name in ("key_submitted", "key_removed", "test_requested", "endpoint_removed", "connect_requested"):
+            getattr(self.dialog, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+        self.dialog.show()
+
+    def part(self, kind, name):
+        return next(each for each in self.dialog.findChildren(kind) if each.accessibleName() == name)
+
+    def click(self, name):
+        self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
+
+    @property
+    def words(self):
+        return [each.text() for each in self.dialog.findChildren(QLabel) if each.isVisible()]
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_every_declared_preference_has_a_control_with_its_words(driver):
+    for section_name, section in Preferences():
+        if section_name == "providers":
+            continue
+        for field in type(section).model_fields.values():
+            controls = [
+                each
+                for kind in (QComboBox, QCheckBox, QSpinBox, QDoubleSpinBox, QPlainTextEdit)
+                for each in driver.dialog.findChildren(kind)
+                if each.accessibleName() == field.title
+            ]
+            assert len(controls) == 1, field.title
+            assert controls[0].accessibleDescription() == field.description
+
+
+def test_the_sections_are_pages(driver):
+    assert driver.dialog.accessibleName() == "Settings"
+    sections = driver.part(QListWidget, "Sections")
+    names = [sections.item(i).text() for i in range(sections.count())]
+    assert names == ["Appearance", "Chat", "Network", "Providers and keys"]
+    sections.setCurrentRow(1)
+    assert driver.part(QCheckBox, "Enter sends").isVisible()
+    assert not driver.part(QComboBox, "Theme").isVisible()
+
+
+def test_each_kind_of_control_changes_its_preference(driver):
+    theme = driver.part(QComboBox, "Theme")
+    theme.setCurrentIndex(2)
+    theme.activated.emit(2)
+    driver.part(QSpinBox, "Zoom").setValue(150)
+    driver.part(QCheckBox, "Enter sends").click()
+    driver.part(QDoubleSpinBox, "Silence").setValue(12.5)
+    last = driver.changes[-1]
+    assert (last.appearance.theme, last.appearance.zoom) == ("dark", 150)
+    assert last.chat.enter_sends is False
+    assert last.network.idle_timeout == 12.5
+    assert last.providers == WITH_SERVERS.providers
+    assert Preferences.model_validate(last.model_dump()) == last
+
+
+def test_text_is_reported_after_a_pause(driver):
+    with driver.bot.waitSignal(driver.dialog.preferences_changed):
+        driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
+    assert driver.changes[-1].chat.system_prompt == "Be brief."
+
+
+def test_bounds_hold(driver):
+    zoom = driver.part(QSpinBox, "Zoom")
+    assert (zoom.minimum(), zoom.maximum()) == (50, 300)
+    wait = driver.part(QDoubleSpinBox, "Connect")
+    assert (wait.minimum(), wait.maximum()) == (0.1, 120)
+
+
+def test_what_comes_from_outside_is_shown_and_not_reported(driver):
+    new = Preferences.model_validate({"appearance": {"theme": "light", "zoom": 80}, "chat": {"system_prompt": "x"}})
+    with driver.bot.assertNotEmitted(driver.dialog.preferences_changed, wait=600):
+        driver.dialog.set_preferences(new)
+    assert driver.part(QComboBox, "Theme").currentText() == "Light"
+    assert driver.part(QSpinBox, "Zoom").value() == 80
+    assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "x"
+
+
+def test_what_a_newer_version_wrote_is_kept(qtbot):
+    driver = Driver(qtbot, Preferences.model_validate({"chat": {"from_the_future": 1}, "later": {"x": 2}}))
+    driver.part(QCheckBox, "Enter sends").click()
+    dumped = driver.changes[-1].model_dump()
+    assert dumped["chat"]["from_the_future"] == 1
+    assert dumped["later"] == {"x": 2}
+
+
+def test_a_preference_without_a_control_is_an_error():
+    class Odd(BaseModel):
+        thing: bytes = Field(default=b"", title="Thing")
+
+    with pytest.raises(TypeError, match="bytes"):
+        control_for(Odd.model_fields["thing"], print)
+
+
+def test_servers_say_where_their_keys_are(driver):
+    driver.dialog.open_providers()
+    driver.dialog.set_key_backend("Secret Service")
+    driver.dialog.set_keys(["openai"])
+    assert "Keys are held by: Secret Service" in driver.words
+    assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
+    assert driver.part(QPushButton, "Remove key of Ollama").isHidden()
+
+
+def test_keys_and_servers_are_changed_by_the_shell(driver):
+    driver.dialog.open_providers()
+    driver.dialog.set_keys(["openai"])
+    driver.click("Change key of OpenAI")
+    field = driver.part(QLineEdit, "API key for OpenAI")
+    driver.bot.keyClicks(field, "new")
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    driver.dialog.set_endpoint_state("openai", "ok", Sentence("Connected."))
+    assert "Connected." in driver.words
+    assert (field.text(), field.isVisible()) == ("", False)
+    for name in ("Test OpenAI", "Remove key of OpenAI", "Remove server OpenAI", "Connect a model…"):
+        driver.click(name)
+    assert driver.facts == [
+        ("key_submitted", "openai", SecretStr("new")),
+        ("test_requested", "openai"),
+        ("key_removed", "openai"),
+        ("endpoint_removed", "openai"),
+        ("connect_requested",),
+    ]
+    assert driver.changes == []
+
+
+def test_a_removed_server_leaves_the_list(driver):
+    driver.dialog.open_providers()
+    driver.dialog.set_preferences(Preferences())
+    assert "No server is connected yet." in driver.words
+    driver.dialog.set_endpoint_state("openai", "error", "too late")
+    assert "too late" not in driver.words

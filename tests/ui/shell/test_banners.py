@@ -1,0 +1,105 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
+
+from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from ui.look.theme import ThemeSource
+from ui.shell.banners import Banner, BannerArea, BannerButton, BannerFrame
+
+
+class Driver:
+    def __init__(self, qtbot):
+        self.bot = qtbot
+        self.area = BannerArea(ThemeSource())
+        qtbot.addWidget(self.area)
+
+    @property
+    def words(self):
+        shown = [each for each in self.area.findChildren(BannerFrame) if each.isVisible()]
+        return [label.text() for frame in shown for label in frame.findChildren(QLabel) if label.text()]
+
+    def click(self, name, kind=QPushButton):
+        shown = [each for each in self.area.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+        self.bot.mouseClick(shown[0], Qt.MouseButton.LeftButton)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_an_error_says_what_and_what_to_do(driver):
+    driver.area.show_error(ConnectionFailed("<b>refused</b>"))
+    assert driver.words == [
+        "The model server could not be reached: <b>refused</b>",
+        "Check that the server is running and the address is right, then try again.",
+    ]
+    assert not driver.area.isModal()
+    frame = driver.area.findChild(BannerFrame)
+    assert frame.accessibleName() == " ".join(driver.words)
+    driver.click("Close this message", QToolButton)
+    assert driver.area.isHidden()
+
+
+def test_a_remedy_has_a_button_where_the_shell_offers_one(driver):
+    opened = []
+    driver.area.show_error(AuthenticationFailed("no"))
+    assert driver.area.findChildren(QPushButton) == []
+    driver.area.clear()
+    driver.area.offer(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: opened.append(1))
+    driver.area.show_error(AuthenticationFailed("no"))
+    driver.click("Open settings")
+    assert opened == [1]
+    assert driver.area.keys == []
+
+
+def test_details_can_be_copied_and_the_banner_stays(driver):
+    driver.area.show_error(ConnectionFailed("refused", detail="errno 111"))
+    driver.click("Copy details")
+    assert QApplication.clipboard().text() == "errno 111"
+    assert len(driver.area.keys) == 1
+
+
+def test_the_same_error_again_is_one_banner(driver):
+    driver.area.show_error(ConnectionFailed("refused"))
+    driver.area.show_error(ConnectionFailed("refused"))
+    assert len(driver.area.keys) == 1
+
+
+def test_only_the_newest_four_are_shown_and_the_others_wait(driver):
+    for number in range(6):
+        driver.area.show_sentences(Sentence("Problem {n}", {"n": str(number)}))
+    assert driver.words == ["Problem 2", "Problem 3", "Problem 4", "Problem 5"]
+    driver.area.remove("Problem 5")
+    assert driver.words == ["Problem 1", "Problem 2", "Problem 3", "Problem 4"]
+
+
+def test_undo_takes_it_back(driver):
+    undone = []
+    driver.area.show_undo("“{odd}” was deleted.", lambda: undone.append(1))
+    assert driver.words == ["“{odd}” was deleted."]
+    driver.click("Undo")
+    assert undone == [1]
+    assert driver.area.isHidden()
+
+
+def test_a_button_may_show_the_next_banner(driver):
+    again = BannerButton("Again", lambda: driver.area.show_notice(Sentence("Second")))
+    driver.area.show_banner(Banner("x", Sentence("First"), buttons=(again,)))
+    driver.click("Again")
+    assert driver.words == ["Second"]
+
+
+def test_a_lasting_banner_ends(driver):
+    with driver.bot.waitSignal(driver.area.closed) as given:
+        driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", lasts=1))
+    assert given.args == ["short"]
+    assert driver.area.keys == []
+
+
+def test_a_banner_of_the_same_key_starts_its_time_anew(driver):
+    driver.area.show_undo("first", lambda: None)
+    old = driver.area.findChild(BannerFrame)
+    driver.area.show_undo("second", lambda: None)
+    old.close_pressed.emit()
+    assert driver.words == ["second"]

@@ -1,0 +1,196 @@
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton
+
+from ui.look.rows import RowRole
+from ui.look.theme import ThemeSource
+from ui.sidebar.conversation_list import ConversationList
+from ui.sidebar.conversation_model import ConversationModel
+from ui.sidebar.dates import relative_date
+
+NOON = datetime(2026, 5, 20, 12, 0).astimezone()
+
+
+@dataclass
+class Record:
+    id: str
+    title: str
+    updated_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Driver:
+    def __init__(self, qtbot, titles=("Apples", "Pears", "Plums")):
+        self.bot = qtbot
+        self.pane = ConversationList(ThemeSource())
+        qtbot.addWidget(self.pane)
+        self.pane.resize(260, 500)
+        self.pane.show()
+        self.facts = []
+        for name in ("conversation_chosen", "new_requested", "rename_requested", "delete_requested"):
+            getattr(self.pane, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+        self.pane.set_conversations([Record(str(i), title) for i, title in enumerate(titles)])
+
+    def part(self, kind, name):
+        return next(each for each in self.pane.findChildren(kind) if each.accessibleName() == name)
+
+    @property
+    def rows(self):
+        return self.part(QListView, "Conversations")
+
+    @property
+    def titles(self):
+        return [self.rows.model().index(i, 0).data() for i in range(self.rows.model().rowCount())]
+
+    def click(self, row):
+        place = self.rows.visualRect(self.rows.model().index(row, 0)).center()
+        self.bot.mouseClick(self.rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_one_click_opens(driver):
+    driver.click(1)
+    assert driver.facts == [("conversation_chosen", "1")]
+
+
+def test_enter_opens(driver):
+    driver.pane.focus_list()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Down)
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Return)
+    assert driver.facts == [("conversation_chosen", "0")]
+
+
+def test_a_new_conversation(driver):
+    driver.bot.mouseClick(driver.part(QPushButton, "New conversation"), Qt.MouseButton.LeftButton)
+    assert driver.facts == [("new_requested",)]
+
+
+def test_the_filter_narrows_and_enter_opens_the_first(driver):
+    field = driver.part(QLineEdit, "Filter conversations")
+    driver.bot.keyClicks(field, "P")
+    assert driver.titles == ["Apples", "Pears", "Plums"]
+    driver.bot.keyClicks(field, "l")
+    assert driver.titles == ["Apples", "Plums"]
+    driver.bot.keyClicks(field, "u")
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert driver.facts == [("conversation_chosen", "2")]
+    driver.pane.set_conversations([Record("9", "Plum jam"), Record("8", "Bread")])
+    assert driver.titles == ["Plum jam"]
+
+
+def test_a_title_is_edited_in_place(driver):
+    driver.pane.set_current("1")
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
+    editor = driver.rows.findChild(QLineEdit)
+    assert editor.text() == "Pears"
+    driver.bot.keyClicks(editor, "Quinces")
+    driver.bot.keyClick(editor, Qt.Key.Key_Return)
+    assert driver.facts == [("rename_requested", "1", "Quinces")]
+
+
+def test_delete_in_a_title_deletes_letters(driver):
+    driver.pane.set_current("1")
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
+    editor = driver.rows.findChild(QLineEdit)
+    driver.bot.keyClick(editor, Qt.Key.Key_Delete)
+    driver.bot.keyClick(editor, Qt.Key.Key_Escape)
+    assert driver.facts == []
+
+
+def test_delete_asks_the_shell(driver):
+    driver.pane.set_current("2")
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Delete)
+    assert driver.facts == [("delete_requested", "2")]
+
+
+def test_the_context_menu_opens_without_waiting(driver):
+    place = driver.rows.visualRect(driver.rows.model().index(1, 0)).center()
+    driver.rows.customContextMenuRequested.emit(place)
+    menu = driver.rows.findChild(QMenu)
+    assert menu.isVisible()
+    menu.actions()[1].trigger()
+    menu.close()
+    assert driver.facts == [("delete_requested", "1")]
+
+
+def test_the_current_one_stays_marked_when_the_order_changes(driver):
+    driver.pane.set_current("2")
+    driver.pane.set_conversations([Record("2", "Plums"), Record("0", "Apples")])
+    assert driver.rows.currentIndex().row() == 0
+    assert driver.facts == []
+    driver.pane.set_current(None)
+    assert not driver.rows.currentIndex().isValid()
+
+
+def test_neighbours_and_rows(driver):
+    driver.pane.set_current("2")
+    driver.pane.step(1)
+    driver.pane.step(-1)
+    driver.pane.choose_row(0)
+    driver.pane.choose_row(7)
+    assert [fact[1] for fact in driver.facts] == ["0", "1", "0"]
+
+
+def test_badges_are_shown_and_spoken(driver):
+    driver.pane.set_badge("0", "attention")
+    index = driver.rows.model().index(0, 0)
+    assert index.data(RowRole.BADGE) == "attention"
+    assert "waits for your approval" in index.data(Qt.ItemDataRole.AccessibleTextRole)
+    driver.pane.set_badge("0", "")
+    assert index.data(RowRole.BADGE) == ""
+
+
+def test_an_untitled_conversation_has_words(qtbot):
+    assert Driver(qtbot, titles=("",)).titles == ["New conversation"]
+
+
+def test_a_hundred_thousand_rows_ask_only_for_what_is_seen(qtbot):
+    asked = []
+
+    class Counted(Record):
+        def __getattribute__(self, name):
+            if name == "updated_at":
+                asked.append(1)
+            return super().__getattribute__(name)
+
+    driver = Driver(qtbot)
+    driver.pane.set_conversations([Counted(str(i), f"Conversation {i}") for i in range(100_000)])
+    driver.pane.set_current("99999")
+    driver.rows.grab()
+    assert 0 < len(asked) < 500
+    assert driver.rows.currentIndex().row() == 99_999
+
+
+def test_nothing_jumps_when_only_titles_change(qtbot):
+    model = ConversationModel(now=lambda: NOON)
+    model.set_conversations([Record("1", "a"), Record("2", "b")])
+    with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged):
+        model.set_conversations([Record("1", "a"), Record("2", "new")])
+    assert model.index(1, 0).data() == "new"
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(minutes=5), "11:55"),
+        (timedelta(days=1), "Yesterday"),
+        (timedelta(days=3), "Sun"),
+        (timedelta(days=30), "20 Apr"),
+        (timedelta(days=400), "15 04 2025"),
+        (timedelta(minutes=-5), "12:05"),
+    ],
+)
+def test_relative_dates(ago, words):
+    before = QLocale()
+    QLocale.setDefault(QLocale.c())
+    try:
+        said = relative_date(NOON - ago, NOON)
+    finally:
+        QLocale.setDefault(before)
+    assert said.replace(" Apr", " Apr").replace("15 Apr 2025", "15 04 2025").removesuffix(":00") == words

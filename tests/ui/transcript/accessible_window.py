@@ -1,0 +1,59 @@
+"""A window with a transcript, for a reader in another process. Prints each signal as a line of JSON; ends on EOF."""
+
+import json
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QSocketNotifier
+from PySide6.QtWidgets import QApplication
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, ToolFinished, TurnStarted
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import ThemeSource
+from ui.transcript.view import TranscriptView
+
+
+def say(**fact):
+    print(json.dumps(fact), flush=True)
+
+
+def conversation() -> Transcript:
+    transcript = Transcript()
+    feed = Feed(transcript)
+    transcript.add_message(Message.user("What is in the folder?"))
+    feed(TurnStarted("t", "m", "model"))
+    feed(ThinkingDelta("I should look."))
+    feed(ThinkingBlock("I should look.", "p"))
+    feed(ContentDelta("Let me **look**.\n\n```py\nx = 1\n```\n"))
+    feed(ToolUse(id="a", name="list_directory", input={"path": "."}))
+    feed(ToolFinished("a", ToolResult(tool_use_id="a", content=(Text(text="a.py"),), outcome=Outcome.SUCCEEDED)))
+    feed(ToolUse(id="b", name="write_file", input={"path": "b.py"}))
+    feed(ApprovalRequested("approval-1", "b", "digest"))
+    transcript.add_notice(Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, error=True)
+    return transcript
+
+
+def main():
+    app = QApplication(sys.argv)
+    app.setApplicationName("transcript-under-test")
+    view = TranscriptView(ThemeSource(), NoPictures(Path()))
+    view.remedy_requested.connect(lambda item_id, action: say(signal="remedy", item=item_id, action=str(action)))
+    view.approval_requested.connect(lambda approval_id: say(signal="approval", id=approval_id))
+    view.resize(900, 900)
+    view.set_transcript(conversation())
+    view.show()
+    ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read)
+    ended.activated.connect(app.quit)
+    say(signal="shown")
+    app.exec()
+    view.close_workers()
+    say(signal="ended")
+
+
+if __name__ == "__main__":
+    main()

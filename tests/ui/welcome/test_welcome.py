@@ -1,0 +1,144 @@
+from dataclasses import dataclass
+
+import pytest
+from pydantic import SecretStr
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QToolButton
+
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.requests import ModelInfo
+from ui.look.theme import ThemeSource
+from ui.welcome.welcome import Welcome
+
+FACTS = (
+    "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted", "demo_requested",
+)  # fmt: skip
+
+
+@dataclass
+class Found:
+    endpoint: Endpoint
+    models: tuple[ModelInfo, ...] | None
+
+
+class Driver:
+    def __init__(self, qtbot):
+        self.bot = qtbot
+        self.page = Welcome(ThemeSource())
+        qtbot.addWidget(self.page)
+        self.page.resize(800, 900)
+        self.page.show()
+        self.facts = []
+        for name in FACTS:
+            getattr(self.page, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+
+    def part(self, kind, name):
+        return next(each for each in self.page.findChildren(kind) if each.accessibleName() == name and each.isVisible())
+
+    def click(self, name, kind=QPushButton):
+        self.bot.mouseClick(self.part(kind, name), Qt.MouseButton.LeftButton)
+
+    @property
+    def words(self):
+        return [each.text() for each in self.page.findChildren(QLabel) if each.isVisible()]
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_running_servers_come_first_and_can_be_used(driver):
+    assert any("Looking for model servers" in words for words in driver.words)
+    driver.page.set_local_servers([Found(LOCAL_SERVERS[0], None), Found(LOCAL_SERVERS[1], (ModelInfo("m"),))])
+    assert not any("Looking for model servers" in words for words in driver.words)
+    assert driver.words.index("running, 1 model") < driver.words.index("not running")
+    driver.click("Use LM Studio")
+    assert driver.facts == [("local_chosen", "lmstudio")]
+
+
+def test_a_new_search_replaces_the_old_rows(driver):
+    driver.page.set_local_servers([Found(LOCAL_SERVERS[0], ())])
+    driver.click("Look again", QToolButton)
+    driver.page.set_local_servers([Found(LOCAL_SERVERS[0], None)])
+    assert driver.facts == [("refresh_requested",)]
+    assert driver.words.count("Ollama") == 1
+
+
+@pytest.mark.parametrize("endpoint", CLOUD_PROVIDERS, ids=lambda each: each.id)
+def test_every_provider_takes_a_key(driver, endpoint):
+    field = driver.part(QLineEdit, f"API key for {endpoint.title}")
+    assert field.echoMode() == QLineEdit.EchoMode.Password
+    driver.bot.keyClicks(field, "key")
+    driver.click(f"Connect {endpoint.title}")
+    assert driver.facts == [("key_submitted", endpoint.id, SecretStr("key"))]
+
+
+def test_a_pasted_key_is_submitted(driver):
+    QApplication.clipboard().setText("sk-a-long-enough-key")
+    with driver.bot.waitSignal(driver.page.key_submitted):
+        driver.part(QLineEdit, "API key for OpenAI").paste()
+    assert driver.facts == [("key_submitted", "openai", SecretStr("sk-a-long-enough-key"))]
+    assert "sk-a" not in repr(driver.facts)
+
+
+def test_states_are_said_in_words(driver):
+    field = driver.part(QLineEdit, "API key for OpenAI")
+    field.setText("wrong")
+    driver.page.set_endpoint_state("openai", "busy", "Asking…")
+    assert "Asking…" in driver.words
+    assert not field.isEnabled()
+    driver.page.set_endpoint_state("openai", "error", Sentence("The key {how}.", {"how": "is wrong"}))
+    assert "The key is wrong." in driver.words
+    assert field.text() == "wrong"
+    driver.page.set_endpoint_state("openai", "ok", "Connected.")
+    assert field.text() == ""
+
+
+def test_without_a_keyring_the_key_can_stay_in_memory(driver):
+    driver.bot.keyClicks(driver.part(QLineEdit, "API key for Groq"), "key")
+    driver.page.set_endpoint_state("groq", "no_keyring", "There is no keyring.")
+    driver.click("Keep it in memory until the program is closed")
+    assert driver.facts == [("session_key_submitted", "groq", SecretStr("key"))]
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("https://models.example/v1/", "https://models.example/v1"),
+        ("localhost:8080/v1", "http://localhost:8080/v1"),
+        ("models.example/v1", "https://models.example/v1"),
+    ],
+)
+def test_any_address(driver, typed, url):
+    field = driver.part(QLineEdit, "Address of the server")
+    field.setText(typed)
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert driver.facts == [("custom_submitted", url, None)]
+
+
+def test_an_address_with_a_key(driver):
+    driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
+    driver.part(QLineEdit, "API key, if the server wants one").setText("a long key indeed")
+    driver.click("Connect this address")
+    assert driver.facts == [("custom_submitted", "https://models.example/v1", SecretStr("a long key indeed"))]
+
+
+@pytest.mark.parametrize("typed", ["ftp://x", "https://", "file:///etc/passwd"])
+def test_what_is_no_address_is_said(driver, typed):
+    driver.part(QLineEdit, "Address of the server").setText(typed)
+    driver.click("Connect this address")
+    assert driver.facts == []
+    assert any("not a web address" in words for words in driver.words)
+
+
+def test_the_state_of_the_typed_address_stands_under_it(driver):
+    driver.page.set_endpoint_state("custom-1", "error", "Nobody answered.")
+    assert "Nobody answered." in driver.words
+
+
+def test_the_demo_is_plainly_a_demo(driver):
+    assert any("offline demo" in words and "no real model" in words for words in driver.words)
+    driver.click("Try the demo")
+    assert driver.facts == [("demo_requested",)]

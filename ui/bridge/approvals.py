@@ -1,0 +1,69 @@
+"""Calls that wait for a decision, as the screens see them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from desktop_agent.engine.session import Session
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextPreview, ToolClass
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do."""
+
+    approval_id: str
+    tool: str
+    arguments: JsonObject
+    tool_class: ToolClass
+    effects: frozenset[Effect]
+    preview: Preview | None
+    agent_path: tuple[str, ...]
+    validate: Callable[[JsonObject], str | None]
+
+
+class Approvals:
+    """The waiting calls of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def waiting(self) -> tuple[WaitingCall, ...]:
+        """In call order."""
+        return tuple(_waiting(approval) for approval in self._session.open_approvals())
+
+    def answer(self, approval_id: str, decision: Decision) -> None:
+        """Decide. Raises ToolInputInvalid for an edit that does not fit; the call waits on then."""
+        self._session.answer(approval_id, decision)
+
+    async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
+        """What the call would do with these arguments; where that cannot be told, why."""
+        for approval in self._session.open_approvals():
+            if approval.approval_id == approval_id and approval.tool.preview is not None:
+                try:
+                    return await approval.tool.preview(approval.tool.checked(arguments))
+                except ToolFailed as error:
+                    return TextPreview(str(error))
+        return None
+
+
+def _waiting(approval: Approval) -> WaitingCall:
+    def validate(arguments: JsonObject) -> str | None:
+        try:
+            approval.tool.checked(arguments)
+        except ToolFailed as error:
+            return str(error)
+        return None
+
+    return WaitingCall(
+        approval_id=approval.approval_id,
+        tool=approval.tool.name,
+        arguments=approval.tool_use.input,
+        tool_class=approval.tool.tool_class,
+        effects=approval.tool.effects,
+        preview=approval.preview,
+        agent_path=approval.agent_path,
+        validate=validate,
+    )
