@@ -73,13 +73,11 @@ class Store:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
-    async def list_conversations(self, limit: int | None = None) -> tuple[ConversationRecord, ...]:
-        """Conversations outside the trash, the one written to last first."""
-        return await self._run(lambda db: conversations.listed(db, limit, in_trash=False))
-
-    async def list_trash(self) -> tuple[ConversationRecord, ...]:
-        """Conversations in the trash, the one deleted last first."""
-        return await self._run(lambda db: conversations.listed(db, None, in_trash=True))
+    async def list_conversations(
+        self, limit: int | None = None, *, in_trash: bool = False
+    ) -> tuple[ConversationRecord, ...]:
+        """Conversations, the one written to last first; or those in the trash, the one deleted last first."""
+        return await self._run(lambda db: conversations.listed(db, limit, in_trash=in_trash))
 
     async def create_conversation(
         self,
@@ -201,19 +199,9 @@ class Store:
         await self._run(lambda _: None)  # what was asked for before is in the copy
         worker = Worker("snapshot")
         try:
-            await worker.run(lambda: self._copy_to(target))
+            await worker.run(lambda: _copy(self._folder / DATABASE_NAME, target))
         finally:
             worker.stop()
-
-    def _copy_to(self, target: Path) -> None:
-        path = self._folder / DATABASE_NAME
-        try:
-            with closing(connect(path)) as connection:
-                verified_copy(connection, target)
-        except sqlite3.DatabaseError as error:
-            raise failure_of(error, target) from error
-        except OSError as error:
-            raise file_failure_of(error, target) from error
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
         if self._closing is not None:
@@ -237,6 +225,16 @@ class Store:
             await self._worker.run(self._connection.close)
         finally:
             self._worker.stop()
+
+
+def _copy(path: Path, target: Path) -> None:
+    try:
+        with closing(connect(path)) as connection:
+            verified_copy(connection, target)
+    except sqlite3.DatabaseError as error:
+        raise failure_of(error, target) from error
+    except OSError as error:
+        raise file_failure_of(error, target) from error
 
 
 def _draft_number(connection: Connection, conversation_id: str | None) -> int:

@@ -1,4 +1,5 @@
-"""Runs in the system's Python. Arguments: application, then tree | press NAME | write NAME TEXT | focus NAME | serve.
+"""Runs in the system's Python. Arguments: application, then one of
+tree | screen | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -27,6 +28,15 @@ def walk(node, depth=0):
             yield from walk(child, depth + 1)
 
 
+def walk_showing(node, depth=0):
+    """Without what is hidden and all that is in it; each property is a question to the other process."""
+    yield node, depth
+    for index in range(min(node.childCount, 500)):
+        child = node.getChildAtIndex(index)
+        if child is not None and child.getState().contains(pyatspi.STATE_SHOWING):
+            yield from walk_showing(child, depth + 1)
+
+
 def described(node, depth):
     interfaces = pyatspi.listInterfaces(node)
     box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS) if "Component" in interfaces else None
@@ -45,27 +55,28 @@ def described(node, depth):
 
 def showing(root, name, interface):
     """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
-    for node, _ in walk(root):
-        if node.name == name and node.getState().contains(pyatspi.STATE_SHOWING):
-            if interface in pyatspi.listInterfaces(node):
-                return node
+    for node, _ in walk_showing(root):
+        if node.name == name and interface in pyatspi.listInterfaces(node):
+            return node
     raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
 
 
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
-    found = [node for node, _ in walk(root) if node.name == name and node.getState().contains(pyatspi.STATE_SHOWING)]
+    found = [node for node, _ in walk_showing(root) if node.name == name]
     return [node.queryText().getText(0, -1) for node in found if "Text" in pyatspi.listInterfaces(node)]
 
 
 def main(app_name, what, *arguments):
     root = application(app_name)
     if root is None:
-        if what in {"tree", "texts"}:
+        if what in {"tree", "screen", "texts"}:
             return []
         raise SystemExit(f"no application {app_name!r}")
     if what == "tree":
         return [described(node, depth) for node, depth in walk(root)]
+    if what == "screen":
+        return [described(node, depth) for node, depth in walk_showing(root)]
     if what == "texts":
         return texts(root, *arguments)
     if what == "press":

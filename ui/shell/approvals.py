@@ -1,16 +1,20 @@
 """Brings waiting calls to the person, and the decisions back."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import Decision
-from ui.approval.approval_dialog import ApprovalDialog
 from ui.approval.pending_approval import PendingApproval
 from ui.bridge.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.approval.approval_dialog import ApprovalDialog
 
 
 class ApprovalPresenter(QObject):
@@ -25,9 +29,9 @@ class ApprovalPresenter(QObject):
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._seen: set[str] = set()
-        self._dialog = ApprovalDialog(themes, window)
-        self._dialog.decided.connect(self._decide)
-        self._dialog.preview_requested.connect(self._preview)
+        self._themes = themes
+        self._window = window
+        self._made: ApprovalDialog | None = None
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
@@ -42,6 +46,8 @@ class ApprovalPresenter(QObject):
         if self._conversation is None:
             return
         waiting = self._conversation.approvals.waiting()
+        if not waiting and self._made is None:
+            return
         self._dialog.set_approvals([_pending(call) for call in waiting])
         ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
@@ -53,6 +59,15 @@ class ApprovalPresenter(QObject):
         self.refresh()
         if self._dialog.current is not None:
             self._dialog.open()
+
+    @property
+    def _dialog(self) -> "ApprovalDialog":
+        """Made when the first call waits: most starts of the program never show it."""
+        if self._made is None:
+            self._made = ApprovalDialog(self._themes, self._window)
+            self._made.decided.connect(self._decide)
+            self._made.preview_requested.connect(self._preview)
+        return self._made
 
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:

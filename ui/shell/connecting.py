@@ -19,7 +19,7 @@ class Connecting(QObject):
 
     def __init__(self, welcome: Welcome, servers: Servers, library: Library, parent: QObject) -> None:
         super().__init__(parent)
-        self._welcome = welcome
+        self.welcome = welcome
         self._servers = servers
         self._library = library
         self._waiting = False
@@ -59,7 +59,7 @@ class Connecting(QObject):
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
             wrong = Sentence("“{url}” is not a web address such as http://127.0.0.1:8080/v1.", {"url": base_url[:200]})
-            self._welcome.set_endpoint_state("custom", "error", wrong)
+            self.welcome.set_endpoint_state("custom", "error", wrong)
             return
         self._waiting = True
         # The address is the identity: a key that was given for one server never goes to another.

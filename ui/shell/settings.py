@@ -1,5 +1,7 @@
 """The settings dialog at work."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
@@ -10,7 +12,9 @@ from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.sentences import spoken
 from ui.look.theme import ThemeSource
-from ui.preferences.settings_dialog import SettingsDialog
+
+if TYPE_CHECKING:
+    from ui.preferences.settings_dialog import SettingsDialog
 
 
 class SettingsPresenter(QObject):
@@ -27,7 +31,7 @@ class SettingsPresenter(QObject):
         self._window = window
         self._dialog: SettingsDialog | None = None
 
-    def show(self, *, providers: bool = False) -> SettingsDialog:
+    def show(self, *, providers: bool = False) -> "SettingsDialog":
         """Open it, on the page of providers and keys if that is what is wanted."""
         if self._dialog is None:
             self._dialog = self._made()
@@ -39,7 +43,9 @@ class SettingsPresenter(QObject):
         self._dialog.activateWindow()
         return self._dialog
 
-    def _made(self) -> SettingsDialog:
+    def _made(self) -> "SettingsDialog":
+        from ui.preferences.settings_dialog import SettingsDialog
+
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
         dialog.key_submitted.connect(self._replace_key)

@@ -1,5 +1,7 @@
 """The main window: the list of conversations beside the one that is open, or the welcome screen."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QByteArray, QSettings, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QStackedWidget
@@ -12,10 +14,11 @@ from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
 from ui.shell.approvals import ApprovalPresenter
-from ui.shell.connecting import Connecting
 from ui.shell.conversation_page import ConversationPage
 from ui.sidebar.conversation_list import ConversationList
-from ui.welcome.welcome import Welcome
+
+if TYPE_CHECKING:
+    from ui.shell.connecting import Connecting
 
 SIDEBAR_WIDTH = 260
 
@@ -35,9 +38,9 @@ class MainWindow(QMainWindow):
         self._may_close = False
         self.page = ConversationPage(themes, library, servers, pictures, tasks)
         self.sidebar = ConversationList(themes)
-        self.welcome = Welcome(themes)
         self.approvals = ApprovalPresenter(themes, tasks, self)
-        self._connecting = Connecting(self.welcome, servers, library, self)
+        self._themes = themes
+        self._connecting: Connecting | None = None
         self._stack = QStackedWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._build()
@@ -55,8 +58,16 @@ class MainWindow(QMainWindow):
 
     def show_welcome(self) -> None:
         """Offer to connect a model."""
+        if self._connecting is None:
+            # Imported and made when it is first wanted: with a model connected nobody looks at it.
+            from ui.shell.connecting import Connecting
+            from ui.welcome.welcome import Welcome
+
+            welcome = Welcome(self._themes)
+            self._stack.addWidget(welcome)
+            self._connecting = Connecting(welcome, self._servers, self._library, self)
         self._connecting.begin()
-        self._stack.setCurrentWidget(self.welcome)
+        self._stack.setCurrentWidget(self._connecting.welcome)
 
     def allow_closing(self) -> None:
         """The program is ending: the next close event goes through."""
@@ -90,7 +101,6 @@ class MainWindow(QMainWindow):
         self.resize(1180, 800)
         self.setMinimumSize(560, 420)
         self._stack.addWidget(self.page)
-        self._stack.addWidget(self.welcome)
         self._splitter.addWidget(self.sidebar)
         self._splitter.addWidget(self._stack)
         self._splitter.setStretchFactor(1, 1)

@@ -146,7 +146,7 @@ async def test_trash_and_back(tmp_path: Path) -> None:
     await store.commit(made.id, Message.user("kept"))
     await store.delete_conversation(made.id)
     assert await store.list_conversations() == ()
-    (in_trash,) = await store.list_trash()
+    (in_trash,) = await store.list_conversations(in_trash=True)
     assert in_trash.deleted_at is not None
     await store.restore_conversation(made.id)
     assert [record.id for record in await store.list_conversations()] == [made.id]
@@ -172,7 +172,7 @@ async def test_old_trash_goes_at_opening_with_pictures_that_nothing_else_uses(tm
     age(tmp_path, recent, timedelta(days=29))
 
     again = await Store.open(tmp_path)
-    assert [record.id for record in await again.list_trash()] == [recent]
+    assert [record.id for record in await again.list_conversations(in_trash=True)] == [recent]
     with pytest.raises(WrongUse):
         await again.load(old)
     assert not again.pictures.path_of(source_of(first)).exists()
@@ -190,7 +190,7 @@ async def test_emptying_the_trash_spares_the_rest(tmp_path: Path) -> None:
     gone, kept = [(await store.create_conversation(title=t)).id for t in ("gone", "kept")]
     await store.delete_conversation(gone)
     assert await store.empty_trash() == 1
-    assert await store.list_trash() == ()
+    assert await store.list_conversations(in_trash=True) == ()
     assert [record.id for record in await store.list_conversations()] == [kept]
     await store.close()
 

@@ -1,0 +1,321 @@
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.providers.dialects.openai_chat import OpenAIChat
+from desktop_agent.providers.dialects.servers import FAMILIES
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import (
+    AuthenticationFailed,
+    InvalidRequest,
+    ProviderError,
+    RateLimited,
+    TimedOut,
+    Truncated,
+    UnreadableAnswer,
+    WrongUse,
+)
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingBlock, ToolArgsDelta
+from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+from tests.desktop_agent.providers.canon import ask, simple_request
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+
+KEY = "sk-very-secret-0123456789"
+HELLO = sse(chunk({"content": "hi"}), chunk({}, "stop"))
+HELLO_EVENTS = [
+    {"type": "content_delta", "text": "hi"},
+    {"type": "message_delta", "stop_reason": "end_turn", "raw": "stop"},
+    {"type": "done"},
+]
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
+    yield client
+    await client.aclose()
+
+
+def provider(server: Loopback, http: HttpClient, **more: Any) -> OpenAIChat:
+    return OpenAIChat(**{"base_url": server.url, "api_key": SecretStr(KEY), "http": http, **more})
+
+
+def refused(message: str, status: int = 400, **more: Any) -> Reply:
+    import json
+
+    return Reply(
+        json.dumps({"error": {"message": message, "type": "invalid_request_error", **more}}).encode(), status, JSON
+    )
+
+
+async def test_one_answer(http: HttpClient) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
+    async with Loopback(
+        Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), {"choices": [], "usage": usage}))
+    ) as server:
+        one = provider(server, http)
+        await ask(one)
+        await ask(one)
+        (first, _) = server.requests
+    assert (first.method, first.path) == ("POST", "/v1/chat/completions")
+    assert first.headers["authorization"] == f"Bearer {KEY}"
+    assert first.json["stream"] is True
+    state = one.state
+    assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (14, 6, 4)
+    assert (state.request_count, state.conversation_turns) == (2, 2)
+    assert state.last_request_time is not None
+    assert one.dialect == "openai-chat"
+    assert server.connections == 1
+
+
+async def test_no_key_is_possible(http: HttpClient) -> None:
+    async with Loopback(Reply(HELLO)) as server:
+        for key in (None, SecretStr(""), SecretStr("  \n")):
+            assert await ask(provider(server, http, api_key=key)) == HELLO_EVENTS
+        assert all("authorization" not in request.headers for request in server.requests)
+        await ask(provider(server, http, api_key=SecretStr(f" {KEY}\n")))
+        assert server.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_azure_names_its_key_otherwise_and_keeps_its_query(http: HttpClient) -> None:
+    async with Loopback(Reply(HELLO)) as server:
+        one = provider(server, http, base_url=server.url + "/?api-version=1", quirks=FAMILIES["azure"])
+        assert await ask(one) == HELLO_EVENTS
+    assert server.requests[0].path == "/v1/chat/completions?api-version=1"
+    assert server.requests[0].headers["api-key"] == KEY
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, AuthenticationFailed), (429, RateLimited)])
+async def test_errors_before_the_stream_come_from_the_first_step(
+    http: HttpClient, status: int, kind: type[ProviderError]
+) -> None:
+    async with Loopback(refused("no", status)) as server:
+        with pytest.raises(kind):
+            await anext(provider(server, http).stream(simple_request()))
+        assert len(server.requests) == 1
+
+
+async def test_the_answer_is_shown_as_it_comes(http: HttpClient) -> None:
+    release = asyncio.Event()
+    async with Loopback(Reply([sse(chunk({"content": "one"}), done=False)], hold=release)) as server:
+        stream = provider(server, http).stream(simple_request())
+        assert await asyncio.wait_for(anext(stream), 5) == ContentDelta("one")
+        release.set()
+        with pytest.raises(Truncated):
+            await anext(stream)
+
+
+async def test_closing_the_generator_closes_the_connection(http: HttpClient) -> None:
+    async with Loopback(Reply([HELLO.replace(b"data: [DONE]", b":")], hold=asyncio.Event())) as server:
+        stream = provider(server, http).stream(simple_request())
+        await anext(stream)
+        await stream.aclose()
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+@pytest.mark.parametrize("body", [b"", sse(chunk({"content": "hi"}), done=False)])
+async def test_cancelling_the_task_closes_the_connection(http: HttpClient, body: bytes) -> None:
+    async with Loopback(Reply([body], hold=asyncio.Event())) as server:
+        one = provider(server, http)
+        task = asyncio.create_task(ask(one))
+        while not server.requests:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_done_ends_an_answer_that_the_server_keeps_open(http: HttpClient) -> None:
+    async with Loopback(Reply([HELLO], hold=asyncio.Event())) as server:
+        assert await asyncio.wait_for(ask(provider(server, http)), 5) == HELLO_EVENTS
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+@pytest.mark.parametrize("reply", [{"cut": True}, {"hold": asyncio.Event()}], ids=["cut", "silent"])
+async def test_after_its_finish_reason_an_answer_is_whole(http: HttpClient, reply: dict[str, Any]) -> None:
+    body = sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False)
+    async with Loopback(Reply([body], **reply)) as server:
+        request = simple_request(config=ProviderConfig(timeouts=Timeouts(idle=0.2)))
+        assert await ask(provider(server, http), request) == HELLO_EVENTS
+
+
+async def test_silence_and_cuts_in_the_middle(http: HttpClient) -> None:
+    thinking = sse(chunk({"reasoning": "Hm"}), done=False)
+    async with Loopback(Reply([thinking], cut=True), Reply([thinking], hold=asyncio.Event())) as server:
+        one = provider(server, http)
+        found = await ask(one)
+        assert [event["type"] for event in found] == ["thinking_delta", "thinking_block", "error"]
+        assert found[-1]["kind"] == "truncated"
+        found = await ask(one, simple_request(config=ProviderConfig(timeouts=Timeouts(idle=0.1))))
+        assert found[-1]["kind"] == "timeout"
+        assert one.state.conversation_turns == 0
+
+
+async def test_pages_and_other_things_are_not_models(http: HttpClient) -> None:
+    page, json_type = {"content-type": "text/html; charset=utf-8"}, JSON
+    replies = [
+        Reply(b"<html>Sign in</html>", headers=page),
+        Reply(b"<html>{}</html>", headers={"content-type": "text/plain"}),
+        Reply(b"Ollama is running", headers={"content-type": "text/plain"}),
+        Reply(b'{"status":"ok"}', headers=json_type),
+        Reply(b"", headers=json_type),
+    ]
+    async with Loopback(*replies) as server:
+        one = provider(server, http)
+        kinds = [(await ask(one))[-1]["kind"] for _ in replies]
+    assert kinds == ["unreadable"] * 4 + ["truncated"]
+
+
+async def test_a_success_that_is_an_error(http: HttpClient) -> None:
+    body = b'{"error":{"code":429,"message":"slow down"}}'
+    async with Loopback(Reply(body, headers={**JSON, "X-Generation-Id": "gen-1"})) as server:
+        with pytest.raises(RateLimited) as caught:
+            await anext(provider(server, http).stream(simple_request()))
+    assert caught.value.request_id == "gen-1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "dropped"),
+    [
+        (refused("Unknown parameter: 'stream_options'."), {"stream_options"}),
+        (refused("Unsupported.", param="temperature"), {"temperature"}),
+        (
+            Reply(
+                b'{"detail":[{"type":"extra_forbidden","loc":["body","top_p"],"msg":"no","input":{"stream":1}}]}',
+                422,
+                JSON,
+            ),
+            {"top_p"},
+        ),
+    ],
+)
+async def test_an_optional_field_is_dropped_once_and_remembered(
+    http: HttpClient, reply: Reply, dropped: set[str]
+) -> None:
+    request = simple_request(config=ProviderConfig(temperature=0.5, top_p=0.5))
+    async with Loopback(reply, Reply(HELLO)) as server:
+        one = provider(server, http)
+        assert await ask(one, request) == HELLO_EVENTS
+        assert await ask(one, request) == HELLO_EVENTS
+        first, second, third = [set(each.json) for each in server.requests]
+    assert first - second == dropped
+    assert third == second
+
+
+async def test_the_other_name_of_max_tokens(http: HttpClient) -> None:
+    message = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+    async with Loopback(refused(message, param="max_tokens"), Reply(HELLO)) as server:
+        assert await ask(provider(server, http), simple_request(config=ProviderConfig(max_tokens=5))) == HELLO_EVENTS
+        assert server.requests[1].json["max_completion_tokens"] == 5
+        assert "max_tokens" not in server.requests[1].json
+
+
+async def test_ollama_models_that_do_not_think(http: HttpClient) -> None:
+    from desktop_agent.vocabulary.requests import ReasoningEffort
+
+    async with Loopback(refused('"llama3" does not support thinking'), Reply(HELLO)) as server:
+        one = provider(server, http, quirks=FAMILIES["ollama"])
+        assert await ask(one, simple_request(config=ProviderConfig(reasoning=ReasoningEffort()))) == HELLO_EVENTS
+        assert "reasoning_effort" not in server.requests[1].json
+
+
+async def test_a_refusal_is_asked_again_only_once_and_only_for_a_named_field(http: HttpClient) -> None:
+    async with Loopback(refused("stream_options"), refused("something else")) as server:
+        with pytest.raises(InvalidRequest, match="something else"):
+            await anext(provider(server, http).stream(simple_request()))
+        assert len(server.requests) == 2
+    async with Loopback(refused("max_tokens is too large")) as server:
+        with pytest.raises(InvalidRequest):
+            await anext(provider(server, http).stream(simple_request(config=ProviderConfig(max_tokens=9))))
+        assert len(server.requests) == 1
+
+
+async def test_arguments_are_shown_while_they_come(http: HttpClient) -> None:
+    def piece(**fragment: Any) -> dict[str, Any]:
+        return chunk({"tool_calls": [{"index": 0, **fragment}]})
+
+    body = sse(
+        piece(id="c1", function={"name": "f", "arguments": ""}),
+        piece(function={"arguments": '{"a":'}),
+        piece(function={"arguments": "1}"}),
+        chunk({}, "tool_calls"),
+    )
+    async with Loopback(Reply(body)) as server:
+        events = [event async for event in provider(server, http).stream(simple_request())]
+    assert events[:4] == [
+        ToolArgsDelta("c1", "f", ""),
+        ToolArgsDelta("c1", "f", '{"a":'),
+        ToolArgsDelta("c1", "f", "1}"),
+        ToolUse(id="c1", name="f", input={"a": 1}),
+    ]
+    assert sum(isinstance(event, Done) for event in events) == 1
+
+
+async def test_thinking_carries_the_family(http: HttpClient) -> None:
+    async with Loopback(Reply(sse(chunk({"reasoning": "Hm"}), chunk({}, "stop")))) as server:
+        one = provider(server, http, quirks=FAMILIES["vllm"])
+        blocks = [event async for event in one.stream(simple_request()) if isinstance(event, ThinkingBlock)]
+    assert blocks == [ThinkingBlock("Hm", "openai-compat/vllm", {"field": "reasoning"})]
+
+
+async def test_two_streams_at_once(http: HttpClient) -> None:
+    async with Loopback(Reply([HELLO[:30], HELLO[30:]])) as server:
+        one = provider(server, http)
+        assert await asyncio.gather(*(ask(one) for _ in range(8))) == [HELLO_EVENTS] * 8
+
+
+async def test_the_key_is_nowhere_to_be_seen(http: HttpClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = f'{{"error":{{"message":"Incorrect key {KEY}"}}}}'
+    replies = [
+        Reply(echo.encode(), 401, JSON),
+        Reply(sse(chunk({"content": "hi"}), echo)),
+        Reply(b"data: x", cut=True),
+        Reply(b"", 302, {"location": "https://elsewhere.example/"}, "length"),
+    ]
+    shown: list[str] = []
+    async with Loopback(*replies) as server:
+        one = provider(server, http)
+        for _ in replies:
+            try:
+                async for _event in one.stream(simple_request()):
+                    pass
+            except ProviderError as error:
+                shown += traceback.TracebackException.from_exception(error, capture_locals=True).format()
+                shown += [error.detail, repr(error), error.message, repr(one), repr(vars(one))]
+                assert error.__cause__ is None
+                assert error.__context__ is None
+    assert sum("Incorrect key [key]" in each for each in shown) >= 2
+    assert KEY not in "".join(shown)
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("key", ["sk-\nx", "ключ"])
+def test_keys_that_cannot_be_keys(key: str) -> None:
+    with pytest.raises(WrongUse):
+        OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key=SecretStr(key), http=HttpClient())
+
+
+async def test_timeouts_are_those_of_the_request(http: HttpClient) -> None:
+    async with Loopback(Reply([b": ping\n\n"] * 3, hold=asyncio.Event())) as server:
+        with pytest.raises(TimedOut, match="not finished within"):
+            request = simple_request(config=ProviderConfig(timeouts=Timeouts(total=0.2)))
+            await anext(provider(server, http).stream(request))
+
+
+async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.providers.transport.sse.SseDecoder.__init__.__defaults__", (1000,))
+    async with Loopback(Reply([b"data: " + b"x" * 2000])) as server:
+        with pytest.raises(UnreadableAnswer, match="larger than"):
+            await anext(provider(server, http).stream(simple_request()))

@@ -1,0 +1,479 @@
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.openai_chat_messages import NO_RESULT
+from desktop_agent.providers.dialects.openai_chat_request import body_for
+from desktop_agent.providers.dialects.servers import FAMILIES, Quirks, by_address, by_listing
+from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.vocabulary.blocks import Block, Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.errors import (
+    CapabilityMissing,
+    ImageRefused,
+    ImagesNotSupported,
+    ToolCallingNotSupported,
+    WrongUse,
+)
+from desktop_agent.vocabulary.images import Base64Source, ImageDetail, StoredSource, UrlSource
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    ModelRequest,
+    ProviderConfig,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+    ToolChoice,
+)
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
+GIF = base64.b64encode(b"GIF89a" + b"0" * 40).decode()
+PICTURE = Image(source=Base64Source(media_type="image/png", data=PNG), detail=ImageDetail.HIGH)
+TOOL = ToolSpec("f", "Does f.", {"$schema": "x", "type": "object", "properties": {}})
+STRANGER = FAMILIES["stranger"]
+
+
+def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:
+    config = ProviderConfig(**{name: more.pop(name) for name in list(more) if name in ProviderConfig.model_fields})
+    return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
+
+
+def body(one: ModelRequest, quirks: Quirks = STRANGER, known: Capabilities = Capabilities()) -> dict[str, Any]:  # noqa: B008
+    return json.loads(dumps(body_for(one, quirks, known).fields))
+
+
+def messages(*given: Message, quirks: Quirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
+    return body(request(*given, **more), quirks)["messages"]
+
+
+def answer(*blocks: Block, model: str | None = None) -> Message:
+    return Message(role=Role.ASSISTANT, blocks=blocks, model=model)
+
+
+def results(*found: ToolResult) -> Message:
+    return Message.tool_results(found)
+
+
+def call(id: str = "c1", name: str = "f", **more: Any) -> ToolUse:
+    return ToolUse(id=id, name=name, **more)
+
+
+def result(id: str = "c1", text: str = "ok", **more: Any) -> ToolResult:
+    return ToolResult(tool_use_id=id, content=(Text(text=text),), **more)
+
+
+def test_a_stranger_gets_the_old_core() -> None:
+    assert body(request(conversation_id="c")) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_sampling_only_when_set_and_extras_last() -> None:
+    found = body(
+        request(
+            temperature=0.0,
+            top_p=0.5,
+            top_k=3,
+            max_tokens=9,
+            stop_sequences=("x",),
+            extra_options={"temperature": 1, "seed": 7},
+        )
+    )
+    del found["messages"], found["model"], found["stream"], found["stream_options"]
+    assert found == {"temperature": 1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "seed": 7}
+    assert body(request(top_k=3), FAMILIES["vllm"])["top_k"] == 3
+
+
+def test_what_the_person_wrote_is_never_dropped() -> None:
+    made = body_for(request(temperature=0.5, extra_options={"top_p": 1}), STRANGER, Capabilities())
+    assert made.droppable == {"temperature", "stream_options"}
+
+
+def test_instructions_stand_once_at_the_top() -> None:
+    given = (Message.system("A"), Message.user("hi"), Message.system("B"))
+    assert messages(*given, system_prompt="S") == [
+        {"role": "system", "content": "S\n\nA\n\nB"},
+        {"role": "user", "content": "hi"},
+    ]
+
+
+def test_openai_gets_its_own_words() -> None:
+    found = body(request(model="gpt-5.6-sol", system_prompt="S", max_tokens=5, conversation_id="c"), FAMILIES["openai"])
+    assert found["messages"][0] == {"role": "developer", "content": "S"}
+    assert found["max_completion_tokens"] == 5
+    assert found["prompt_cache_key"] == "c"
+    assert found["stream_options"] == {"include_usage": True, "include_obfuscation": False}
+    assert body(request(model="gpt-4.1", system_prompt="S"), FAMILIES["openai"])["messages"][0]["role"] == "system"
+
+
+def test_pictures() -> None:
+    url = Image(source=UrlSource(url="https://x/y.png"))
+    assert messages(Message.user_with_blocks([Text(text="see"), PICTURE, url]))[0]["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "high"}},
+        {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+    ]
+
+
+def test_ollama_takes_neither_addresses_nor_gif() -> None:
+    ollama = FAMILIES["ollama"]
+    with pytest.raises(ImagesNotSupported, match="web"):
+        messages(Message.user_with_image("see", "https://x/y.png"), quirks=ollama)
+    with pytest.raises(ImageRefused, match="GIF"):
+        messages(Message.user_with_base64_image("see", GIF, "image/gif"), quirks=ollama)
+    assert messages(Message.user_with_base64_image("see", GIF, "image/gif"))
+
+
+def test_stored_pictures_are_a_mistake_of_the_caller() -> None:
+    stored = StoredSource(digest="0" * 64, media_type="image/png", size=1, width=1, height=1)
+    with pytest.raises(WrongUse):
+        messages(Message.user_with_blocks([Image(source=stored)]))
+
+
+def test_calls_and_results() -> None:
+    broken = call("c2", "g", malformed='{"x":')
+    found = messages(
+        Message.user("go"),
+        answer(Text(text="On it."), call(input={"a": "é"}), broken),
+        results(
+            ToolResult(tool_use_id="c2", content=(Text(text="bad"),), outcome=Outcome.FAILED),
+            ToolResult(tool_use_id="c1", content=(Text(text="one"), Json(value={"n": 1}), PICTURE)),
+        ),
+        Message.user("and?"),
+    )
+    assert found[1] == {
+        "role": "assistant",
+        "content": "On it.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":"é"}'}},
+            {
+                "id": "c2",
+                "type": "function",
+                "function": {"name": "g", "arguments": '{"malformed_arguments":"{\\"x\\":"}'},
+            },
+        ],
+    }
+    assert found[2]["tool_call_id"] == "c1"
+    assert found[2]["content"] == 'one\n{"n":1}\n(The pictures follow in the next message.)'
+    assert found[3] == {"role": "tool", "tool_call_id": "c2", "content": "[failed] bad"}
+    assert found[4]["role"] == "user"
+    assert [part["type"] for part in found[4]["content"]] == ["text", "image_url"]
+    assert found[5] == {"role": "user", "content": "and?"}
+
+
+def test_every_call_is_answered_directly_whatever_the_history_holds() -> None:
+    found = messages(
+        results(result("ghost")),
+        answer(call("a"), call("b")),
+        Message.user("steering"),
+        results(result("b", "late"), result("b", "second"), result("stranger")),
+        answer(Text(text="x"), call("a")),
+        results(result("a", "of the second answer")),
+    )
+    shape = [(each["role"], each.get("tool_call_id"), each.get("content")) for each in found]
+    assert shape == [
+        ("assistant", None, ""),
+        ("tool", "a", NO_RESULT),
+        ("tool", "b", "late"),
+        ("user", None, "steering"),
+        ("assistant", None, "x"),
+        ("tool", "a", "of the second answer"),
+    ]
+
+
+def test_empty_and_unknown() -> None:
+    assert messages(answer(Unknown(raw={"x": 1})), Message.user("hi")) == [{"role": "user", "content": "hi"}]
+    assert messages(answer(call()), quirks=FAMILIES["openai"])[0]["content"] is None
+    assert messages(answer(call()), quirks=FAMILIES["ollama"])[0]["content"] == ""
+
+
+def test_ids_in_the_shape_a_server_takes() -> None:
+    given = (answer(call("toolu_01ABC"), call("abcDEF123")), results(result("toolu_01ABC"), result("abcDEF123")))
+    found = messages(*given, quirks=FAMILIES["mistral"])
+    ids = [each["id"] for each in found[0]["tool_calls"]]
+    assert ids == [each["tool_call_id"] for each in found[1:]]
+    assert len(ids[0]) == 9
+    assert ids[0].isalnum()
+    assert ids[1] == "abcDEF123"
+    assert messages(*given, quirks=FAMILIES["mistral"]) == found
+    long = messages(answer(call("x" * 60)), quirks=FAMILIES["openai"])
+    assert long[0]["tool_calls"][0]["id"] == long[1]["tool_call_id"]
+    assert len(long[1]["tool_call_id"]) <= 40
+
+
+@pytest.mark.parametrize(
+    ("family", "choice", "sent"),
+    [
+        ("stranger", ToolChoice(), None),
+        ("stranger", ToolChoice("none"), "none"),
+        ("stranger", ToolChoice("required"), "required"),
+        ("stranger", ToolChoice("named", "f"), {"type": "function", "function": {"name": "f"}}),
+        ("mistral", ToolChoice("required"), "any"),
+        ("ollama", ToolChoice("required"), None),
+    ],
+)
+def test_tools(family: str, choice: ToolChoice, sent: Any) -> None:
+    found = body(request(tools=(TOOL,), tool_choice=choice), FAMILIES[family])
+    parameters = {"type": "object", "properties": {}}
+    assert found["tools"] == [
+        {"type": "function", "function": {"name": "f", "parameters": parameters, "description": "Does f."}}
+    ]
+    assert found.get("tool_choice") == sent
+
+
+def test_no_tools_no_choice_and_ollama_without_tools_for_none() -> None:
+    assert "tool_choice" not in body(request(tool_choice=ToolChoice("required")))
+    assert "tools" not in body(request(tools=(TOOL,), tool_choice=ToolChoice("none")), FAMILIES["ollama"])
+
+
+def test_what_the_listing_rules_out() -> None:
+    with pytest.raises(ToolCallingNotSupported):
+        body(request(tools=(TOOL,)), known=Capabilities(tools=False))
+    with pytest.raises(ImagesNotSupported):
+        body(request(Message.user_with_blocks([PICTURE])), known=Capabilities(images=False))
+    with pytest.raises(ImagesNotSupported):
+        body(
+            request(answer(call()), results(ToolResult(tool_use_id="c1", content=(PICTURE,)))),
+            known=Capabilities(images=False),
+        )
+    assert body(request(), known=Capabilities(tools=False, images=False))
+
+
+# --- reasoning on its way back
+
+
+def replayed(family: str, *blocks: Block, model: str | None = None) -> dict[str, Any]:
+    (found, *_) = messages(answer(*blocks, model=model), quirks=FAMILIES[family])
+    return {name: value for name, value in found.items() if name not in ("role", "content", "tool_calls")}
+
+
+def own(family: str, text: str = "Hm", **metadata: Any) -> Thinking:
+    return Thinking(text=text, provider=FAMILIES[family].thinking_provider, metadata=metadata)
+
+
+def test_reasoning_fields() -> None:
+    for family in ("ollama", "vllm"):
+        assert replayed(family, own(family, field="reasoning"), Text(text="x")) == {"reasoning": "Hm"}
+    assert replayed("llamacpp", own("llamacpp", field="reasoning_content"), Text(text="x")) == {
+        "reasoning_content": "Hm"
+    }
+    assert replayed("stranger", own("stranger", field="reasoning"), Text(text="x")) == {}
+    assert replayed("groq", own("groq", field="reasoning"), Text(text="x")) == {}
+    assert replayed("ollama", own("ollama", field="content.think"), Text(text="x")) == {}
+
+
+def test_deepseek_wants_it_on_every_turn_with_calls_also_when_empty() -> None:
+    assert replayed("deepseek", own("deepseek", field="reasoning_content"), call()) == {"reasoning_content": "Hm"}
+    assert replayed("deepseek", call()) == {"reasoning_content": ""}
+    assert replayed("deepseek", own("deepseek", field="reasoning_content"), Text(text="x")) == {}
+
+
+def test_foreign_thinking_is_never_sent() -> None:
+    for family in FAMILIES:
+        for other in ("deepseek", "openrouter", "litellm", "mistral"):
+            if other != family:
+                details = {"reasoning_details": [{"type": "reasoning.text", "text": "Hm"}], "thinking_blocks": [{}]}
+                thinking = own(other, text="SECRET", field="reasoning_content", **details)
+                assert "SECRET" not in str(messages(answer(thinking, Text(text="x")), quirks=FAMILIES[family]))
+                assert "reasoning_details" not in replayed(family, thinking, call())
+
+
+def test_openrouter_details_are_merged_over_blocks_and_unchanged() -> None:
+    first = own(
+        "openrouter", field="reasoning", reasoning_details=[{"type": "reasoning.text", "text": "A", "index": 0}]
+    )
+    late = [
+        {"type": "reasoning.text", "text": "", "signature": "S", "index": 0},
+        {"type": "x", "data": "E", "index": 1},
+    ]
+    second = own("openrouter", text="", field="reasoning_details", reasoning_details=late)
+    assert replayed("openrouter", first, Text(text="x"), second) == {
+        "reasoning_details": [{"type": "reasoning.text", "text": "A", "signature": "S", "index": 0}, late[1]]
+    }
+    assert first.metadata["reasoning_details"] == [{"type": "reasoning.text", "text": "A", "index": 0}]
+
+
+def test_litellm_blocks() -> None:
+    blocks = [{"type": "thinking", "thinking": "A", "signature": "S"}, {"type": "redacted_thinking", "data": "R"}]
+    assert replayed("litellm", own("litellm", field="reasoning_content", thinking_blocks=blocks), call()) == {
+        "thinking_blocks": blocks
+    }
+
+
+def test_mistral_parts() -> None:
+    found = messages(
+        answer(own("mistral", field="content.thinking", signature="S"), Text(text="x")), quirks=FAMILIES["mistral"]
+    )
+    assert found[0]["content"] == [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}], "signature": "S"},
+        {"type": "text", "text": "x"},
+    ]
+    assert messages(answer(Text(text="x")), quirks=FAMILIES["mistral"])[0]["content"] == "x"
+
+
+@pytest.mark.parametrize("family", ["google-openai", "stranger"])
+def test_google_signatures_go_back_on_their_call(family: str) -> None:
+    extra = {"google": {"thought_signature": "SIG"}}
+    state = own(family, text="", field="extra_content", call_id="c2", extra_content=extra)
+    found = messages(answer(call("c1"), state, call("c2"), model="m"), quirks=FAMILIES[family])
+    assert "extra_content" not in found[0]["tool_calls"][0]
+    assert found[0]["tool_calls"][1]["extra_content"] == extra
+
+
+def test_a_stranger_gets_only_what_the_same_model_wrote() -> None:
+    state = own("stranger", text="", field="extra_content", call_id="c1", extra_content={"x": 1})
+    found = messages(answer(state, call("c1"), model="other"), quirks=STRANGER)
+    assert "extra_content" not in found[0]["tool_calls"][0]
+
+
+# --- reasoning switched
+
+
+EFFORT = ReasoningEffort(level="max")
+OFF = ReasoningDisabled()
+
+
+def switched(family: str, model: str = "m", reasoning: Any = None, *, tools: bool = False) -> dict[str, Any]:
+    found = body(
+        request(
+            model=model,
+            reasoning=reasoning,
+            temperature=0.5,
+            stop_sequences=("x",),
+            tools=(TOOL,) if tools else (),
+        ),
+        FAMILIES[family],
+    )
+    names = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "temperature", "stop")
+    return {name: found[name] for name in names if name in found}
+
+
+FREE = {"temperature": 0.5, "stop": ["x"]}
+WARM = {"temperature": 0.5}  # OpenAI's reasoning models take no stop sequences at all
+
+
+@pytest.mark.parametrize(
+    ("family", "reasoning", "sent"),
+    [
+        ("stranger", EFFORT, FREE),
+        ("groq", EFFORT, FREE),
+        ("mistral", OFF, FREE),
+        ("openrouter", EFFORT, {"reasoning": {"effort": "xhigh"}, **FREE}),
+        ("openrouter", ReasoningBudget(tokens=9), {"reasoning": {"max_tokens": 9}, **FREE}),
+        ("openrouter", OFF, {"reasoning": {"enabled": False}, **FREE}),
+        ("deepseek", OFF, {"thinking": {"type": "disabled"}, **FREE}),
+        (
+            "deepseek",
+            ReasoningEffort(level="medium"),
+            {"thinking": {"type": "enabled"}, "reasoning_effort": "high", **FREE},
+        ),
+        ("deepseek", EFFORT, {"thinking": {"type": "enabled"}, "reasoning_effort": "max", **FREE}),
+        ("ollama", OFF, {"reasoning_effort": "none", **FREE}),
+        ("ollama", EFFORT, {"reasoning_effort": "max", **FREE}),
+        ("ollama", None, FREE),
+        ("llamacpp", OFF, {"chat_template_kwargs": {"enable_thinking": False}, **FREE}),
+        ("llamacpp", EFFORT, FREE),
+    ],
+)
+def test_switches(family: str, reasoning: Any, sent: dict[str, Any]) -> None:
+    assert switched(family, reasoning=reasoning) == sent
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "tools", "sent"),
+    [
+        ("gpt-4.1", EFFORT, True, FREE),
+        ("gpt-9-new", EFFORT, True, FREE),
+        ("gpt-5-chat-latest", EFFORT, False, FREE),
+        ("gpt-6-astra", None, False, {}),
+        ("gpt-6-astra", OFF, False, {"reasoning_effort": "low"}),
+        ("gpt-6.1-sol-2026-11-01", EFFORT, False, {"reasoning_effort": "xhigh"}),
+        ("gpt-6-sol", None, False, {}),
+        ("gpt-6-sol", OFF, False, {"reasoning_effort": "none", **WARM}),
+        ("gpt-6-luna", EFFORT, True, {"reasoning_effort": "none", **WARM}),
+        ("gpt-6.1-terra", None, True, {"reasoning_effort": "none", **WARM}),
+        ("gpt-5.6-luna", None, True, {"reasoning_effort": "none", **WARM}),
+        ("gpt-5.6-luna", ReasoningEffort(level="minimal"), False, {"reasoning_effort": "low"}),
+        ("gpt-5.4", EFFORT, True, WARM),
+        ("gpt-5.4", EFFORT, False, {"reasoning_effort": "xhigh"}),
+        ("gpt-5.4", None, False, WARM),
+        ("gpt-5.1", EFFORT, True, {"reasoning_effort": "high"}),
+        ("gpt-5-mini", OFF, True, {"reasoning_effort": "minimal"}),
+        ("gpt-5", ReasoningBudget(tokens=100), False, {"reasoning_effort": "low"}),
+        ("o4-mini", EFFORT, True, {"reasoning_effort": "high"}),
+        ("o3", None, False, {}),
+    ],
+)
+def test_openai_models(model: str, reasoning: Any, tools: bool, sent: dict[str, Any]) -> None:
+    assert switched("openai", model, reasoning, tools=tools) == sent
+
+
+@pytest.mark.parametrize("model", ["gpt-6-astra", "gpt-6.1-sol"])
+def test_tools_on_responses_only(model: str) -> None:
+    with pytest.raises(ToolCallingNotSupported, match="Responses"):
+        switched("openai", model, tools=True)
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-pro", "gpt-6-sol-pro", "o3-pro", "gpt-5-pro-2025-10-06"])
+def test_models_on_responses_only(model: str) -> None:
+    with pytest.raises(CapabilityMissing, match="Responses"):
+        switched("openai", model)
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "sent"),
+    [
+        ("grok-4.6", EFFORT, {"reasoning_effort": "high", "temperature": 0.5}),
+        ("grok-4.7", EFFORT, {"reasoning_effort": "xhigh", "temperature": 0.5}),
+        ("grok-4.6", OFF, {"temperature": 0.5}),
+        ("grok-4", EFFORT, {"temperature": 0.5}),
+        ("grok-4-fast-non-reasoning", EFFORT, FREE),
+        ("grok-2", EFFORT, FREE),
+    ],
+)
+def test_xai(model: str, reasoning: Any, sent: dict[str, Any]) -> None:
+    assert switched("xai", model, reasoning) == sent
+
+
+# --- who is it
+
+
+@pytest.mark.parametrize(
+    ("url", "family"),
+    [
+        ("https://api.openai.com/v1", "openai"),
+        ("https://eu.api.openai.com/v1", "openai"),
+        ("https://api.openai.com.evil.example/v1", "stranger"),
+        ("https://openrouter.ai/api/v1", "openrouter"),
+        ("https://api.deepseek.com", "deepseek"),
+        ("https://api.groq.com/openai/v1", "groq"),
+        ("https://api.mistral.ai/v1", "mistral"),
+        ("https://api.x.ai/v1", "xai"),
+        ("https://me.openai.azure.com/openai/v1", "azure"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai", "google-openai"),
+        ("http://127.0.0.1:11434/v1", "ollama"),
+        ("http://gpu-box:11434/v1", "ollama"),
+        ("http://localhost:1234/v1", "lmstudio"),
+        ("http://127.0.0.1:8080/v1", "llamacpp"),
+        ("http://[::1]:8000/v1", "vllm"),
+        ("http://localhost:4000", "litellm"),
+        ("http://gpu-box:8000/v1", "stranger"),
+        ("https://models.example/v1", "stranger"),
+    ],
+)
+def test_families_by_address(url: str, family: str) -> None:
+    assert by_address(url).family == family
+
+
+def test_a_listing_corrects_a_guess_but_no_vendor() -> None:
+    entries = [{"id": "a", "owned_by": "vllm"}, {"id": "b", "owned_by": 7}, {}]
+    assert by_listing(entries, STRANGER).family == "vllm"
+    assert by_listing(entries, FAMILIES["llamacpp"]).family == "vllm"
+    assert by_listing(entries, FAMILIES["openai"]).family == "openai"
+    assert by_listing([*entries, {"owned_by": "library"}], STRANGER).family == "stranger"

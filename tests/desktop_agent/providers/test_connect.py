@@ -1,0 +1,63 @@
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.dialects.openai_chat import OpenAIChat
+from desktop_agent.providers.transport.addresses import api_root, beside_v1, joined
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.vocabulary.errors import WrongUse
+from tests.desktop_agent.providers.canon import ask
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+
+
+def test_every_preset_is_understood() -> None:
+    http = HttpClient()
+    for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS):
+        made = make_provider(endpoint.dialect, endpoint.base_url, SecretStr("k"), http)
+        assert isinstance(made, OpenAIChat)
+        assert made.quirks.family == endpoint.id
+
+
+def test_unknown_dialects() -> None:
+    with pytest.raises(WrongUse, match="morse") as caught:
+        make_provider("morse", "http://127.0.0.1:1/v1", None, HttpClient())
+    assert "openai-chat" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "  ", "localhost:11434/v1", "ftp://x/v1", "http://", "http:///v1", "http://a b/v1", "http://x:99999/v1", "http://[::1/v1", "http://user:pw@x/v1", "http://x/\nv1"],
+)  # fmt: skip
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(WrongUse) as caught:
+        make_provider("openai-chat", url, None, HttpClient())
+    assert str(caught.value).endswith(".")
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "asked"),
+    [
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("", "/chat/completions"),
+        ("/api/v1", "/api/v1/chat/completions"),
+        ("/v1/chat/completions", "/v1/chat/completions"),
+        ("/v1/models", "/v1/chat/completions"),
+        ("/v1#x", "/v1/chat/completions"),
+    ],
+)
+async def test_addresses_are_joined_as_the_sdk_does(base: str, asked: str) -> None:
+    http = HttpClient()
+    async with Loopback(Reply(sse(chunk({"content": "x"}, "stop")))) as server:
+        await ask(make_provider("openai-chat", server.root + base, None, http))
+        assert server.requests[0].path == asked
+    await http.aclose()
+
+
+def test_a_bare_host_of_a_known_server_is_completed() -> None:
+    assert api_root("http://localhost:11434", "/v1") == "http://localhost:11434/v1"
+    assert api_root("http://localhost:11434/x/", "/v1") == "http://localhost:11434/x"
+    assert joined("http://h/v1", "v1/models") == "http://h/v1/models"
+    assert beside_v1("http://h/p/v1?q=1", "api/show") == "http://h/p/api/show?q=1"

@@ -1,0 +1,89 @@
+import asyncio
+
+import pytest
+
+from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.scripted import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import RateLimited
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
+from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.providers.canon import simple_request
+
+
+async def played(provider: Provider) -> list[object]:
+    return [event async for event in provider.stream(simple_request())]
+
+
+async def test_turns_are_played_in_order_and_end_by_themselves() -> None:
+    call = ToolUse(id="1", name="f")
+    usage = UsageUpdate(Usage(input_tokens=3, output_tokens=2))
+    provider = ScriptedProvider(Turn(call, usage), Turn(ContentDelta("hi")), models=(ModelInfo("m"),))
+    assert await played(provider) == [call, usage, MessageDelta(StopReason.TOOL_USE), Done()]
+    assert await played(provider) == [ContentDelta("hi"), MessageDelta(StopReason.END_TURN), Done()]
+    provider.assert_finished()
+    assert len(provider.requests) == provider.state.request_count == provider.state.conversation_turns == 2
+    assert provider.state.input_tokens == 3
+    assert await provider.list_models() == (ModelInfo("m"),)
+    await provider.aclose()
+
+
+async def test_an_ending_of_its_own() -> None:
+    end = MessageDelta(StopReason.MAX_TOKENS, "length")
+    assert await played(ScriptedProvider(Turn(end))) == [end, Done()]
+    assert await played(ScriptedProvider(Turn(end, Done()))) == [end, Done()]
+
+
+async def test_errors_are_raised_where_they_stand() -> None:
+    provider = ScriptedProvider(Turn(ContentDelta("hi"), RateLimited("slow")))
+    stream = provider.stream(simple_request())
+    assert await anext(stream) == ContentDelta("hi")
+    with pytest.raises(RateLimited):
+        await anext(stream)
+    provider.assert_finished()
+    assert provider.closed_early == 0
+
+
+async def test_requests_too_many_and_turns_left() -> None:
+    provider = ScriptedProvider(Turn(), Turn())
+    await played(provider)
+    with pytest.raises(ScriptBroken, match="1 turns"):
+        provider.assert_finished()
+    await played(provider)
+    with pytest.raises(AssertionError, match="not foreseen"):
+        await played(provider)
+    with pytest.raises(ScriptBroken, match="not foreseen"):
+        provider.assert_finished()
+
+
+async def test_expectations() -> None:
+    right, wrong = Expect("a model", lambda it: it.model == "m"), Expect("another", lambda it: it.model == "x")
+    await played(ScriptedProvider(Turn(right)))
+    provider = ScriptedProvider(Turn(wrong))
+    with pytest.raises(ScriptBroken, match="another"):
+        await played(provider)
+    with pytest.raises(ScriptBroken, match="another"):
+        provider.assert_finished()
+
+
+async def test_waiting_and_closing() -> None:
+    go, reached = asyncio.Event(), asyncio.Event()
+    provider = ScriptedProvider(
+        Turn(ContentDelta("a"), Wait(go, reached), ContentDelta("b")), Turn(Wait(asyncio.Event()))
+    )
+    stream = provider.stream(simple_request())
+    assert await anext(stream) == ContentDelta("a")
+    following = asyncio.ensure_future(anext(stream))
+    await asyncio.wait_for(reached.wait(), 5)
+    assert not following.done()
+    go.set()
+    assert await following == ContentDelta("b")
+    await stream.aclose()
+    assert provider.closed_early == 1
+    task = asyncio.create_task(played(provider))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert provider.closed_early == 2

@@ -1,0 +1,78 @@
+"""Runs of styled text, and how open markup is shown."""
+
+import pytest
+
+from ui.transcript.markdown.inline import Style, cut, inline, only_image, units
+from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.markdown.unfinished import closed_inline
+
+
+def styled(text, references=None):
+    line = inline(text, references)
+    return line.text, [(cut(line.text, s.start, s.start + s.length), s.style, s.href) for s in line.spans]
+
+
+def test_styles_and_offsets_in_utf16_units():
+    text, spans = styled("😀 **b** *i* ~~s~~ `c` 漢")
+    assert text == "😀 b i s c 漢"
+    assert spans == [("b", Style.BOLD, ""), ("i", Style.ITALIC, ""), ("s", Style.STRIKE, ""), ("c", Style.CODE, "")]
+
+
+@pytest.mark.parametrize(
+    "target", ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "//host/x", "x.md"]
+)
+def test_only_web_and_mail_links_lead_anywhere(target):
+    text, spans = styled(f"[a]({target}) b")
+    assert all(not href for _, _, href in spans)
+    assert "a" in text
+
+
+def test_links_of_all_forms():
+    _, references = leaves_of("[r]: https://r.org")
+    text, spans = styled("[x](http://x.org) <https://y.org> https://z.org/a, [r] [m](mailto:a@b.c)", references)
+    assert text == "x https://y.org https://z.org/a, r m"
+    assert [href for _, _, href in spans] == [
+        "http://x.org",
+        "https://y.org",
+        "https://z.org/a",
+        "https://r.org",
+        "mailto:a@b.c",
+    ]
+
+
+def test_a_remote_picture_is_named_not_fetched():
+    image = only_image("![a chart](https://x.org/c.png)")
+    assert (image.label, image.target) == ("a chart", "https://x.org/c.png")
+    assert only_image("![a](b) and text") is None
+    text, spans = styled("see ![a chart](https://x.org/c.png) here")
+    assert text == "see [a chart] here"
+    assert spans == [("[a chart]", Style.IMAGE | Style.LINK, "https://x.org/c.png")]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a **b", "a **b**"),
+        ("a **b *c", "a **b *c***"),
+        ("a **", "a "),
+        ("a *", "a "),
+        ("a `c", "a `c`"),
+        ("a `", "a "),
+        ("a ``x`y", "a ``x`y``"),
+        ("see [the doc](https://x.o", "see the doc"),
+        ("see [the do", "see the do"),
+        ("2 * 3 is", "2 * 3 is"),
+        ("snake_case_name", "snake_case_name"),
+        ("**b** and *c*", "**b** and *c*"),
+        (r"a \*b", r"a \*b"),
+        ("~~gone", "~~gone~~"),
+    ],
+)
+def test_open_markup_is_shown_as_if_it_were_closed(written, shown):
+    assert closed_inline(written) == shown
+
+
+def test_units_and_cut():
+    assert units("a😀b") == 4
+    assert cut("a😀b", 1, 3) == "😀"
+    assert cut("a😀b", 3, 9) == "b"

@@ -1,0 +1,353 @@
+"""The view as a person uses it: following, staying put, selecting, copying, pressing."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ErrorOccurred,
+    RunEnd,
+    RunFinished,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.transcript.view import TranscriptView
+
+PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(40))
+
+
+class Stand:
+    """A view, its transcript and its feed."""
+
+    def __init__(self, qtbot, messages=()):
+        self.themes = ThemeSource()
+        self.transcript = Transcript(messages)
+        self.feed = Feed(self.transcript)
+        self.view = TranscriptView(self.themes, NoPictures(Path()))
+        qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
+        self.view.resize(800, 600)
+        self.view.set_transcript(self.transcript)
+        self.view.show()
+        qtbot.waitExposed(self.view)
+
+    def send(self, *events):
+        self.view.apply([change for event in events for change in self.feed(event)])
+
+    @property
+    def rows(self):
+        return self.view.screen.rows
+
+    def picture(self) -> QImage:
+        return self.view.viewport().grab().toImage()
+
+    def top_of(self, row):
+        return self.view.screen.row_box(row).top()
+
+    def point_of(self, row, name) -> QPoint:
+        self.rows.settle()
+        for block, control in self.rows.row(row).controls():
+            if control.name == name:
+                box = control.box.translated(self.rows.row(row).block_box(block).topLeft())
+                return box.translated(self.view.screen.row_box(row).topLeft()).center()
+        raise LookupError(name)
+
+    def click(self, row, name):
+        point = self.point_of(row, name)
+        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+
+    def place(self, row, block, x=3):
+        box = self.rows.row(row).block_box(block).translated(self.view.screen.row_box(row).topLeft())
+        return QPoint(box.left() + x, box.top() + 8)
+
+    def drag(self, start, end):
+        QTest.mousePress(self.view.viewport(), Qt.MouseButton.LeftButton, pos=start)
+        QTest.mouseMove(self.view.viewport(), end)
+        event_end = end
+        QTest.mouseRelease(self.view.viewport(), Qt.MouseButton.LeftButton, pos=event_end)
+
+
+@pytest.fixture
+def long(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello"), Message.assistant(PARAGRAPHS)])
+    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Next. "))
+    return stand
+
+
+def test_it_opens_at_the_end_and_follows(long):
+    assert long.rows.following
+    for _ in range(30):
+        long.send(ContentDelta("More words to fill the lines. " * 5 + "\n\n"))
+    assert long.rows.top == long.rows.bottom
+    assert long.view.verticalScrollBar().value() == long.view.verticalScrollBar().maximum()
+    assert not long.view.jump.isVisible()
+
+
+def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
+    long.view.scroller.scroll_by(-300)
+    before, value = long.picture(), long.rows.top
+    for _ in range(10):
+        long.send(ContentDelta("More words. " * 20 + "\n\n"))
+    long.send(RunFinished(RunEnd.COMPLETED))
+    long.view.apply(long.transcript.add_message(Message.user("And another question.")))
+    assert long.picture() == before
+    assert long.rows.top == value
+    assert long.view.jump.isVisible()
+    assert long.view.jump.count == 1
+    assert long.view.jump.accessibleName() == "Jump to latest"
+    QTest.mouseClick(long.view.jump, Qt.MouseButton.LeftButton)
+    assert long.rows.following
+    assert not long.view.jump.isVisible()
+    assert long.view.jump.count == 0
+
+
+def test_a_change_above_what_is_read_moves_nothing(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello")])
+    stand.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={"x": 1}), ToolStarted("a", {}))
+    stand.send(*(ContentDelta(piece) for piece in (PARAGRAPHS, "\n\n", PARAGRAPHS)))
+    stand.view.scroller.scroll_by(-400)
+    before, height = stand.picture(), stand.rows.total
+    result = ToolResult(tool_use_id="a", content=(Text(text="no\nno\nno"),), outcome=Outcome.FAILED)
+    stand.send(ToolFinished("a", result))
+    assert stand.rows.total != height
+    assert stand.picture() == before
+
+
+def test_blitting_shows_the_same_as_painting_everything(long):
+    for pixels in (-37, -150, -90, 61, 400, -511):
+        long.view.scroller.scroll_by(pixels)
+        blitted = long.view.grab().toImage()
+        long.view.viewport().update()
+        assert long.view.grab().toImage() == blitted
+    long.view.scroller.to_end()
+    for number in range(12):
+        long.send(ContentDelta(f"word{number} **bold** `code` and so on to the end of it. "))
+        blitted = long.view.grab().toImage()
+        long.view.viewport().update()
+        assert long.view.grab().toImage() == blitted
+
+
+def test_scrolling_up_through_guessed_heights_moves_by_what_was_asked(qtbot):
+    messages = [Message.assistant(f"# Row {n}\n\n" + PARAGRAPHS[: 90 * (n % 9)]) for n in range(200)]
+    stand = Stand(qtbot, messages)
+    for _ in range(30):
+        rows = stand.rows
+        index, _, _ = next(iter(rows.between(rows.top + 5, rows.top + rows.view)))
+        before = stand.top_of(index)
+        stand.view.scroller.scroll_by(-120)
+        assert stand.top_of(index) == before + 120
+
+
+def test_keys_scroll(long):
+    view = long.view
+    QTest.keyClick(view, Qt.Key.Key_Home)
+    assert long.rows.top == 0
+    assert not long.rows.following
+    QTest.keyClick(view, Qt.Key.Key_PageDown)
+    page = long.rows.top
+    assert 0 < page < 600
+    QTest.keyClick(view, Qt.Key.Key_Up)
+    assert long.rows.top < page
+    QTest.keyClick(view, Qt.Key.Key_PageUp)
+    assert long.rows.top == 0
+    QTest.keyClick(view, Qt.Key.Key_End)
+    assert long.rows.following
+
+
+def test_dragging_the_bar_to_its_end_follows_again(long):
+    bar = long.view.verticalScrollBar()
+    bar.setValue(100)
+    assert not long.rows.following
+    assert long.rows.top == bar.value()
+    bar.setValue(bar.maximum())
+    assert long.rows.following
+
+
+def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
+    stand = Stand(
+        qtbot, [Message.user("A question"), Message.assistant("One **two** three\n\n- item\n\n```\ncode\n```")]
+    )
+    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret thoughts"), ThinkingBlock("x", "p"))
+    stand.send(ContentDelta("Four "))
+    stand.drag(stand.place(0, 0, 2), stand.place(3, 0, 400))
+    stand.send(ContentDelta("five"), RunFinished(RunEnd.COMPLETED))
+    QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    text = QGuiApplication.clipboard().text()
+    assert text == "A question\n\nOne two three\n\n• item\n\ncode\n\nFour "
+    QTest.keyClick(stand.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text().endswith("Four five")
+    assert "secret" not in QGuiApplication.clipboard().text()
+
+
+def test_double_click_takes_the_word_and_a_third_click_the_paragraph(qtbot):
+    stand = Stand(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
+    point = stand.place(0, 0, 45)
+    QTest.mouseDClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    stand.view.copy()
+    assert QGuiApplication.clipboard().text() == "wordy"
+    QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    stand.view.copy()
+    assert QGuiApplication.clipboard().text() == "First wordy 😀 paragraph."
+
+
+def test_reasoning_is_open_while_it_runs_and_folds_when_the_answer_begins(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello")])
+    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("I **think**"))
+    row = stand.rows.row(1)
+    assert row.blocks[0].head.title == "Thinking…"
+    assert len(row.blocks) == 2
+    stand.view.apply(stand.feed(ContentDelta("Answer"), after=3.0))
+    assert row.blocks[0].head.title == "Thought for 3 s"
+    assert len(row.blocks) == 1
+    stand.click(1, "Show thinking")
+    assert len(stand.rows.row(1).blocks) == 2
+    stand.send(ContentDelta(" goes on"), RunFinished(RunEnd.COMPLETED))
+    assert len(stand.rows.row(1).blocks) == 2
+
+
+def test_reasoning_somebody_reads_does_not_fold_under_their_eyes(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello")])
+    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta(PARAGRAPHS))
+    stand.view.scroller.scroll_by(-200)
+    before = stand.picture()
+    stand.send(ContentDelta("Answer"))
+    assert stand.picture() == before
+
+
+def test_buttons_become_signals(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello")])
+    stand.send(
+        TurnStarted("t", "m", "model"),
+        ToolUse(id="a", name="write_file", input={"path": "x"}),
+        ApprovalRequested("approval-7", "a", "digest"),
+        ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, "the details"),
+    )
+    with qtbot.waitSignal(stand.view.approval_requested) as approval:
+        stand.click(1, "Review")
+    assert approval.args == ["approval-7"]
+    with qtbot.waitSignal(stand.view.remedy_requested) as remedy:
+        stand.click(2, "Retry")
+    assert remedy.args == [stand.transcript[2].id, RemedyAction.RETRY]
+    with qtbot.waitSignal(stand.view.details_copied):
+        stand.click(2, "Copy details")
+    assert QGuiApplication.clipboard().text() == "the details"
+
+
+def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello"), Message.assistant("```py\nx = 1\n```")])
+    view = stand.view
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.keyClick(view, Qt.Key.Key_Up, control)
+    assert view.screen.focused == (1, "")
+    QTest.keyClick(view, Qt.Key.Key_Tab)
+    assert view.screen.focused == (1, "0/Copy code")
+    QTest.keyClick(view, Qt.Key.Key_Return)
+    assert QGuiApplication.clipboard().text() == "x = 1"
+    QTest.keyClick(view, Qt.Key.Key_Up, control)
+    assert view.screen.focused == (0, "")
+
+
+def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
+    stand = Stand(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
+    with qtbot.waitSignal(stand.view.link_activated) as activated:
+        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 0, 8))
+    assert activated.args == ["https://x.org/a"]
+    with qtbot.assertNotEmitted(stand.view.link_activated):
+        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 1, 8))
+
+
+def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot):
+    stand = Stand(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
+    from PySide6.QtGui import QContextMenuEvent
+
+    point = stand.place(1, 0)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, stand.view.mapToGlobal(point))
+    stand.view.contextMenuEvent(event)
+    menu = stand.view.findChild(QMenu)
+    actions = {action.text(): action for action in menu.actions()}
+    assert not actions["Copy"].isEnabled()
+    actions["Copy as Markdown"].trigger()
+    assert QGuiApplication.clipboard().text() == "Some **bold** words"
+    actions["Copy message"].trigger()
+    assert QGuiApplication.clipboard().text() == "Some bold words"
+    actions["Select all"].trigger()
+    assert not stand.view.screen.selection.is_empty
+    menu.close()
+
+
+def test_another_theme_is_painted_and_the_place_kept(long):
+    long.view.scroller.scroll_by(-300)
+    index, _, _ = next(iter(long.rows.between(long.rows.top, long.rows.top + 10)))
+    block_before = long.rows._anchor
+    long.themes.use(DARK, 100)
+    assert long.rows._anchor == block_before
+    assert index == long.rows._anchor.row
+    assert long.picture().pixelColor(2, 2).name() == DARK.window
+    long.themes.use(LIGHT, 150)
+    assert long.rows.stage.look.body.pointSizeF() > 15
+
+
+def test_another_width_keeps_the_block_that_is_read(long):
+    long.view.scroller.scroll_by(-350)
+    before = long.rows._anchor
+    long.view.resize(420, 500)
+    assert (long.rows._anchor.row, long.rows._anchor.block) == (before.row, before.block)
+
+
+def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
+    stand = Stand(qtbot, [Message.user("Hello")])
+    from desktop_agent.vocabulary.provider_events import ToolArgsDelta
+
+    stand.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"x'))
+    assert len(stand.rows) == 2
+    stand.send(RunFinished(RunEnd.CANCELLED))
+    assert len(stand.rows) == 1
+    assert stand.rows.total == stand.rows.row(0).height + 2 * stand.rows._margin
+
+
+def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
+    text = "\n\n".join(f"Paragraph {number} of a very long message." for number in range(3000))
+    stand = Stand(qtbot, [Message.assistant(text)])
+    row = stand.rows.row(0)
+    for _ in range(20):
+        stand.view.scroller.scroll_by(-900)
+    assert len(row.blocks) == 3000
+    assert sum(block.laid for block in row.blocks) < 200
+
+
+def test_rows_that_nobody_has_seen_are_not_made(qtbot):
+    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(5000)])
+    assert len(stand.rows._rows) < 30
+
+
+def test_an_empty_transcript_says_so(qtbot):
+    stand = Stand(qtbot)
+    assert len({stand.picture().pixel(x, 270 + y) for x in range(250, 550, 3) for y in range(40)}) > 5
+
+
+def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
+    from tests.bench.bench_transcript import text_of
+
+    text = text_of(1500)
+    streamed = Stand(qtbot, [Message.user("Go")])
+    streamed.send(TurnStarted("t", "m", "model"))
+    for at in range(0, len(text), 7):
+        streamed.send(ContentDelta(text[at : at + 7]))
+    streamed.send(RunFinished(RunEnd.COMPLETED))
+    opened = Stand(qtbot, [Message.user("Go"), Message.assistant(text)])
+    qtbot.wait(400)
+    assert streamed.rows.total == opened.rows.total
+    assert streamed.picture() == opened.picture()

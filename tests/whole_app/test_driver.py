@@ -1,0 +1,125 @@
+"""A person who sees the window only through its accessible names: prompts, approval, a picture, Stop."""
+
+import io
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
+from tests.whole_app.window import Program, Screen, opened, wait_until
+
+PRESSES = 10
+CLOSED_WITHIN = 1.0
+"""Seconds from the press to the closed connection that fail the test; the goal is a tenth, and the figures are told."""
+
+Desk = tuple[Program, Screen]
+
+
+@pytest.fixture(scope="module")
+def demo(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    data = tmp_path_factory.mktemp("driver") / "data"
+    with opened(real_display, data, "--demo") as desk:
+        desk[1].wait_for("Message")
+        yield desk
+
+
+def idle(screen: Screen) -> None:
+    screen.wait_for("Send")
+
+
+def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
+    _, screen = demo
+    screen.send("Hello there")
+    assert screen.last("You said") == "Hello there"
+    screen.wait_for("Stop")
+    screen.wait_for("Thinking")
+    lengths = [wait_until("text arrives", lambda: len(screen.last("Assistant said")))]
+    while screen.find("Send") is None:
+        lengths.append(len(screen.last("Assistant said")))
+    assert lengths == sorted(lengths)
+    assert len(set(lengths)) > 3, "it came in one piece"
+    answer = screen.last("Assistant said")
+    assert "I am the demo model" in answer
+    assert "def greet(name: str) -> str:" in answer
+
+
+def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
+    program, screen = demo
+    screen.press("New conversation")
+    screen.wait_gone("You said")
+    screen.send("write a file")
+    screen.wait_for("Approve tool call", "dialog")
+    written = program.data / "demo workspace" / "notes" / "hello.txt"
+    assert not written.exists()
+    wait_until("the dialog can be used", lambda: "enabled" in screen.wait_for("Edit arguments")["states"])
+    screen.press("Edit arguments")
+    arguments = wait_until("the arguments are shown", lambda: screen.last("Arguments"))
+    assert "Hello from the demo!" in arguments
+    wait_until("they can be written", lambda: "editable" in screen.wait_for("Arguments", "text")["states"])
+    screen.write("Arguments", '{"path": "notes/hello.txt", "content": "Größe & 尺寸, as edited\\n"}')
+    wait_until("Allow once can be pressed", lambda: "enabled" in screen.wait_for("Allow once")["states"])
+    screen.press("Allow once")
+    screen.wait_gone("Approve tool call")
+    idle(screen)
+    assert written.read_text(encoding="utf-8") == "Größe & 尺寸, as edited\n"
+    assert "Done" in screen.last("Tool call: write_file")
+
+
+def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
+    _, screen = demo
+    screen.press("New conversation")
+    screen.wait_gone("You said")
+    image = Image.new("RGB", (123, 45), "teal")
+    held = io.BytesIO()
+    image.save(held, "PNG")
+    screen.paste(held.getvalue(), "image/png")
+    chip = screen.wait_for("Attached image: Pasted image")
+    assert "showing" in chip["states"]
+    screen.send("What is in this picture?")
+    idle(screen)
+    answer = screen.last("Assistant said")
+    assert "PNG (image/png), 123 x 45 pixels" in answer
+    assert screen.find("Attached image: Pasted image") is None
+
+
+def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with opened(real_display, data, "--demo") as (program, screen):
+        screen.wait_for("Message")
+        screen.send("tell me a long story")
+        wait_until("the story grows", lambda: len(screen.last("Assistant said")) > 400)
+        screen.press("Stop")
+        idle(screen)
+        kept = screen.last("Assistant said")
+        assert kept.endswith("Stopped before the end")
+        assert len(kept) > 400
+        assert program.end() == 0
+    with opened(real_display, data) as (_, screen):
+        screen.wait_for("Assistant said")
+        assert screen.last("Assistant said") == kept
+        assert screen.last("You said") == "tell me a long story"
+
+
+def test_stop_closes_the_connection_at_once(real_display: dict[str, str], tmp_path: Path) -> None:
+    presses = {"mouse": Screen.click, "accessibility": Screen.press}
+    took: dict[str, list[float]] = {way: [] for way in presses}
+    with ModelServer(lambda _: Story(numbered(), pace=0.01)) as server:
+        with opened(real_display, tmp_path / "data", "--base-url", server.url, "--model", MODEL) as (_, screen):
+            screen.wait_for("Message")
+            for number in range(2 * PRESSES):
+                way = list(presses)[number % 2]
+                screen.send(f"story {number}")
+                stream = wait_until("the server is asked", lambda n=number: server.streams[n:])[0]
+                wait_until("it streams", lambda s=stream: len(s.sent) > 10 and screen.find("Stop"))
+                pressed_at = presses[way](screen, "Stop")
+                gone_at = wait_until("the connection closes", lambda s=stream: s.gone_at)
+                took[way].append((gone_at - pressed_at) * 1000)
+                idle(screen)
+        assert len(server.prompts) == 2 * PRESSES, "Stop must not ask again"
+    for way, figures in took.items():
+        listed = " ".join(f"{each:.0f}" for each in sorted(figures))
+        print(f"Stop by {way} to closed connection, ms: median {statistics.median(figures):.0f}; {listed}")
+    assert max(map(max, took.values())) < CLOSED_WITHIN * 1000

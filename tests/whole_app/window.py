@@ -1,0 +1,248 @@
+"""The program as a person has it: a process of its own with a window, driven from outside by accessible names."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.frame.a11y import SCRIPT, SYSTEM_PYTHON, Node, Reader
+from tests.frame.displays import program
+
+APPLICATION = "desktop-agent"
+PATIENCE = 20.0
+"""Seconds that anything may take before a test gives up."""
+
+# Qt's bridge does not know a newer call of the registry. Nothing else may be said.
+EXPECTED = re.compile(r"^qt\.accessibility\.atspi: .*GetApplicationBusAddress.*$|^$")
+
+
+def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """What the condition answers once it is true; fails after these seconds."""
+    until = time.monotonic() + seconds
+    while not (answer := true()):
+        if time.monotonic() > until:
+            pytest.fail(f"not within {seconds:.0f} s: {what}")
+        time.sleep(0.02)
+    return answer
+
+
+class Screen(Reader):
+    """A reader that stays, and what hands do: keys, the mouse, the clipboard."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        super().__init__(environment, APPLICATION)
+        self._process = subprocess.Popen(
+            [SYSTEM_PYTHON, str(SCRIPT), APPLICATION, "serve"],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def close(self) -> None:
+        """End the reader's process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def tree(self) -> list[Node]:
+        """All that is showing, depth first; empty while it is not on the bus yet."""
+        return self._ask("screen")
+
+    def texts(self, name: str) -> list[str]:
+        """The texts of all that is showing under this name, in order."""
+        return self._ask("texts", name)
+
+    def last(self, name: str) -> str:
+        """The text of the last of them, or nothing."""
+        return (self.texts(name) or [""])[-1]
+
+    def says(self, *words: str) -> str:
+        """All showing names and texts, when all these words are among them; else nothing."""
+        parts = [f"{node['name']}\n{node['text'] or ''}" for node in self.tree() if "showing" in node["states"]]
+        whole = "\n".join(parts)
+        return whole if all(word in whole for word in words) else ""
+
+    def wait_says(self, *words: str, seconds: float = PATIENCE) -> str:
+        """The same, waiting; a failure tells all that was on the screen."""
+        until = time.monotonic() + seconds
+        while not (whole := self.says(*words)):
+            if time.monotonic() > until:
+                pytest.fail(f"the screen does not say {words}, but:\n{self.says()}")
+            time.sleep(0.05)
+        return whole
+
+    def wait_gone(self, name: str) -> None:
+        """Until nothing of this name is showing."""
+        wait_until(f"{name!r} goes", lambda: self.find(name) is None)
+
+    def send(self, text: str) -> None:
+        """Write a prompt and press Send."""
+        self.write("Message", text)
+        wait_until("Send can be pressed", lambda: "enabled" in (self.find("Send") or {"states": ()})["states"])
+        self.press("Send")
+        self.wait_for("You said")
+
+    def press(self, name: str) -> float:
+        """Press by accessibility; the monotonic moment just before."""
+        return self._ask("press", name)
+
+    def keys(self, *keys: str) -> None:
+        """Press keys of the keyboard."""
+        self._hands("key", "--clearmodifiers", *keys)
+
+    def click(self, name: str) -> float:
+        """Click with the mouse in the middle of it; the monotonic moment just before."""
+        left, top, width, height = self.wait_for(name)["box"]
+        self._hands("mousemove", "--sync", str(left + width // 2), str(top + height // 2))
+        clicked_at = time.monotonic()
+        self._hands("click", "1")
+        return clicked_at
+
+    def paste(self, data: bytes, kind: str) -> None:
+        """Put data on the clipboard and paste it into the message; returns when the program has fetched it."""
+        # One answer for the list of formats and one for the data, and then xclip ends by itself.
+        with self.clipboard(data, kind):
+            self.focus("Message")
+            before = self.says()
+            self.keys("ctrl+v")
+            wait_until("the paste is seen", lambda: self.says() != before, 60.0)
+
+    @contextmanager
+    def clipboard(self, data: bytes, kind: str) -> Iterator[None]:
+        """Hold data for whoever pastes."""
+        command = [program("xclip"), "-quiet", "-selection", "clipboard", "-t", kind, "-i"]
+        owner = subprocess.Popen(
+            command,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert owner.stdin is not None
+        owner.stdin.write(data)
+        owner.stdin.close()
+        try:
+            wait_until("the clipboard holds it", lambda: self._offers(kind))
+            yield
+        finally:
+            owner.kill()
+            owner.wait()
+
+    def _offers(self, kind: str) -> bool:
+        command = [program("xclip"), "-selection", "clipboard", "-t", "TARGETS", "-o"]
+        asked = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+        return kind in asked.stdout.split()
+
+    def _hands(self, *words: str) -> None:
+        subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
+
+    def _ask(self, *words: str) -> Any:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(words).encode() + b"\n")
+        stdin.flush()
+        if not select.select([stdout], [], [], 60.0)[0]:
+            pytest.fail(f"{words}: the window does not answer assistive technology")
+        said = json.loads(stdout.readline())
+        if "error" in said and words[0] in {"screen", "texts"}:
+            return []  # a node went while it was read: the next look sees the new state
+        if "error" in said:
+            pytest.fail(f"{' '.join(words)[:200]}: {said['error']}")
+        return said["answer"]
+
+
+class Program:
+    """One process of the program. What it says is kept in a file."""
+
+    def __init__(
+        self,
+        environment: dict[str, str],
+        data: Path,
+        *arguments: str,
+        command: Sequence[str] = (sys.executable, "-m", "ui"),
+    ) -> None:
+        self.data = data
+        self.output = data.with_name(f"{data.name}.{time.monotonic_ns()}.out")
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*command, "--data-dir", str(data), *arguments],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self) -> str:
+        """Standard output and error."""
+        return self.output.read_text(errors="replace")
+
+    @property
+    def unexpected(self) -> list[str]:
+        """Lines that it should not have said."""
+        return [line for line in self.said.splitlines() if not EXPECTED.match(line)]
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        """Its exit code."""
+        return self.process.wait(seconds)
+
+    def end(self) -> int:
+        """Ask it to end; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """Without a warning."""
+        self.process.kill()
+        self.process.wait()
+
+    def children(self) -> list[int]:
+        """Processes that it started and that run."""
+        listing = Path(f"/proc/{self.process.pid}/task")
+        found: list[int] = []
+        for task in listing.iterdir() if listing.exists() else ():
+            found += [int(pid) for pid in (task / "children").read_text().split()]
+        return found
+
+
+@contextmanager
+def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any) -> Iterator[tuple[Program, Screen]]:
+    """The program with its window open. At the end it must have nothing to complain about."""
+    running = Program(environment, data, *arguments, **more)
+    screen = Screen(environment)
+    try:
+        wait_until(f"the window opens: {running.said}", lambda: _is_up(running, screen))
+        yield running, screen
+        if running.process.poll() is None:
+            running.end()
+        assert running.unexpected == [], "\n".join(running.unexpected)
+    finally:
+        screen.close()
+        if running.process.poll() is None:
+            running.kill()
+
+
+def _is_up(running: Program, screen: Screen) -> bool:
+    if running.process.poll() is not None:
+        pytest.fail(f"it ended with {running.process.returncode}: {running.said}")
+    return any(node["role"] == "frame" and "showing" in node["states"] for node in screen.tree())
+
+
+def alive(pid: int) -> bool:
+    """Whether this process runs, and is no mere entry in the table."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
