@@ -15,6 +15,7 @@ from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_versi
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction
 from desktop_agent.vocabulary.preferences import Preferences
+from ui.bridge.end_signals import EndSignals
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
 from ui.bridge.loop import run
@@ -81,12 +82,15 @@ async def _main(app: QApplication, place: Place, folder: Path, instance: SingleI
         return 1
     desk = Desk(app, themes, engine, folder)
     instance.raise_requested.connect(desk.raise_window)
+    signals = EndSignals(app)
+    signals.end_requested.connect(desk.end)
     try:
         desk.begin(place)
         await desk.closed
     finally:
         await desk.close()
         await engine.close()
+        signals.close()
     return 0
 
 
@@ -110,13 +114,13 @@ class Desk:
         settings.changed.connect(self._on_preferences)
         self._actions = Actions(self.window, settings)
         self._settings_presenter = SettingsPresenter(themes, settings, self.servers, self._tasks, self.window)
-        self.window.close_requested.connect(self._on_close)
+        self.window.close_requested.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         banners = self.window.page.banners
         banners.offer(
             RemedyAction.OPEN_SETTINGS, "Open settings", lambda: self._settings_presenter.show(providers=True)
         )
-        app.aboutToQuit.connect(self._on_close)
+        app.aboutToQuit.connect(self.end)
 
     def begin(self, place: Place) -> None:
         """Show the window where it was, with what belongs into it."""
@@ -152,7 +156,8 @@ class Desk:
         self.window.close()
         self.window.deleteLater()
 
-    def _on_close(self) -> None:
+    def end(self) -> None:
+        """Let the program end, in order."""
         if not self.closed.done():
             self.closed.set_result(None)
 

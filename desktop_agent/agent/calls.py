@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from time import monotonic
+from typing import Literal
 
 from desktop_agent.agent.recorder import Recorder
 from desktop_agent.conversation.repair import missing_result
@@ -39,10 +40,11 @@ _log = logging.getLogger(__name__)
 PARALLEL_READS = 20
 # A result longer than this is cut, with a word about it, before it reaches history, journal and model.
 LONGEST_RESULT = 400_000
-_WHY = {
-    Outcome.CANCELLED: "The call was cancelled before it was finished.",
+_NOT_STARTED: dict[Outcome, str] = {
+    Outcome.CANCELLED: "The call was cancelled before it was started.",
     Outcome.LIMIT: "The call was not run: a limit was reached.",
 }
+_STARTED = "The call was stopped while it was running. It may have taken effect."
 
 
 @dataclass(slots=True)
@@ -96,13 +98,13 @@ class CallRound:
                         return False
         return True
 
-    def close(self, outcome: Outcome) -> list[ToolResult]:
+    def close(self, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> list[ToolResult]:
         """All results in call order; calls without one get `outcome`. Nothing starts after this."""
         self._closed = True
         self._approvals.withdraw_all()
         for call in self._calls:
             if call.result is None:
-                why = _WHY.get(outcome, "The call was not run.")
+                why = _NOT_STARTED[outcome] if call.started_at is None else _STARTED
                 self._finish(call, missing_result(call.use, outcome, why))
         return [call.result for call in self._calls if call.result is not None]
 
@@ -123,6 +125,8 @@ class CallRound:
             await self._answer(call)
 
     async def _answer(self, call: _Call) -> None:
+        if self._closed:
+            return
         verdict, tool = call.verdict, call.tool
         if isinstance(verdict, Refused) or tool is None:
             why = str(verdict.sentence) if isinstance(verdict, Refused) else "There is no such tool."
@@ -209,6 +213,9 @@ async def _preview(tool: AnyTool, arguments: JsonObject) -> Preview | None:
         return await tool.preview(tool.checked(arguments))
     except ToolFailed as error:
         return TextPreview(str(error))
+    except Exception as error:  # noqa: BLE001 - a fault in a preview must not keep the call from the person
+        _log.exception("the preview of tool %s failed", tool.name)
+        return TextPreview(f"What it would do cannot be shown ({type(error).__name__}).")
 
 
 def _is_read_only(call: _Call) -> bool:

@@ -1,14 +1,14 @@
 """From a conversation to one question for the model."""
 
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from desktop_agent.conversation.repair import repaired
 from desktop_agent.vocabulary.blocks import Block, Image, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.images import Base64Source, StoredSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
@@ -32,7 +32,7 @@ async def build_request(
     read_picture: ReadPicture,
 ) -> ModelRequest:
     """The repaired history with stored pictures as bytes; a picture that is gone is said in words instead."""
-    messages = [await _with_bytes(message, read_picture) for message in repaired(history)]
+    messages = [await _with_bytes(message, read_picture) for message in without_given_up(repaired(history))]
     return ModelRequest(
         model=settings.model,
         messages=tuple(messages),
@@ -40,6 +40,21 @@ async def build_request(
         config=settings.config,
         conversation_id=settings.conversation_id,
     )
+
+
+def without_given_up(messages: Sequence[Message]) -> list[Message]:
+    """Leave out answers that broke off and were asked for again: nobody answers its own half answer.
+
+    They stay in the conversation. One that the person went on from (a prompt follows it) is part of what was said.
+    """
+    kept: list[Message] = []
+    for message in reversed(messages):
+        next_is_prompt = bool(kept) and kept[-1].role is not Role.ASSISTANT
+        if message.state is MessageState.INTERRUPTED and not message.tool_uses and not next_is_prompt:
+            continue
+        kept.append(message)
+    kept.reverse()
+    return kept
 
 
 async def _with_bytes(message: Message, read_picture: ReadPicture) -> Message:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from desktop_agent.agent.calls import CallRound
 from desktop_agent.agent.recorder import Recorder
@@ -123,6 +124,9 @@ class Run:
 
     async def _ask(self, provider: Provider) -> Message:
         """One question and its whole answer, committed."""
+        if self._stop_asked.is_set():
+            # A tool may have swallowed the cancellation; nothing new starts all the same.
+            raise asyncio.CancelledError
         turn_id = new_id()
         answer = AnswerBuilder(new_id(), self._settings.model)
         self._answer = answer
@@ -186,7 +190,7 @@ class Run:
         if self._round is not None:
             await self._finish_round(self._round, Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED)
 
-    async def _finish_round(self, calls: CallRound, outcome: Outcome) -> None:
+    async def _finish_round(self, calls: CallRound, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> None:
         self._round = None
         results = calls.close(outcome)
         if results:

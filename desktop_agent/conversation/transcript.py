@@ -121,7 +121,8 @@ class Transcript:
                 return ended + shown
             case RetryScheduled():
                 values = {"why": event.why, "seconds": f"{event.after:.0f}"}
-                return self.add_notice(Sentence("{why} Trying again in {seconds} s.", values))
+                begun = self._end(envelope.at, interrupted=True)
+                return begun + self.add_notice(Sentence("{why} Trying again in {seconds} s.", values))
             case LimitReached():
                 sentence = Sentence("A limit was reached: {which}.", {"which": event.which})
                 return self.add_notice(sentence, action=RemedyAction.CONTINUE)
@@ -178,10 +179,11 @@ class Transcript:
 
     def _grow(self, text: str, kind: type[AnswerItem] | type[ThinkingItem], at: datetime) -> list[Change]:
         """Append to the open item of this kind, or open one."""
-        last = self._items[-1] if self._items else None
-        if isinstance(last, kind) and not last.finished:
+        index = _last_of_the_model(self._items)
+        last = self._items[index] if index is not None else None
+        if index is not None and isinstance(last, kind) and not last.finished:
             last.text.append(text)
-            return [Updated(len(self._items) - 1, "text")]
+            return [Updated(index, "text")]
         closed = self._close_open(at)
         if kind is ThinkingItem:
             self._thinking_since = at
@@ -189,23 +191,27 @@ class Transcript:
 
     def _close_open(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
         """Finish the open text, if any: from now on it never changes."""
-        last = self._items[-1] if self._items else None
-        if not isinstance(last, (AnswerItem, ThinkingItem)) or last.finished:
+        index = _last_of_the_model(self._items)
+        last = self._items[index] if index is not None else None
+        if index is None or not isinstance(last, (AnswerItem, ThinkingItem)) or last.finished:
             return []
         last.finished = True
         if isinstance(last, AnswerItem):
             last.interrupted = interrupted
         elif self._thinking_since is not None:
             last.seconds = (at - self._thinking_since).total_seconds()
-        return [Updated(len(self._items) - 1, "state")]
+        return [Updated(index, "state")]
 
     def _end(self, at: datetime, *, interrupted: bool) -> list[Change]:
         """Close what is open; calls that were still being written never came to be."""
         changes = self._close_open(at, interrupted=interrupted)
-        while self._items and isinstance(last := self._items[-1], ToolCallItem) and last.state is CallState.WRITING:
-            self._items.pop()
+        while (index := _last_of_the_model(self._items)) is not None:
+            last = self._items[index]
+            if not isinstance(last, ToolCallItem) or last.state is not CallState.WRITING:
+                break
+            del self._items[index]
             self._calls.pop(last.tool_use_id, None)
-            changes.append(Removed(len(self._items), 1))
+            changes.append(Removed(index, 1))
         return changes
 
     def _write_call(self, event: ToolArgsDelta | ToolUse) -> list[Change]:
@@ -254,3 +260,11 @@ class Transcript:
             if self._items[index] is item:
                 return Updated(index, what)
         raise LookupError(item.tool_use_id)
+
+
+def _last_of_the_model(items: list[Item]) -> int | None:
+    """Where its last item stands. A notice that came in between neither ends nor splits what it was writing."""
+    index = len(items) - 1
+    while index >= 0 and isinstance(items[index], NoticeItem):
+        index -= 1
+    return index if index >= 0 else None

@@ -51,6 +51,7 @@ class Connections:
         self._models: dict[str, tuple[ModelInfo, ...]] = {}
         self._demo = DemoServer()
         self._demo_endpoint: Endpoint | None = None
+        self._starting_demo = asyncio.Lock()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The servers in use: the one of the command line, then those the person added."""
@@ -68,10 +69,11 @@ class Connections:
 
     async def start_demo(self) -> Endpoint:
         """The demo's loopback server, started on first use."""
-        if self._demo_endpoint is None:
-            base_url = await self._demo.start()
-            self._demo_endpoint = Endpoint(id=DEMO, title="Demo (offline)", base_url=base_url, kind="demo")
-        return self._demo_endpoint
+        async with self._starting_demo:
+            if self._demo_endpoint is None:
+                base_url = await self._demo.start()
+                self._demo_endpoint = Endpoint(id=DEMO, title="Demo (offline)", base_url=base_url, kind="demo")
+            return self._demo_endpoint
 
     async def provider(self, endpoint_id: str) -> Provider:
         """The provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""

@@ -60,6 +60,7 @@ class Engine:
         self._preferences = preferences
         self._defaults = defaults
         self._sessions: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
             self.secrets, HttpClient(), lambda: self._preferences, given=defaults.endpoint, given_key=defaults.api_key
@@ -72,10 +73,19 @@ class Engine:
         folder = await asyncio.to_thread(data_folder, folder)
         store = await Store.open(folder)
         preferences_file = PreferencesFile(folder)
-        preferences = await preferences_file.load()
+        try:
+            preferences = await preferences_file.load()
+        except BaseException:
+            await store.close()
+            raise
         engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults())
         engine.notices += preferences_file.notices
         return engine
+
+    @property
+    def working(self) -> bool:
+        """Whether a run is under way in any conversation."""
+        return any(session.working for session in self._sessions.values())
 
     @property
     def preferences(self) -> Preferences:
@@ -115,16 +125,20 @@ class Engine:
 
     async def session(self, conversation_id: str) -> Session:
         """The open conversation, or the stored one opened; what a dead process left is put in order first."""
-        if conversation_id not in self._sessions:
-            loaded = await self.store.load(conversation_id)
-            lost = recovered_messages(loaded.messages, loaded.journal)
-            if lost:
-                await self.store.commit(conversation_id, *lost)
-            await self._end_lost_runs(loaded)
+        # One at a time: who opens it twice at once would put it in order twice.
+        async with self._opening:
             if conversation_id not in self._sessions:
-                writer = Writer(self.store, loaded.record, (*loaded.messages, *lost), is_new=False)
-                self._sessions[conversation_id] = Session(writer, self._setup())
-        return self._sessions[conversation_id]
+                self._sessions[conversation_id] = await self._opened(conversation_id)
+            return self._sessions[conversation_id]
+
+    async def _opened(self, conversation_id: str) -> Session:
+        loaded = await self.store.load(conversation_id)
+        lost = recovered_messages(loaded.messages, loaded.journal)
+        if lost:
+            await self.store.commit(conversation_id, *lost)
+        await self._end_lost_runs(loaded)
+        writer = Writer(self.store, loaded.record, (*loaded.messages, *lost), is_new=False)
+        return Session(writer, self._setup())
 
     async def _end_lost_runs(self, loaded: LoadedConversation) -> None:
         """Say in the journal that the runs of a dead process are over, so that nobody looks at them again."""
@@ -144,9 +158,11 @@ class Engine:
 
     async def close(self) -> None:
         """Stop everything, write what is left, and let go of the folder."""
-        await asyncio.gather(*(session.close() for session in self._sessions.values()))
-        await self.connections.close()
-        await self.store.close()
+        try:
+            await asyncio.gather(*(session.close() for session in self._sessions.values()))
+            await self.connections.close()
+        finally:
+            await self.store.close()
 
     def _setup(self) -> SessionSetup:
         return SessionSetup(

@@ -2,10 +2,11 @@
 
 import asyncio
 import dataclasses
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.storage.store import Store
@@ -13,6 +14,8 @@ from desktop_agent.vocabulary.engine_events import Envelope, ToolProgress
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+
+_log = logging.getLogger(__name__)
 
 # Streamed text reaches the disk at least this often, in seconds: twice as often as promised.
 FLUSH_INTERVAL = 0.25
@@ -85,9 +88,14 @@ class Ledger:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._flush_soon)
 
     def _flush_soon(self) -> None:
-        self._timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_quietly())
+        else:
+            # It may have looked for the last time already.
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._flush_soon)
 
     async def _flush_quietly(self) -> None:
         try:
@@ -111,6 +119,9 @@ class Ledger:
                 await self._write_pending()
             except StorageFailed as error:
                 trouble = error
+            except Exception as error:  # noqa: BLE001 - what can never be written must not hold up what can
+                _log.exception("a part of the conversation could not be written")
+                trouble = StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
             if (trouble is not None) != self._in_trouble:
                 self._in_trouble = trouble is not None
                 self._on_trouble(trouble)
@@ -140,53 +151,55 @@ class Ledger:
             self._timer = None
         if self._flushing is not None:
             await self._flushing
-        if self._pending:
-            await self._flush_quietly()
+        await self._flush_quietly()
 
     async def _write_pending(self) -> None:
         if self._is_new and self._pending:
-            record = self.record
-            await self._store.create_conversation(
-                id_=record.id,
-                title=record.title,
-                endpoint_id=record.endpoint_id,
-                model=record.model,
-                workspace=record.workspace,
-                title_is_automatic=record.title_is_automatic,
-            )
-            self._is_new = False
+            await self._create()
         while self._pending:
-            write = self._pending[0]
-            match write:
-                case _Journal():
-                    envelopes = write.envelopes
-                    # New events go behind, not into, what is being written just now.
-                    self._pending[0] = _Journal([])
-                    try:
-                        await self._store.append_journal(self.record.id, envelopes)
-                    except BaseException:
-                        self._restore(envelopes)
-                        raise
-                    self._drop_if_empty()
-                case _Commit():
-                    await self._store.commit(self.record.id, *write.messages)
-                    self._pending.popleft()
-                case _ChangeRecord():
-                    await self._store.update_conversation(self.record.id, **write.changes)
-                    self._pending.popleft()
-                case _FinishRun():
-                    await self._store.finish_run(self.record.id, write.run_id)
-                    self._pending.popleft()
+            # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
+            write = self._pending.popleft()
+            try:
+                await self._write(write)
+            except (StorageFailed, asyncio.CancelledError):
+                self._pending.appendleft(write)
+                raise
 
-    def _drop_if_empty(self) -> None:
-        first = self._pending[0]
-        if isinstance(first, _Journal) and not first.envelopes:
-            self._pending.popleft()
+    async def _create(self) -> None:
+        record = self.record
+        await self._store.create_conversation(id_=record.id, **_listed(record))
+        self._is_new = False
+        if self.record != record:
+            self._pending.append(_ChangeRecord({**_listed(self.record)}))
 
-    def _restore(self, envelopes: list[Envelope]) -> None:
-        first = self._pending[0]
-        if isinstance(first, _Journal):
-            first.envelopes[:0] = envelopes
+    async def _write(self, write: _Write) -> None:
+        match write:
+            case _Journal():
+                await self._store.append_journal(self.record.id, write.envelopes)
+            case _Commit():
+                await self._store.commit(self.record.id, *write.messages)
+            case _ChangeRecord():
+                await self._store.update_conversation(self.record.id, **write.changes)
+            case _FinishRun():
+                await self._store.finish_run(self.record.id, write.run_id)
+
+
+class _Listed(TypedDict):
+    title: str
+    title_is_automatic: bool
+    endpoint_id: str | None
+    model: str | None
+    workspace: str | None
+
+
+def _listed(record: ConversationRecord) -> _Listed:
+    return _Listed(
+        title=record.title,
+        title_is_automatic=record.title_is_automatic,
+        endpoint_id=record.endpoint_id,
+        model=record.model,
+        workspace=record.workspace,
+    )
 
 
 def _joined(before: Envelope, after: Envelope) -> Envelope | None:

@@ -7,7 +7,7 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.repair import missing_result, unanswered
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, ToolFinished, ToolStarted, TurnStarted
-from desktop_agent.vocabulary.messages import Message, MessageState
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
 
 _STARTED = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
 _NOT_STARTED = "The program ended before this call was started."
@@ -23,10 +23,22 @@ def recovered_messages(messages: tuple[Message, ...], journal: Iterable[Envelope
         if message is not None and message.id not in known:
             known.add(message.id)
             added.append(message)
-    results = _results_for(unanswered((*messages, *added)), envelopes)
+    everything = (*messages, *added)
+    results = _results_for(unanswered(everything), _turn_of_last_answer(everything, envelopes))
     if results:
         added.append(Message.tool_results(results))
     return tuple(added)
+
+
+def _turn_of_last_answer(messages: tuple[Message, ...], envelopes: list[Envelope]) -> list[Envelope]:
+    """Only this turn's events: a server may have used the same call ids in an earlier one."""
+    last = next((message.id for message in reversed(messages) if message.role is Role.ASSISTANT), None)
+    turns = {
+        envelope.turn_id
+        for envelope in envelopes
+        if isinstance(envelope.event, TurnStarted) and envelope.event.message_id == last
+    }
+    return [envelope for envelope in envelopes if envelope.turn_id in turns]
 
 
 def _broken_answer(turn: list[Envelope]) -> Message | None:

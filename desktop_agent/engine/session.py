@@ -43,7 +43,8 @@ class Session:
         self._approvals = ApprovalBroker()
         self._standing = Standing()
         self._run: Run | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._recorder: RunRecorder | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def record(self) -> ConversationRecord:
@@ -72,8 +73,8 @@ class Session:
 
     @property
     def working(self) -> bool:
-        """Whether a run is under way."""
-        return self._task is not None and not self._task.done()
+        """Whether a run is under way. From its RunFinished on it is not, and the next prompt may be sent."""
+        return self._recorder is not None and not self._recorder.finished
 
     def subscribe(self, on_changes: ChangeListener | None = None, on_event: EventListener | None = None) -> None:
         """Be told of changes to the transcript, of events, or both. Called in the loop's thread."""
@@ -84,23 +85,24 @@ class Session:
         self._writer.unsubscribe(listener)
 
     def send(self, message: Message) -> None:
-        """Start a run with this prompt. Raises WrongUse while one is under way."""
+        """Start a run with this prompt. Raises WrongUse while one is under way, or when its folder is gone."""
         self._must_be_idle()
+        prepared = self._prepared()
         if not self.history and self.record.title_is_automatic:
             self.change_record(title=_title_of(message), title_is_automatic=True)
         self._writer.show(message)
-        self._start(message.id, (message,))
+        self._start(prepared, message.id, (message,))
 
     def retry(self) -> None:
         """Ask again with the history as it is. Raises WrongUse while working or with nothing to ask."""
         self._must_be_idle()
         if not self.history:
             raise WrongUse("There is nothing to try again.")
-        self._start(self.history[-1].id, ())
+        self._start(self._prepared(), self.history[-1].id, ())
 
     def interrupt(self) -> None:
         """Stop at once. A no-op when idle."""
-        if self._run is not None:
+        if self._run is not None and self.working:
             self._run.stop()
             self._approvals.withdraw_all()
 
@@ -117,9 +119,9 @@ class Session:
         self._writer.change_record(**changes)
 
     async def wait_idle(self) -> None:
-        """Return when no run is under way."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        """Return when no run is under way and what the last one left is written."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
         """Stop what runs, write what is left."""
@@ -131,7 +133,8 @@ class Session:
         if self.working:
             raise WrongUse("The model is still working.", "Wait, or press Stop first.")
 
-    def _start(self, message_id: str, new_messages: tuple[Message, ...]) -> None:
+    def _prepared(self) -> tuple[Run, RunRecorder]:
+        """A run that is ready to start: what can be refused is refused before anything is shown."""
         recorder = RunRecorder(self._writer)
         around = Surroundings(
             open_provider=lambda: self._setup.open_provider(self.record),
@@ -147,13 +150,17 @@ class Session:
             conversation_id=self.record.id,
             max_tool_iterations=self._setup.max_tool_iterations(),
         )
-        self._run = Run(around, settings)
-        self._task = asyncio.create_task(self._work(self._run, recorder, message_id, new_messages))
+        return Run(around, settings), recorder
+
+    def _start(self, prepared: tuple[Run, RunRecorder], message_id: str, new_messages: tuple[Message, ...]) -> None:
+        self._run, self._recorder = prepared
+        task = asyncio.create_task(self._work(*prepared, message_id, new_messages))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _work(self, run: Run, recorder: RunRecorder, message_id: str, new_messages: tuple[Message, ...]) -> None:
         await recorder.commit(*new_messages)
         await run.execute(message_id)
-        self._run = None
         await self._writer.finish_run(recorder.run_id)
 
 

@@ -1,7 +1,8 @@
 """The single writer of one conversation: what happens is shown, kept in memory, and written, in that order."""
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
@@ -13,6 +14,9 @@ from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message, new_id, now
 from desktop_agent.vocabulary.provider_events import UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
+
+_log = logging.getLogger(__name__)
+_News = TypeVar("_News")
 
 ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
@@ -66,7 +70,7 @@ class Writer:
             self.usage = envelope.event.usage
         self._ledger.note(envelope)
         for listener in tuple(self._event_listeners):
-            listener(envelope)
+            _told(listener, envelope)
 
     async def commit(self, *messages: Message) -> None:
         """Remember at once, write as soon as the disk lets us."""
@@ -97,7 +101,14 @@ class Writer:
     def _tell(self, changes: Sequence[Change]) -> None:
         if changes:
             for listener in tuple(self._change_listeners):
-                listener(changes)
+                _told(listener, changes)
+
+
+def _told(listener: Callable[[_News], None], news: _News) -> None:
+    try:
+        listener(news)
+    except Exception:  # noqa: BLE001 - who cannot listen must not end the run, nor keep the news from the others
+        _log.exception("a listener failed")
 
 
 class RunRecorder:
@@ -119,6 +130,11 @@ class RunRecorder:
         self._finished = isinstance(event, RunFinished)
         self._seq += 1
         self._writer.take(Envelope(self._seq, self.run_id, None, self._turn_id, now(), event))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended for everybody who listens."""
+        return self._finished
 
     async def settle(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""

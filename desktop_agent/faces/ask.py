@@ -1,13 +1,16 @@
 """`desktop-agent ask`: one prompt through the same engine as the window, without a screen."""
 
 import asyncio
+import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 import orjson
 
@@ -38,23 +41,38 @@ _NOT_APPROVED = "Nobody is there to approve this call: it was started with --app
 
 
 def run_ask(arguments: AskArguments) -> int:
-    """Ask and print; returns the exit code."""
+    """Ask and print; returns the exit code. Standard input and output are UTF-8, whatever the system's own is."""
     if arguments.verbose:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # Models write lone halves of characters; they must not end the answer.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        return asyncio.run(_ask(arguments))
+        # Before the loop: a thread that waits for standard input could not be interrupted.
+        text = _standard_input() if arguments.prompt == "-" else _as_text(os.fsencode(arguments.prompt))
+        return asyncio.run(_ask(arguments, text))
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-async def _ask(arguments: AskArguments) -> int:
+def _standard_input() -> str:
+    return _as_text(sys.stdin.buffer.read())
+
+
+def _as_text(data: bytes) -> str:
+    """Bytes that are no UTF-8 cannot be sent to anybody."""
+    return data.decode("utf-8", "replace")
+
+
+async def _ask(arguments: AskArguments, text: str) -> int:
     try:
         engine = await Engine.open(arguments.place.data_dir, _defaults(arguments))
     except AgentError as error:
         return _fail(error)
     try:
         session = await _session(engine, arguments)
-        message = await _prompt(engine, arguments)
+        message = await _prompt(engine, text, arguments.images)
         return await _Conversation(session, arguments, sys.stdout).run(message)
     except WrongUse as error:
         return _fail(error, WRONG_USE)
@@ -108,12 +126,9 @@ async def _only_model(engine: Engine, endpoint_id: str) -> str:
     raise WrongUse(f"Choose a model with --model. The server has: {names}.")
 
 
-async def _prompt(engine: Engine, arguments: AskArguments) -> Message:
-    text = arguments.prompt
-    if text == "-":
-        text = await asyncio.to_thread(sys.stdin.read)
+async def _prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
     blocks: list[Block] = [Text(text=text)]
-    for path in arguments.images:
+    for path in images:
         taken = await take(await asyncio.to_thread(_read, path), path.name)
         source = await engine.pictures.put(taken.data, taken.media_type, taken.width, taken.height)
         blocks.append(Image(source=source, name=path.name))
@@ -136,6 +151,7 @@ class _Conversation:
         self._out = out
         self._end: RunEnd | None = None
         self._error: ErrorOccurred | None = None
+        self._deaf = False
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -150,6 +166,8 @@ class _Conversation:
         _say(f"conversation {self._session.record.id}")
         if self._error is not None:
             _say(f"{self._error.sentence} {self._error.remedy}")
+        if self._error is not None and self._error.kind == WrongUse.kind:
+            return WRONG_USE
         return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
             self._end or RunEnd.FAILED, ERROR
         )
@@ -159,7 +177,7 @@ class _Conversation:
         if self._arguments.jsonl:
             line = canonical(event)
             if line is not None:
-                self._print(orjson.dumps(line, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+                self._print(_json(line) + "\n")
         elif isinstance(event, ContentDelta):
             self._print(event.text)
         match event:
@@ -182,23 +200,33 @@ class _Conversation:
         self._session.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
 
     def _print(self, text: str) -> None:
+        if self._deaf:
+            return
         try:
             self._out.write(text)
             self._out.flush()
-        except BrokenPipeError:
-            # Whoever read has gone: the same as Ctrl+C. Python must not try to flush again at exit.
+        except OSError as error:
+            # Whoever read has gone, or the disk is full: the same as Ctrl+C.
+            self._deaf = True
+            _forget(self._out)
+            if not isinstance(error, BrokenPipeError):
+                _say(f"The answer cannot be written: {error.strerror}.")
             self._session.interrupt()
-            self._out = _Nowhere()
 
 
-class _Nowhere(TextIO):
-    """Takes text and keeps none."""
+def _forget(out: TextIO) -> None:
+    """Python writes what is left at its end, and would fail again: let it go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, out.fileno())
+    os.close(nowhere)
 
-    def write(self, s: str, /) -> int:
-        return len(s)
 
-    def flush(self) -> None:
-        return
+def _json(line: dict[str, Any]) -> str:
+    """One line. The quick way knows no lone halves of characters and no large numbers, which models do write."""
+    try:
+        return orjson.dumps(line, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:
+        return json.dumps(line, separators=(",", ":"))
 
 
 def _on_interrupt(stop: Callable[[], None]) -> Callable[[], None]:

@@ -12,7 +12,7 @@ class Provider(Protocol):
 
     @property
     def dialect(self) -> str:
-        """The dialect's name; thinking blocks carry it as their provider."""
+        """The dialect's name, as in an endpoint. Thinking blocks name their provider themselves: see the dialect."""
         ...
 
     @property

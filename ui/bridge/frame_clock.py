@@ -1,5 +1,6 @@
 """At most one repaint a frame: whoever has news asks for a tick, and all get the same one."""
 
+from math import ceil
 from time import monotonic
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -24,7 +25,7 @@ class FrameClock(QObject):
         """Tick soon: at once when the last frame is past, else when it is."""
         if not self._timer.isActive():
             wait = max(0.0, self._last + FRAME - monotonic())
-            self._timer.start(round(wait * 1000))
+            self._timer.start(ceil(wait * 1000))
 
     def stop(self) -> None:
         """Forget a tick that was asked for."""

@@ -43,6 +43,11 @@ class Library(QObject):
         """The conversation that is shown."""
         return self._open
 
+    @property
+    def working(self) -> bool:
+        """Whether the model works in any conversation, also one that is not shown."""
+        return self._engine.working
+
     def refresh(self) -> None:
         """Read the list anew."""
         self._tasks.start(self._refresh())
@@ -54,8 +59,13 @@ class Library(QObject):
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None) -> None:
         """Show an empty conversation; it is kept from its first prompt on."""
-        workspace = self._open.workspace if self._open is not None and endpoint_id is None else None
-        self._show(self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace))
+        before = self._open
+        workspace = before.workspace if before is not None and endpoint_id is None else None
+        session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace)
+        if session.record.endpoint_id is None and before is not None:
+            # The demo is never the chosen server; a new conversation from within it goes on with it.
+            session.change_record(endpoint_id=before.endpoint_id, model=before.model)
+        self._show(session)
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
@@ -77,20 +87,20 @@ class Library(QObject):
         """Take it out of the trash."""
         self._tasks.start(self._restore(conversation_id))
 
-    async def keep_draft(self, text: str, pictures: Sequence[DraftPicture]) -> None:
-        """Keep what is being written, for the next start. Raises StorageFailed."""
-        if self._open is None:
-            return
-        key = None if self._open.is_empty else self._open.id
+    async def keep_draft(
+        self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]
+    ) -> None:
+        """Keep what is being written there, for the next start. Raises StorageFailed."""
+        key = None if conversation.is_empty else conversation.id
         images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])
         await self._engine.store.save_draft(key, Draft(text, images))
         if key is not None and not text and not images:
             # What was written before the first prompt lay under no conversation; it has been sent by now.
             await self._engine.store.save_draft(None, Draft())
 
-    async def draft(self) -> tuple[str, list[DraftPicture]]:
-        """What was being written in the open conversation; pictures that are gone are left out."""
-        key = self._open.id if self._open is not None and not self._open.is_empty else None
+    async def draft(self, conversation: OpenConversation) -> tuple[str, list[DraftPicture]]:
+        """What was being written there; pictures that are gone are left out."""
+        key = None if conversation.is_empty else conversation.id
         draft = await self._engine.store.load_draft(key)
         pictures: list[DraftPicture] = []
         for image in draft.images:

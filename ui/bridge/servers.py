@@ -1,5 +1,7 @@
 """Model servers for the screens: which there are, their models, their keys."""
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 from ui.bridge.tasks import Tasks
 
@@ -87,14 +89,14 @@ class Servers(QObject):
         return await self._engine.secrets.find_backend()
 
     async def _refresh_models(self, *, again: bool) -> None:
-        groups: list[ModelGroup] = []
-        for endpoint in self.endpoints:
+        async def ask(endpoint: Endpoint) -> ModelGroup:
             try:
-                models = await self._connections.models(endpoint.id, refresh=again)
-                groups.append(ModelGroup(endpoint, models))
+                return ModelGroup(endpoint, await self._connections.models(endpoint.id, refresh=again))
             except AgentError as error:
-                groups.append(ModelGroup(endpoint, (), error.sentence))
-        self.models_changed.emit(groups)
+                return ModelGroup(endpoint, (), error.sentence)
+
+        # Together: one server that does not answer must not hide the models of the others.
+        self.models_changed.emit(list(await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))))
 
     async def _find_local(self) -> None:
         found: tuple[FoundServer, ...] = await self._connections.find_local()
@@ -117,7 +119,7 @@ class Servers(QObject):
         )
         try:
             models = await self._connections.check(endpoint, key)
-            if key is not None:
+            if key is not None and models:
                 await self._connections.keep_key(endpoint.id, key, session_only=session_only)
         except SecretsUnavailable as error:
             self.state_changed.emit(endpoint.id, "no_keyring", error.sentence)
@@ -156,10 +158,17 @@ class Servers(QObject):
         self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
     async def _remove(self, endpoint_id: str) -> None:
-        await self._connections.remove_key(endpoint_id)
         preferences = self._engine.preferences
-        rest = tuple(each for each in preferences.providers.endpoints if each.id != endpoint_id)
-        providers = preferences.providers.model_copy(update={"endpoints": rest})
+        providers = preferences.providers
+        rest = tuple(each for each in providers.endpoints if each.id != endpoint_id)
+        update: dict[str, object] = {"endpoints": rest}
+        if providers.endpoint_id == endpoint_id:
+            update |= {"endpoint_id": rest[0].id if rest else None, "model": None}
+        providers = providers.model_copy(update=update)
+        self._connections.forget(endpoint_id)
         await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
         self.endpoints_changed.emit()
+        # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
+        with suppress(KeyringMissing):
+            await self._connections.remove_key(endpoint_id)
         await self._refresh_models(again=False)

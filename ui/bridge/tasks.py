@@ -25,9 +25,10 @@ class Tasks:
 
     async def close(self) -> None:
         """Cancel what still runs and wait for it."""
-        for task in tuple(self._running):
-            task.cancel()
-        if self._running:
+        # In rounds: what is cancelled may start something more.
+        while self._running:
+            for task in self._running:
+                task.cancel()
             await asyncio.wait(self._running)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:

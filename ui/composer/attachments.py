@@ -126,6 +126,7 @@ class Attachments(QScrollArea):
         try:
             taken = await self._intake(await read(), name)
         except ImageRefused as error:
+            held.task = None  # which is this one: dropping must not cancel it
             self._drop(held)
             self.changed.emit()
             announce(self, spoken(error.sentence))
@@ -171,7 +172,7 @@ class Attachments(QScrollArea):
         if held not in self._held:
             return
         self._held.remove(held)
-        if held.task is not None and held.task is not asyncio.current_task():
+        if held.task is not None:
             held.task.cancel()
         self._row.removeWidget(held.chip)
         held.chip.hide()

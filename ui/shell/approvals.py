@@ -64,6 +64,8 @@ class ApprovalPresenter(QObject):
     def _dialog(self) -> "ApprovalDialog":
         """Made when the first call waits: most starts of the program never show it."""
         if self._made is None:
+            from ui.approval.approval_dialog import ApprovalDialog
+
             self._made = ApprovalDialog(self._themes, self._window)
             self._made.decided.connect(self._decide)
             self._made.preview_requested.connect(self._preview)

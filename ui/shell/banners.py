@@ -66,7 +66,7 @@ class BannerArea(QWidget):
         """Show it, and have it read out."""
         self.remove(banner.key)
         frame = BannerFrame(self._themes, banner)
-        frame.close_pressed.connect(lambda: self._close(banner.key))
+        frame.close_pressed.connect(lambda: self._close(banner.key, frame))
         self._shown[banner.key] = frame
         self._layout.addWidget(frame)
         self._make_room()
@@ -112,7 +112,10 @@ class BannerArea(QWidget):
         for key in self.keys:
             self.remove(key)
 
-    def _close(self, key: str) -> None:
+    def _close(self, key: str, frame: "BannerFrame") -> None:
+        # The time of a banner may end after another one took its place.
+        if self._shown.get(key) is not frame:
+            return
         self.remove(key)
         self.closed.emit(key)
 

@@ -8,10 +8,11 @@ from ui.transcript.look import Look
 
 
 class JumpButton(QAbstractButton):
-    """A round arrow over the lower edge; it counts items that came while the person read above."""
+    """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
 
-    def __init__(self, look: Look, parent: QWidget) -> None:
+    def __init__(self, look: Look, over: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
+        self._over = over
         self._look = look
         self._count = 0
         self.setAccessibleName("Jump to latest")
@@ -45,9 +46,9 @@ class JumpButton(QAbstractButton):
 
     def place(self) -> None:
         """In the middle above the lower edge."""
-        parent = self.parentWidget()
-        viewport = parent.rect()
-        self.move((viewport.width() - self.width()) // 2, viewport.height() - self.height() - 14)
+        room = self._over.geometry()
+        x = room.left() + (room.width() - self.width()) // 2
+        self.move(x, room.bottom() - self.height() - 13)
 
     def sizeHint(self) -> QSize:
         """A circle, or a pill when there is something to count."""

@@ -3,16 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleAnnouncementEvent,
-    QAccessibleEvent,
     QContextMenuEvent,
-    QHelpEvent,
     QKeyEvent,
-    QMouseEvent,
-    QPainter,
     QPaintEvent,
     QResizeEvent,
     QWheelEvent,
@@ -22,20 +17,23 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
 from ui.look.theme import ThemeSource
-from ui.transcript.accessible import Tree
-from ui.transcript.announcer import Announcer
-from ui.transcript.copying import Copier
+from ui.transcript.accessibility.announcer import Announcer
+from ui.transcript.accessibility.tree import Tree
+from ui.transcript.accessibility.voice import Voice
+from ui.transcript.input.copying import Copier
+from ui.transcript.input.keyboard import Keyboard
+from ui.transcript.input.menu import transcript_menu
+from ui.transcript.input.pointer import Pointer
+from ui.transcript.input.wheel import Wheel
 from ui.transcript.jump_button import JumpButton
-from ui.transcript.keyboard import Keyboard
 from ui.transcript.look import Look
-from ui.transcript.menu import transcript_menu
 from ui.transcript.pictures import PictureSource, Thumbnails
-from ui.transcript.pointer import Pointer
-from ui.transcript.row_list import RowList
 from ui.transcript.rows.stage import Choices, Highlighter, RowFacts, Stage
-from ui.transcript.screen import Screen
-from ui.transcript.scroller import Scroller
-from ui.transcript.selection import pieces_of
+from ui.transcript.surface.hint import paint_hint
+from ui.transcript.surface.row_list import RowList
+from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.scroller import Scroller
+from ui.transcript.surface.selection import pieces_of
 from ui.transcript.workshop import Workshop
 
 _MARGIN = 24
@@ -54,6 +52,9 @@ class TranscriptView(QAbstractScrollArea):
     link_activated = Signal(str)
     image_opened = Signal(object)
 
+    # The viewport has events before the constructor has come to what handles them.
+    _pointer: Pointer | None = None
+
     def __init__(self, themes: ThemeSource, pictures: PictureSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
@@ -62,16 +63,19 @@ class TranscriptView(QAbstractScrollArea):
         look = Look(themes.theme, themes.zoom)
         thumbnails, highlighter = Thumbnails(pictures, self._workshop), Highlighter(self._workshop, self)
         self._stage = Stage(look, self._facts, thumbnails, highlighter)
-        self.screen = Screen(self.viewport(), RowList(Transcript(), self._stage, 100, 100))
-        self.scroller = Scroller(self.screen, self.verticalScrollBar(), self)
-        self._pointer = Pointer(self.screen, self.scroller.scroll_by, self)
-        self._keyboard = Keyboard(self.screen, self.scroller, self.copy)
+        self.surface = Screen(self.viewport(), RowList(Transcript(), self._stage, 100, 100))
+        self.scroller = Scroller(self.surface, self.verticalScrollBar(), self)
+        pointer = self._pointer = Pointer(self.surface, self.scroller.scroll_by, self)
+        pointer.link_activated.connect(self.link_activated)
+        self._wheel = Wheel(self.surface, self.scroller.scroll_by)
+        self._keyboard = Keyboard(self.surface, self.scroller, self.copy)
         self._copier = Copier(self)
-        self.jump = JumpButton(look, self)
-        self._announcer = Announcer(self._announce, QAccessible.isActive)
+        self.jump = JumpButton(look, self.viewport(), self)
+        self.accessible_tree = Tree(self, self.surface, [self.jump, self.verticalScrollBar()])
+        self._voice = Voice(self.accessible_tree)
+        self._announcer = Announcer(self._voice.say, QAccessible.isActive)
         self._set_up()
         self._connect()
-        self.accessible_tree = Tree(self, self.screen, [self.jump, self.verticalScrollBar()])
 
     def _set_up(self) -> None:
         self.setAccessibleName(self.tr("Transcript"))
@@ -91,7 +95,6 @@ class TranscriptView(QAbstractScrollArea):
         facts.details_copied.connect(self._copier.copy)
         facts.details_copied.connect(self.details_copied)
         facts.changed.connect(self._on_row_changed)
-        self._pointer.link_activated.connect(self.link_activated)
         self.scroller.follows.connect(self._on_follows)
         self.scroller.news.connect(self.jump.set_count)
         self.jump.clicked.connect(self.scroller.to_end)
@@ -102,9 +105,9 @@ class TranscriptView(QAbstractScrollArea):
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
         self._stage.choices = Choices()
-        self.screen.selection.clear()
-        self.screen.hovered = self.screen.focused = (-1, "")
-        self.screen.rows = RowList(transcript, self._stage, self._column_width(), self.viewport().height())
+        self.surface.selection.clear()
+        self.surface.hovered = self.surface.focused = (-1, "")
+        self.surface.rows = RowList(transcript, self._stage, self._column_width(), self.viewport().height())
         self.accessible_tree.clear()
         self.jump.set_count(0)
         self.scroller.show_rows()
@@ -113,39 +116,27 @@ class TranscriptView(QAbstractScrollArea):
         """Show what changed; at most once a frame."""
         if changes:
             self.scroller.apply(changes)
-            self._announcer.changed(changes, self.screen.rows)
+            self._announcer.changed(changes, self.surface.rows)
 
     def copy(self) -> None:
         """The selected text, plain."""
-        if not self.screen.selection.is_empty:
-            self._copier.copy_pieces(pieces_of(self.screen.selection, self.screen.rows))
+        if not self.surface.selection.is_empty:
+            self._copier.copy_pieces(pieces_of(self.surface.selection, self.surface.rows))
 
     def close_workers(self) -> None:
         """Stop what still runs for this view; waits for the job at hand."""
         self._copier.stop()
-        self._pointer.stop()
+        if self._pointer:
+            self._pointer.stop()
         self._stage.highlighter.stop()
         self._workshop.close()
-
-    def _announce(self, words: str, urgent: bool) -> None:  # noqa: FBT001  one caller
-        event = QAccessibleAnnouncementEvent(self, words)
-        if urgent:
-            event.setPoliteness(QAccessible.AnnouncementPoliteness.Assertive)
-        QAccessible.updateAccessibility(event)
-
-    def _announce_focus(self) -> None:
-        """The message with the keyboard is what a screen reader should read now."""
-        index = self.screen.focused[0]
-        node = self.accessible_tree.row_node(index) if QAccessible.isActive() and index >= 0 else None
-        if node is not None:
-            QAccessible.updateAccessibility(QAccessibleEvent(node, QAccessible.Event.Focus))
 
     def _column_width(self) -> int:
         room = self.viewport().width() - 2 * self._stage.look.px(_MARGIN)
         return max(120, min(self._stage.look.reading_width, room))
 
     def _on_row_changed(self, item_id: str) -> None:
-        index = self.screen.rows.index_of(item_id)
+        index = self.surface.rows.index_of(item_id)
         if index is not None:
             self.scroller.row_changed(index)
 
@@ -156,7 +147,7 @@ class TranscriptView(QAbstractScrollArea):
         look = Look(self._themes.theme, self._themes.zoom)
         self._stage = Stage(look, self._facts, self._stage.thumbnails, self._stage.highlighter, self._stage.choices)
         self.jump.use(look)
-        rows = self.screen.rows
+        rows = self.surface.rows
         rows.restyle(self._stage)
         rows.resize(self._column_width(), self.viewport().height())
         self.scroller.show_rows()
@@ -169,61 +160,23 @@ class TranscriptView(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width lays out what is seen, and only that."""
         super().resizeEvent(event)
-        self.screen.rows.resize(self._column_width(), self.viewport().height())
+        self.surface.rows.resize(self._column_width(), self.viewport().height())
         self.scroller.show_rows()
         self.jump.place()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Only what must be painted."""
-        self.screen.paint(event.region())
-        if not len(self.screen.rows):
-            self._paint_hint()
-
-    def _paint_hint(self) -> None:
-        look = self._stage.look
-        painter = QPainter(self.viewport())
-        box = self.viewport().rect().adjusted(24, 0, -24, 0)
-        painter.setFont(look.heading(2))
-        painter.setPen(look.color("text"))
-        center = Qt.AlignmentFlag.AlignHCenter
-        middle = box.center().y()
-        painter.drawText(box.adjusted(0, middle - look.px(40), 0, 0), center, self.tr("What can I do for you?"))
-        painter.setFont(look.body)
-        painter.setPen(look.color("muted"))
-        hint = self.tr("Write a message below. You can paste or drop pictures too.")
-        painter.drawText(box.adjusted(0, middle, 0, 0), center | Qt.TextFlag.TextWordWrap, hint)
-        painter.end()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Up and down the transcript; sideways inside code and tables that are too wide."""
-        delta = event.pixelDelta() if not event.pixelDelta().isNull() else self._lines(event.angleDelta())
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            event.ignore()  # zooming is the window's
-            return
-        sideways = delta.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else delta.x()
-        if sideways and abs(sideways) >= abs(delta.y()):
-            self._scroll_sideways(event.position().toPoint(), -sideways)
-        else:
-            self.scroller.scroll_by(-delta.y())
-        event.accept()
-
-    def _lines(self, angle: QPoint) -> QPoint:
-        # One notch is 120 (eighths of a degree times fifteen) and moves three lines, as everywhere.
-        return angle * (3 * self._stage.look.line) / 120
-
-    def _scroll_sideways(self, point: QPoint, pixels: int) -> None:
-        place = self.screen.place_at(point)
-        blocks = self.screen.rows.row(place.row).blocks if len(self.screen.rows) else []
-        if place.block < len(blocks) and blocks[place.block].scroll_sideways(pixels):
-            self.screen.repaint_row(place.row)
+        self.surface.paint(event.region())
+        if not len(self.surface.rows):
+            paint_hint(self.viewport(), self._stage.look)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """See Keyboard."""
-        before = self.screen.focused
+        before = self.surface.focused
         if not self._keyboard.press(event):
             event.ignore()
-        elif self.screen.focused != before:
-            self._announce_focus()
+        elif self.surface.focused != before:
+            self._voice.focus()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  Qt's name
         """Tab walks what the message with the keyboard offers, then leaves."""
@@ -231,41 +184,22 @@ class TranscriptView(QAbstractScrollArea):
             return True
         return super().focusNextPrevChild(next)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """See Pointer."""
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._pointer.press(event)
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """See Pointer."""
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._pointer.double(event)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """See Pointer."""
-        self._pointer.move(event)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """See Pointer."""
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._pointer.release(event)
-
     def viewportEvent(self, event: QEvent) -> bool:
-        """Tooltips of links; the pointer leaving."""
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            self._pointer.tip(event.pos(), event.globalPos())
+        """See Pointer and Wheel."""
+        if self._pointer is None:
+            return super().viewportEvent(event)
+        if isinstance(event, QWheelEvent):
+            self._wheel.turn(event)
             return True
-        if event.type() == QEvent.Type.Leave:
-            self._pointer.leave()
-        return super().viewportEvent(event)
+        return self._pointer.handle(event) or super().viewportEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Copy in several ways."""
-        hit = self.screen.hit(event.pos())
-        row = self.screen.rows.row(hit.row) if hit.row >= 0 else None
+        hit = self.surface.hit(event.pos())
+        row = self.surface.rows.row(hit.row) if hit.row >= 0 else None
         transcript_menu(
             self,
-            copy=None if self.screen.selection.is_empty else self.copy,
+            copy=None if self.surface.selection.is_empty else self.copy,
             copy_message=(lambda: self._copier.copy(row.plain())) if row else None,
             copy_markdown=(lambda: self._copier.copy(row.source())) if row else None,
             copy_link=partial(self._copier.copy, hit.link) if hit.link else None,

@@ -134,7 +134,7 @@ class CustomRow(QFrame):
             self._key.clear()
 
     def _submit(self) -> None:
-        address, key = self._address.text().strip().rstrip("/"), self._key.text().strip()
+        address, key = self._address.text().strip(), self._key.text().strip()
         if not address:
             self._address.setFocus()
             return
@@ -145,4 +145,4 @@ class CustomRow(QFrame):
         if not address.lower().startswith(("http://", "https://")) or not QUrl(address).host():
             self.show_state(State.ERROR, self.tr("This is not a web address. It begins with https:// or http://."))
             return
-        self.submitted.emit(address, SecretStr(key) if key else None)
+        self.submitted.emit(address.rstrip("/"), SecretStr(key) if key else None)

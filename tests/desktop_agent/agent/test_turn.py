@@ -374,3 +374,22 @@ async def test_stored_pictures_go_out_as_bytes_and_lost_ones_as_words() -> None:
     (block,) = gone.provider.requests[0].messages[0].blocks
     assert isinstance(block, Text)
     assert "cat.png" in block.text
+
+
+async def test_an_answer_that_broke_off_is_not_sent_when_it_is_asked_for_again() -> None:
+    half = Message.assistant("Half").model_copy(update={"state": MessageState.INTERRUPTED})
+    desk = Desk(Turn(ContentDelta("Whole")))
+    desk.memory.messages = [Message.user("go"), half]
+    await desk.execute()
+    assert [message.text for message in desk.provider.requests[0].messages] == ["go"]
+    assert [message.text for message in desk.memory.messages] == ["go", "Half", "Whole"]
+
+    later = Desk(Turn())
+    later.memory.messages = [Message.user("go"), half, Message.assistant("Whole"), Message.user("more")]
+    await later.execute()
+    assert [message.text for message in later.provider.requests[0].messages] == ["go", "Whole", "more"]
+
+    on_from_it = Desk(Turn())
+    on_from_it.memory.messages = [Message.user("go"), half, Message.user("Continue.")]
+    await on_from_it.execute()
+    assert [message.text for message in on_from_it.provider.requests[0].messages] == ["go", "Half", "Continue."]

@@ -1,10 +1,11 @@
 """Events as the recordings write them: plain dictionaries, neighbours joined, generated ids as "$generated"."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat_frames import FrameReader
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.think_tags import ThinkTags
@@ -45,7 +46,7 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 def cut_at(data: bytes, offsets: list[int]) -> list[bytes]:
     """Cut at these offsets."""
     edges = [0, *sorted(set(offsets)), len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(edges)]
 
 
 def splits(path: Path) -> list[int]:
@@ -134,8 +135,7 @@ async def ask(provider: Provider, request: ModelRequest | None = None) -> list[d
     found: list[dict[str, Any]] = []
     try:
         async for event in provider.stream(request or simple_request()):
-            if (shown := as_dict(event)) is not None:
-                found.append(shown)
+            found += filter(None, [as_dict(event)])
     except ProviderError as error:
         found.append(of_error(error))
     return found

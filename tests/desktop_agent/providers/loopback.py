@@ -64,6 +64,7 @@ class Loopback:
         self.requests: list[Request] = []
         self.connections = 0
         self.disconnected = asyncio.Event()
+        self.asked = asyncio.Event()
         self._replies = list(replies)
         self._choose = choose
         self._tasks: set[asyncio.Task[None]] = set()
@@ -103,6 +104,7 @@ class Loopback:
             while True:
                 request = await _read(reader, connection)
                 self.requests.append(request)
+                self.asked.set()
                 reply = self._choose(request) if self._choose else self._next()
                 if not await self._answer(reply, reader, writer):
                     return

@@ -27,8 +27,20 @@ def test_unknown_dialects() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "  ", "localhost:11434/v1", "ftp://x/v1", "http://", "http:///v1", "http://a b/v1", "http://x:99999/v1", "http://[::1/v1", "http://user:pw@x/v1", "http://x/\nv1"],
-)  # fmt: skip
+    [
+        "",
+        "  ",
+        "localhost:11434/v1",
+        "ftp://x/v1",
+        "http://",
+        "http:///v1",
+        "http://a b/v1",
+        "http://x:99999/v1",
+        "http://[::1/v1",
+        "http://user:pw@x/v1",
+        "http://x/\nv1",
+    ],
+)
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(WrongUse) as caught:
         make_provider("openai-chat", url, None, HttpClient())

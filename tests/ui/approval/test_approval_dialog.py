@@ -60,7 +60,7 @@ class Driver:
     def show(self, *calls):
         self.dialog.set_approvals(calls)
         self.dialog.open()
-        self.bot.waitUntil(lambda: self.dialog.isVisible())
+        self.bot.waitUntil(self.dialog.isVisible)
         self.settled()
 
     def settled(self):

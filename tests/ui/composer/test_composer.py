@@ -70,8 +70,6 @@ class Driver:
         self.editor.paste()
 
     async def ready(self):
-        while self.composer._attachments.is_preparing:
-            await asyncio.sleep(0.005)
         held = [each.task for each in self.composer._attachments._held if each.task is not None]
         if held:
             await asyncio.wait(held)
@@ -323,18 +321,17 @@ def test_delete_removes_the_focused_chip(driver, run, tmp_path):
 
 
 def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
-    arrived = []
+    arrived = asyncio.Event()
 
     async def never(data, name):
-        arrived.append(name)
+        arrived.set()
         await asyncio.Event().wait()
 
     driver = Driver(qtbot, never)
 
     async def steps():
         driver.editor.picture_given.emit(png())
-        while not arrived:
-            await asyncio.sleep(0)
+        await arrived.wait()
         task = driver.composer._attachments._held[0].task
         driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
         await asyncio.wait([task])

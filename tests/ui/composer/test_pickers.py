@@ -28,7 +28,8 @@ GROUPS = [
 
 
 class Driver:
-    def __init__(self, qtbot):
+    def __init__(self, qtbot, qt_messages):
+        self.messages = qt_messages
         self.bot = qtbot
         self.picker = ModelPicker(ThemeSource())
         qtbot.addWidget(self.picker)
@@ -38,6 +39,8 @@ class Driver:
         self.picker.set_models(GROUPS)
 
     def open(self):
+        # The offscreen platform says so of every popup.
+        self.messages.expect("grabbing the keyboard")
         self.bot.mouseClick(self.picker, Qt.MouseButton.LeftButton)
         return self
 
@@ -58,8 +61,8 @@ class Driver:
 
 
 @pytest.fixture
-def driver(qtbot):
-    return Driver(qtbot)
+def driver(qtbot, qt_messages):
+    return Driver(qtbot, qt_messages)
 
 
 def test_the_picker_is_named_and_shows_the_model(driver):
@@ -144,7 +147,8 @@ def test_the_folder_is_shown_by_its_name(qtbot):
     assert picker.accessibleDescription() == "/home/me/R&D"
 
 
-def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path):
+def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
     picker = WorkspacePicker(ThemeSource())
     qtbot.addWidget(picker)
     picker.show()

@@ -86,6 +86,7 @@ def test_the_filter_narrows_and_enter_opens_the_first(driver):
 
 def test_a_title_is_edited_in_place(driver):
     driver.pane.set_current("1")
+    driver.pane.focus_list()
     driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
     editor = driver.rows.findChild(QLineEdit)
     assert editor.text() == "Pears"
@@ -96,6 +97,7 @@ def test_a_title_is_edited_in_place(driver):
 
 def test_delete_in_a_title_deletes_letters(driver):
     driver.pane.set_current("1")
+    driver.pane.focus_list()
     driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
     editor = driver.rows.findChild(QLineEdit)
     driver.bot.keyClick(editor, Qt.Key.Key_Delete)
@@ -105,11 +107,13 @@ def test_delete_in_a_title_deletes_letters(driver):
 
 def test_delete_asks_the_shell(driver):
     driver.pane.set_current("2")
+    driver.pane.focus_list()
     driver.bot.keyClick(driver.rows, Qt.Key.Key_Delete)
     assert driver.facts == [("delete_requested", "2")]
 
 
-def test_the_context_menu_opens_without_waiting(driver):
+def test_the_context_menu_opens_without_waiting(driver, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
     place = driver.rows.visualRect(driver.rows.model().index(1, 0)).center()
     driver.rows.customContextMenuRequested.emit(place)
     menu = driver.rows.findChild(QMenu)

@@ -1,5 +1,7 @@
 """What is closed never changes again, and a stream says the same as the whole text."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,8 @@ from ui.transcript.markdown.stream import MarkdownStream, leaves_of
 
 LINES = (
     "", "a", "foo *b*", "# h", "- x", "  - y", "    code", "> q", "> > r", "---", "===", "```", "```py", "~~~", "  ```",
-    "| a | b |", "|---|---|", "| c |", "1. one", "3) t", "[foo]: /url", "'title", "more'", "[foo]", "<div>", "***", "\tx",
+    "| a | b |", "|---|---|", "| c |", "1. one", "3) t", "[foo]: /url", "'title", "more'", "[foo]", "<div>", "***",
+    "\tx",
     "- ", "-", "#", "+", "10.", "[x]:", '/u "t', '"', "-|-", "a|b", ":-", "- [ ] t", " ```", "````", "\r", "> ```",
     "- ```", "  b", "   c",
 )  # fmt: skip
@@ -95,7 +98,7 @@ def test_an_open_fence_is_a_code_block_at_once_and_its_end_does_not_flicker():
         seen += [leaf.text for leaf in (*reader.closed, *reader.tail) if leaf.kind == "code"][-1:]
     assert reader.closed[-1] == Leaf("code", "a = 1\n\nb``", info="py", starts=True)
     grown = [text for at, text in enumerate(seen) if at == 0 or text != seen[at - 1]]
-    assert all(later.startswith(earlier) for earlier, later in zip(grown, grown[1:], strict=False))
+    assert all(later.startswith(earlier) for earlier, later in pairwise(grown))
     assert not any(text.endswith("\n`") for text in grown)
 
 

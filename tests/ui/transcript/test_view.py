@@ -48,20 +48,20 @@ class Stand:
 
     @property
     def rows(self):
-        return self.view.screen.rows
+        return self.view.surface.rows
 
     def picture(self) -> QImage:
         return self.view.viewport().grab().toImage()
 
     def top_of(self, row):
-        return self.view.screen.row_box(row).top()
+        return self.view.surface.row_box(row).top()
 
     def point_of(self, row, name) -> QPoint:
         self.rows.settle()
         for block, control in self.rows.row(row).controls():
             if control.name == name:
                 box = control.box.translated(self.rows.row(row).block_box(block).topLeft())
-                return box.translated(self.view.screen.row_box(row).topLeft()).center()
+                return box.translated(self.view.surface.row_box(row).topLeft()).center()
         raise LookupError(name)
 
     def click(self, row, name):
@@ -69,7 +69,7 @@ class Stand:
         QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
     def place(self, row, block, x=3):
-        box = self.rows.row(row).block_box(block).translated(self.view.screen.row_box(row).topLeft())
+        box = self.rows.row(row).block_box(block).translated(self.view.surface.row_box(row).topLeft())
         return QPoint(box.left() + x, box.top() + 8)
 
     def drag(self, start, end):
@@ -185,7 +185,7 @@ def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
     stand.send(ContentDelta("five"), RunFinished(RunEnd.COMPLETED))
     QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     text = QGuiApplication.clipboard().text()
-    assert text == "A question\n\nOne two three\n\n• item\n\ncode\n\nFour "
+    assert text == "A question\n\nOne two three\n\n• item\n\ncode\n\nFour"
     QTest.keyClick(stand.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text().endswith("Four five")
@@ -251,13 +251,13 @@ def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
     view = stand.view
     control = Qt.KeyboardModifier.ControlModifier
     QTest.keyClick(view, Qt.Key.Key_Up, control)
-    assert view.screen.focused == (1, "")
+    assert view.surface.focused == (1, "")
     QTest.keyClick(view, Qt.Key.Key_Tab)
-    assert view.screen.focused == (1, "0/Copy code")
+    assert view.surface.focused == (1, "0/Copy code")
     QTest.keyClick(view, Qt.Key.Key_Return)
     assert QGuiApplication.clipboard().text() == "x = 1"
     QTest.keyClick(view, Qt.Key.Key_Up, control)
-    assert view.screen.focused == (0, "")
+    assert view.surface.focused == (0, "")
 
 
 def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
@@ -269,7 +269,8 @@ def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
         QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 1, 8))
 
 
-def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot):
+def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
     stand = Stand(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
     from PySide6.QtGui import QContextMenuEvent
 
@@ -284,7 +285,7 @@ def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot
     actions["Copy message"].trigger()
     assert QGuiApplication.clipboard().text() == "Some bold words"
     actions["Select all"].trigger()
-    assert not stand.view.screen.selection.is_empty
+    assert not stand.view.surface.selection.is_empty
     menu.close()
 
 
@@ -315,7 +316,7 @@ def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
     assert len(stand.rows) == 2
     stand.send(RunFinished(RunEnd.CANCELLED))
     assert len(stand.rows) == 1
-    assert stand.rows.total == stand.rows.row(0).height + 2 * stand.rows._margin
+    assert stand.rows.total == stand.rows.row(0).height + 2 * stand.rows.margin
 
 
 def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
@@ -348,6 +349,9 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
         streamed.send(ContentDelta(text[at : at + 7]))
     streamed.send(RunFinished(RunEnd.COMPLETED))
     opened = Stand(qtbot, [Message.user("Go"), Message.assistant(text)])
+    for stand in (streamed, opened):
+        stand.view.scroller.to_start()
+        stand.view.scroller.to_end()
     qtbot.wait(400)
     assert streamed.rows.total == opened.rows.total
     assert streamed.picture() == opened.picture()

@@ -52,6 +52,7 @@ def driver(qtbot):
 def test_running_servers_come_first_and_can_be_used(driver):
     assert any("Looking for model servers" in words for words in driver.words)
     driver.page.set_local_servers([Found(LOCAL_SERVERS[0], None), Found(LOCAL_SERVERS[1], (ModelInfo("m"),))])
+    driver.bot.waitUntil(lambda: "not running" in driver.words)
     assert not any("Looking for model servers" in words for words in driver.words)
     assert driver.words.index("running, 1 model") < driver.words.index("not running")
     driver.click("Use LM Studio")
@@ -63,6 +64,7 @@ def test_a_new_search_replaces_the_old_rows(driver):
     driver.click("Look again", QToolButton)
     driver.page.set_local_servers([Found(LOCAL_SERVERS[0], None)])
     assert driver.facts == [("refresh_requested",)]
+    driver.bot.waitUntil(lambda: "not running" in driver.words)
     assert driver.words.count("Ollama") == 1
 
 

@@ -35,7 +35,7 @@ _OPTIONS = _options()
 class Flow:
     """Laid out once, at once. All places are UTF-16 offsets."""
 
-    __slots__ = ("_chips", "_layout", "_tops", "height", "line", "starts", "width")
+    __slots__ = ("_chips", "_layout", "height", "line", "starts", "tops", "width")
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Flow:
     def _break(self, width: float, step: int) -> None:
         layout = self._layout
         self.starts: list[int] = []
-        self._tops: list[int] = []
+        self.tops: list[int] = []
         y, widest = 0, 0.0
         layout.beginLayout()
         while (line := layout.createLine()).isValid():
@@ -72,7 +72,7 @@ class Flow:
             advance = step if tall <= step else int(tall) + 2
             line.setPosition(QPointF(0, y + (advance - tall) / 2))
             self.starts.append(line.textStart())
-            self._tops.append(y)
+            self.tops.append(y)
             widest = max(widest, line.naturalTextWidth())
             y += advance
         layout.endLayout()
@@ -101,7 +101,7 @@ class Flow:
 
     def offset_at(self, x: float, y: float) -> int:
         """The place between characters nearest to a point."""
-        if not self._tops:
+        if not self.tops:
             return 0
         if y < 0:
             return 0
@@ -151,12 +151,12 @@ class Flow:
             extra = self.line.spans[len(old.line.spans) :] or old.line.spans[len(self.line.spans) :]
             same = min([same, *[span.start for span in extra[:1]]])
         row = max(0, bisect_right(old.starts, same) - 1)
-        if self.starts[:row] != old.starts[:row] or self._tops[: row + 1] != old._tops[: row + 1]:
+        if self.starts[:row] != old.starts[:row] or self.tops[: row + 1] != old.tops[: row + 1]:
             return 0
-        return self._tops[row] if row < len(self._tops) else 0
+        return self.tops[row] if row < len(self.tops) else 0
 
     def _row_at(self, y: float) -> int:
-        return max(0, bisect_right(self._tops, y) - 1)
+        return max(0, bisect_right(self.tops, y) - 1)
 
     def _make_chips(self) -> list[QRectF]:
         return [

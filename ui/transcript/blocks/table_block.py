@@ -3,7 +3,7 @@
 from bisect import bisect_right
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QPainterPath
+from PySide6.QtGui import QFontMetricsF, QPainterPath
 
 from ui.transcript.blocks.block import Block, Brush, Span
 from ui.transcript.blocks.flow import Flow

@@ -19,7 +19,8 @@ class Leaf:
     """One block without blocks inside it.
 
     `text` is inline Markdown for paragraphs and headings and the bare text for code. `cells` are the rows of a
-    table, the first one its head. Leaves of one list or quote follow each other with the same `inside`; `starts` is whether a top-level block begins here.
+    table, the first one its head. Leaves of one list or quote follow each other with the same `inside`; `starts` is
+    whether a top-level block begins here.
     """
 
     kind: LeafKind

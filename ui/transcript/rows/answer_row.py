@@ -49,7 +49,7 @@ class AnswerRow(Row):
         box = self.block_top(first)
         if not self.blocks[first].laid:
             self.settle_block(first)
-        return box + (self._gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
+        return box + (self.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
 
     def _mark(self) -> None:
         if self._answer.interrupted and not self._marked:

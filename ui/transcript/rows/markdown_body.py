@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.code_block import CodeBlock
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
 from ui.transcript.blocks.image_placeholder import ImagePlaceholder
 from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
@@ -116,21 +116,7 @@ class MarkdownBody:
                 return ImagePlaceholder(image) if image else LeafText(leaf, self._references, self._color, self._font)
 
     def _make_code(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
-        stage, item_id, key = self._row.stage, self._row.item.id, f"wrap {index}"
-
-        def remember(wraps: bool) -> None:  # noqa: FBT001  called by one place
-            stage.choices.set(item_id, key, value=wraps)
-
-        return CodeBlock(
-            leaf.text,
-            leaf.info,
-            stage.facts.code_copied.emit,
-            partial(stage.facts.changed.emit, item_id),
-            stage.highlighter.colour,
-            is_open=is_open,
-            wraps=stage.choices.get(item_id, key, default=False),
-            on_wrap=remember,
-        )
+        return CodeBlock(leaf.text, leaf.info, code_host(self._row, f"wrap {index}"), is_open=is_open)
 
     def _redefine(self) -> int:
         """A link definition arrived: read again what may use it."""
@@ -140,6 +126,22 @@ class MarkdownBody:
             if isinstance(block, LeafText | TableBlock) and block.redefine():
                 changed = index
         return changed
+
+
+def code_host(row: Row, key: str) -> CodeHost:
+    """What a code block of a row talks to; whether its lines wrap is remembered under the key."""
+    stage, item_id = row.stage, row.item.id
+
+    def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
+        stage.choices.set(item_id, key, value=wraps)
+
+    return CodeHost(
+        stage.facts.code_copied.emit,
+        partial(stage.facts.changed.emit, item_id),
+        stage.highlighter.colour,
+        stage.choices.get(item_id, key, default=False),
+        remember,
+    )
 
 
 def _same_but_text(old: Leaf, new: Leaf) -> bool:

@@ -1,4 +1,4 @@
-"""A row: blocks below each other inside a frame, of which only those near the screen are laid out."""
+"""A row: one item, as blocks inside a frame."""
 
 from collections.abc import Iterator
 
@@ -6,32 +6,27 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
-from ui.transcript.blocks.block import EVERYTHING, Block, Brush, Control, Span
-from ui.transcript.blocks.indent import indent_of, paint_inside
-from ui.transcript.geometry import Heights
+from ui.transcript.blocks.block import EVERYTHING, Brush, Control, Span
+from ui.transcript.blocks.indent import paint_inside
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import cut
+from ui.transcript.rows.stack import Stack
 from ui.transcript.rows.stage import Stage
 
 Selection = tuple[tuple[int, int], tuple[int, int]]
 """From (block, offset) to (block, offset) inside one row."""
 
 
-class Row:
-    """The base of all rows. Heights are pixels; y counts from the row's top, x from the column's left."""
+class Row(Stack):
+    """The base of all rows."""
 
     in_copies = True
     """Whether its text belongs to a copy that reaches over several rows."""
 
     def __init__(self, item: Item, stage: Stage) -> None:
+        super().__init__(stage.look)
         self.item = item
         self.stage = stage
-        self.blocks: list[Block] = []
-        self._heights = Heights()
-        self.width = 0
-        look = stage.look
-        self.above, self.below = look.px(8), look.px(8)
-        self.left = self.right = 0
 
     @property
     def label(self) -> str:
@@ -42,11 +37,6 @@ class Row:
     def is_open(self) -> bool:
         """Whether its text still grows: such a row is never given up."""
         return False
-
-    @property
-    def height(self) -> int:
-        """Of all blocks and the frame."""
-        return self.above + self._heights.total + self.below
 
     def build(self) -> None:
         """Make the blocks from the item."""
@@ -62,75 +52,6 @@ class Row:
     def source(self) -> str:
         """The text as Markdown."""
         return self.plain()
-
-    def place(self, width: int) -> None:
-        """Take a width; exact heights become guesses when it is another one."""
-        if width != self.width:
-            self.width = width
-            for block in self.blocks:
-                block.forget()
-
-    def put(self, index: int, block: Block) -> None:
-        """Set the block at this index, which is at most one past the last."""
-        guess = self._gap(index, block) + block.estimate(self._room(block), self.stage.look)
-        if index == len(self.blocks):
-            self.blocks.append(block)
-            self._heights.append(guess)
-        else:
-            self.blocks[index] = block
-            self._heights[index] = guess
-
-    def truncate(self, count: int) -> None:
-        """Keep only the first blocks."""
-        if count < len(self.blocks):
-            self._heights.remove(count, len(self.blocks) - count)
-            del self.blocks[count:]
-
-    def settle(self, top: int, bottom: int) -> bool:
-        """Lay out what lies between two y; answers whether a height changed."""
-        changed = False
-        index = self.block_at(top)
-        while index < len(self.blocks) and self.block_top(index) < bottom:
-            changed |= self.settle_block(index)
-            index += 1
-        return changed
-
-    def settle_block(self, index: int) -> bool:
-        """Lay out one block; answers whether its height changed."""
-        block = self.blocks[index]
-        if block.laid:
-            return False
-        before = self._heights[index]
-        self._heights[index] = self._gap(index, block) + block.lay(self._room(block), self.stage.look)
-        return before != self._heights[index]
-
-    def forget_outside(self, top: int, bottom: int) -> None:
-        """Give up the layouts that are far away."""
-        for index, block in enumerate(self.blocks):
-            if block.laid and not top < self.block_top(index) + self._heights[index] // 2 < bottom:
-                block.forget()
-
-    def block_at(self, y: int) -> int:
-        """The block whose place, with the gap above it, holds y."""
-        return self._heights.find(y - self.above)
-
-    def block_top(self, index: int) -> int:
-        """Where a block's place begins, gap included; the first one begins at the row's top."""
-        return self.above + self._heights.top(index) if index else 0
-
-    def block_box(self, index: int) -> QRect:
-        """Where a block itself stands."""
-        block = self.blocks[index]
-        gap = self._gap(index, block)
-        x = self.left + indent_of(block.inside, self.stage.look)
-        top = self.above + self._heights.top(index) + gap
-        return QRect(x, top, self._room(block), self._heights[index] - gap)
-
-    def _gap(self, index: int, block: Block) -> int:
-        return block.gap if index else 0
-
-    def _room(self, block: Block) -> int:
-        return max(40, self.width - self.left - self.right - indent_of(block.inside, self.stage.look))
 
     def paint(
         self, painter: QPainter, clip: QRect, selection: Selection | None, hovered: str = "", focused: str = ""
@@ -187,7 +108,8 @@ class Row:
             first = start[1] if index == start[0] else 0
             stop = end[1] if end and index == last else EVERYTHING[1]
             if text:
-                joint = "\n" if self.blocks[index].inside and parts else "\n\n"
+                together = self.blocks[index].inside and self.blocks[index - 1].inside
+                joint = "\n" if together else "\n\n"
                 marker = self._marker(index) if not first else ""
                 parts += [joint if parts else "", marker, cut(text, first, stop)]
         return "".join(parts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from ui.transcript.blocks.syntax import Word, words_by_line
+from ui.transcript.blocks.code.syntax import Word, words_by_line
 from ui.transcript.look import Look
 from ui.transcript.pictures import Thumbnails
 from ui.transcript.workshop import Workshop

@@ -4,6 +4,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import ThinkingItem
+from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL
 from ui.transcript.look import Look
@@ -87,8 +88,9 @@ class ThinkingRow(Row):
         self.build()
         self.stage.facts.changed.emit(self.item.id)
 
-    def _room(self, block: object) -> int:
-        return super()._room(block) - (0 if isinstance(block, HeadBlock) else self.stage.look.px(24))  # pyright: ignore[reportArgumentType]  # narrowed by every caller
+    def room(self, block: Block) -> int:
+        """The text stands under the words of the head."""
+        return super().room(block) - (0 if isinstance(block, HeadBlock) else self.stage.look.px(24))
 
     def block_box(self, index: int) -> QRect:
         """The text is indented, the head is not."""

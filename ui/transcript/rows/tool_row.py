@@ -10,11 +10,12 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
-from ui.transcript.blocks.code_block import CodeBlock
+from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import code_host
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
@@ -133,17 +134,7 @@ class ToolRow(Row):
         return "\n".join(parts)
 
     def _code(self, text: str, language: str, what: str) -> CodeBlock:
-        stage, key = self.stage, f"wrap {what}"
-        return CodeBlock(
-            text,
-            language,
-            stage.facts.code_copied.emit,
-            partial(stage.facts.changed.emit, self.item.id),
-            stage.highlighter.colour,
-            wraps=stage.choices.get(self.item.id, key, default=False),
-            on_wrap=lambda wraps: stage.choices.set(self.item.id, key, value=wraps),
-            title=what,
-        )
+        return CodeBlock(text, language, code_host(self, f"wrap {what}"), title=what)
 
     def _toggle(self) -> None:
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)

@@ -1,12 +1,12 @@
 """Something that this version does not know: shown as it came."""
 
 import json
-from functools import partial
 
 from desktop_agent.conversation.items import UnknownItem
-from ui.transcript.blocks.code_block import CodeBlock
+from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import code_host
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
@@ -27,8 +27,7 @@ class UnknownRow(Row):
         """Raw content as JSON."""
         stage = self.stage
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
-        changed = partial(stage.facts.changed.emit, self.item.id)
-        code = CodeBlock(text, "json", stage.facts.code_copied.emit, changed, stage.highlighter.colour)
+        code = CodeBlock(text, "json", code_host(self, "wrap"))
         code.gap = stage.look.px(6)
         self.put(0, TextBlock(Line("This version does not know this content. It is kept as it came."), SMALL, "muted"))
         self.put(1, code)

@@ -1,5 +1,6 @@
 """What the person said: a soft bubble at the right."""
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QRect, QSize, Qt
@@ -54,7 +55,7 @@ class UserRow(Row):
         changed = partial(facts.changed.emit, self.item.id)
         return ThumbnailsBlock(self._said.images, _measure, self._load, facts.image_opened.emit, changed)
 
-    def _load(self, image: Image, size: QSize, then: "partial[None]") -> tuple[bool, QPixmap | None]:
+    def _load(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
         if isinstance(image.source, UrlSource):
             return True, None
         return self.stage.thumbnails.get(image.source, size, then)
@@ -70,7 +71,7 @@ class UserRow(Row):
         if len(self.blocks) <= 3:
             look = self.stage.look
             for block in self.blocks:
-                block.lay(self._room(block), look)
+                block.lay(self.room(block), look)
             wanted = max((block.natural_width() for block in self.blocks), default=0)
             self.left = width - min(most - 2 * self._pad, max(wanted, look.px(12))) - self._pad
         for block in self.blocks:

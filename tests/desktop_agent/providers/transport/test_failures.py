@@ -28,11 +28,11 @@ def test_recorded_errors(row: dict) -> None:
         (502, b"<html><h1>Bad Gateway</h1></html>", "server", "HTTP 502"),
         (404, b"404 page not found\n", "not_found", "404 page not found"),
         (400, b'[{"error":{"code":400,"message":"arr","status":"INVALID_ARGUMENT"}}]', "invalid_request", "arr"),
-        (400, b'{"code":"Client specified an invalid argument","error":"string error"}', "invalid_request", "string error"),
-        (400, b'{"error":"\'response_format.type\' must be \'json_schema\'"}', "invalid_request", "'response_format.type' must be 'json_schema'"),
-        (422, b'{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":{"temperature":1}}]}', "invalid_request", "body.stream_options: Extra inputs are not permitted"),
+        (400, b'{"code":"invalid-argument","error":"string error"}', "invalid_request", "string error"),
+        (400, b"{\"error\":\"'type' must be 'json_schema'\"}", "invalid_request", "'type' must be 'json_schema'"),
+        (422, b'{"detail":[{"loc":["body","top_p"],"msg":"No.","input":{}}]}', "invalid_request", "body.top_p: No."),
         (401, b'{"detail":"Not authenticated"}', "auth", "Not authenticated"),
-        (400, b'{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"x"}}', "tool_use_failed", "Failed to call a function."),
+        (400, b'{"error":{"message":"m","type":"x","code":"tool_use_failed"}}', "tool_use_failed", "m"),
         (429, b'{"error":{"message":"m","type":"insufficient_quota","code":"rate_limit_exceeded"}}', "quota", "m"),
         (504, b"", "timeout", "HTTP 504"),
         (418, b"", "invalid_request", "HTTP 418"),
@@ -42,7 +42,7 @@ def test_recorded_errors(row: dict) -> None:
         (400, b"{broken", "invalid_request", "HTTP 400"),
         (400, b'{"error":{"message":"\\ud83d!"}}', "invalid_request", "\ufffd!"),
     ],
-)  # fmt: skip
+)
 def test_other_bodies(status: int, body: bytes, kind: str, message: str) -> None:
     error = from_answer(status, {}, body)
     assert (error.kind, error.message) == (kind, message)

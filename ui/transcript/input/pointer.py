@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
 from ui.look.sentences import plain_tip
-from ui.transcript.screen import Hit, Screen
-from ui.transcript.selection import Place, word_around
+from ui.transcript.surface.screen import Hit, Screen
+from ui.transcript.surface.selection import Place, word_around
 
 _EDGE_STEP = 24
 
@@ -17,7 +17,6 @@ class Pointer(QObject):
     """Knows whether a press becomes a click or a drag."""
 
     link_activated = Signal(str)
-    pressed_control = Signal()
 
     def __init__(self, screen: Screen, scroll: Callable[[int], None], parent: QObject) -> None:
         super().__init__(parent)
@@ -35,7 +34,34 @@ class Pointer(QObject):
         self._edge.setInterval(30)
         self._edge.timeout.connect(self._scroll_at_edge)
 
-    def press(self, event: QMouseEvent) -> None:
+    def handle(self, event: QEvent) -> bool:
+        """An event of the viewport; answers whether it was the pointer's."""
+        kind = event.type()
+        if isinstance(event, QMouseEvent):
+            return self._handle_mouse(event)
+        if isinstance(event, QHelpEvent) and kind == QEvent.Type.ToolTip:
+            self._tip(event.pos(), event.globalPos())
+            return True
+        if kind == QEvent.Type.Leave:
+            self._screen.hover((-1, ""))
+        return False
+
+    def _handle_mouse(self, event: QMouseEvent) -> bool:
+        kind = event.type()
+        if kind == QEvent.Type.MouseMove:
+            self._move(event)
+            return True
+        if event.button() != Qt.MouseButton.LeftButton:
+            return False
+        if kind == QEvent.Type.MouseButtonPress:
+            self._press(event)
+        elif kind == QEvent.Type.MouseButtonDblClick:
+            self._double(event)
+        elif kind == QEvent.Type.MouseButtonRelease:
+            self._release(event)
+        return True
+
+    def _press(self, event: QMouseEvent) -> None:
         """The left button goes down."""
         point = event.position().toPoint()
         self._pressed_at = self._last = point
@@ -52,11 +78,11 @@ class Pointer(QObject):
         extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._screen.select(self._screen.selection.start if extends else place, place)
 
-    def double(self, event: QMouseEvent) -> None:
+    def _double(self, event: QMouseEvent) -> None:
         """Select the word; a third click within the interval selects the paragraph."""
         point = event.position().toPoint()
         if self._screen.hit(point).control:
-            self.press(event)
+            self._press(event)
             return
         place = self._screen.place_at(point)
         text = self._text_at(place)
@@ -80,7 +106,7 @@ class Pointer(QObject):
         self._selecting = False
         self._screen.select(Place(place.row, place.block, start), Place(place.row, place.block, end))
 
-    def move(self, event: QMouseEvent) -> None:
+    def _move(self, event: QMouseEvent) -> None:
         """Hover, or drag."""
         point = event.position().toPoint()
         self._last = point
@@ -95,7 +121,7 @@ class Pointer(QObject):
         self._screen.hover((hit.row, hit.key) if hit.control else (-1, ""))
         self._screen.viewport.setCursor(self._screen.cursor_for(point))
 
-    def release(self, event: QMouseEvent) -> None:
+    def _release(self, event: QMouseEvent) -> None:
         """A click presses what was under it, if it still is."""
         self._edge.stop()
         self._selecting = False
@@ -116,11 +142,7 @@ class Pointer(QObject):
         self._since.stop()
         self._selecting = False
 
-    def leave(self) -> None:
-        """The pointer is elsewhere."""
-        self._screen.hover((-1, ""))
-
-    def tip(self, point: QPoint, at: QPoint) -> None:
+    def _tip(self, point: QPoint, at: QPoint) -> None:
         """Show where a link leads."""
         link = self._screen.hit(point).link
         QToolTip.showText(at, plain_tip(link), self._screen.viewport)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ui.transcript.row_list import RowList
 from ui.transcript.rows.row import Selection as RowSelection
+from ui.transcript.surface.row_list import RowList
 
 
 @dataclass(frozen=True, slots=True, order=True)

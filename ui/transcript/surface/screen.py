@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 from ui.transcript.blocks.block import Control
 from ui.transcript.blocks.buttons import focus_ring
-from ui.transcript.row_list import RowList
 from ui.transcript.rows.row import Row
-from ui.transcript.selection import LAST, Place, Selection
+from ui.transcript.surface.row_list import RowList
+from ui.transcript.surface.selection import LAST, Place, Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from desktop_agent.conversation.items import Added, AnswerItem, Change, NoticeItem, ToolCallItem, Updated
-from ui.transcript.row_list import RowList
 from ui.transcript.rows.answer_row import AnswerRow
+from ui.transcript.surface.row_list import RowList
 
 
 class Announcer:
@@ -19,9 +19,10 @@ class Announcer:
         """After a frame's changes were taken in."""
         if not self._listening():
             return
+        known = min(len(rows), len(rows.transcript))
         seen: set[int] = set()
         for change in changes:
-            if isinstance(change, Added | Updated) and change.index < len(rows) and change.index not in seen:
+            if isinstance(change, Added | Updated) and change.index < known and change.index not in seen:
                 seen.add(change.index)
                 self._look_at(change, rows)
 

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
-from ui.transcript.row_list import RowList
-from ui.transcript.screen import Screen
+from ui.transcript.surface.row_list import RowList
+from ui.transcript.surface.screen import Screen
 
 
 class Scroller(QObject):
@@ -62,12 +62,12 @@ class Scroller(QObject):
         rows, selection = self._rows, self._screen.selection
         match change:
             case Added(index):
-                rows.added(index)
+                rows.insert(index)
                 selection.rows_added(index)
                 self._count(1)
                 return index, 0
             case Removed(index, count):
-                rows.removed(index, count)
+                rows.remove(index, count)
                 selection.rows_removed(index, count)
                 return index, 0
             case Updated(index, what):
@@ -77,7 +77,8 @@ class Scroller(QObject):
 
     def _keep_unfolded(self, index: int, what: str) -> None:
         """Reasoning that somebody is reading does not fold away under their eyes."""
-        item = self._rows.transcript[index]
+        row = self._rows.known(index)
+        item = row.item if row else None
         if what == "state" and isinstance(item, ThinkingItem) and item.finished and not self._rows.following:
             choices = self._rows.stage.choices
             choices.set(item.id, "unfolded", value=choices.get(item.id, "unfolded", default=True))

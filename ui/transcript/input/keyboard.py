@@ -5,9 +5,9 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
-from ui.transcript.screen import Screen
-from ui.transcript.scroller import Scroller
-from ui.transcript.selection import LAST, Place
+from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.scroller import Scroller
+from ui.transcript.surface.selection import LAST, Place
 
 _CTRL = Qt.KeyboardModifier.ControlModifier
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -42,7 +42,7 @@ class Keyboard:
     def _scroll(self, key: Qt.Key, *, backwards: bool) -> bool:
         line = self._screen.rows.stage.look.line
         page = max(line, self._screen.rows.view - 2 * line)
-        if key == Qt.Key.Key_Tab or key == Qt.Key.Key_Backtab:
+        if key in {Qt.Key.Key_Tab, Qt.Key.Key_Backtab}:
             return self.walk_controls(-1 if backwards or key == Qt.Key.Key_Backtab else 1)
         steps = {
             Qt.Key.Key_Up: -2 * line,

@@ -1,41 +1,45 @@
 """Code: a language, Copy, Wrap, and lines of which only the visible ones are ever laid out."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QTextCharFormat
 
 from ui.transcript.blocks.block import Block, Brush, Control, Span
 from ui.transcript.blocks.buttons import quiet_button, quiet_width
-from ui.transcript.blocks.code_lines import CodeLines
-from ui.transcript.blocks.syntax import COLORS, LONGEST, Word
+from ui.transcript.blocks.code.code_lines import CodeLines
+from ui.transcript.blocks.code.syntax import COLORS, LONGEST, Word
 from ui.transcript.look import Look
 
 Colouring = Callable[[str, str, Callable[[list[list[Word]]], None]], None]
 """Text, language, and whom to tell: asks for colours, which come later or at once."""
 
+_FIRST_WORD = re.compile(r"[\w+#.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeHost:
+    """Whom a code block talks to. `wraps` is how it begins; `on_wrap` hears of the person's choice."""
+
+    copy: Callable[[str], None]
+    changed: Callable[[], None]
+    colouring: Colouring | None = None
+    wraps: bool = False
+    on_wrap: Callable[[bool], None] | None = None
+
 
 class CodeBlock(Block):
     """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
 
-    def __init__(
-        self,
-        text: str,
-        language: str,
-        copy: Callable[[str], None],
-        changed: Callable[[], None],
-        colouring: Colouring | None = None,
-        *,
-        is_open: bool = False,
-        wraps: bool = False,
-        on_wrap: Callable[[bool], None] | None = None,
-        title: str = "",
-    ) -> None:
-        self.language = language.split(" ")[0].split("{")[0].strip(".")
+    def __init__(self, text: str, language: str, host: CodeHost, *, is_open: bool = False, title: str = "") -> None:
+        word = _FIRST_WORD.match(language)
+        self.language = word[0] if word else ""
         self._title = title
-        self._copy, self._changed, self._colouring, self._on_wrap = copy, changed, colouring, on_wrap
+        self._host = host
         self.is_open = is_open
-        self._lines = CodeLines(text, wraps=wraps)
+        self._lines = CodeLines(text, wraps=host.wraps)
         self._controls: list[Control] = []
         self._width = 0
         self._head = 0
@@ -89,45 +93,44 @@ class CodeBlock(Block):
     def _place_buttons(self, look: Look) -> None:
         height, y, x = look.px(24), look.px(5), self._width - look.px(6)
         self._controls = []
-        words = {"Copy code": self._copy_words(), "Wrap lines": self._wrap_words()}
-        for name, text in words.items():
-            wide = quiet_width(look, text, icon=name == "Copy code")
+        for name in ("Copy code", "Wrap lines"):
+            wide = quiet_width(look, self._words(name), icon=name == "Copy code")
             x -= wide
             press = self._press_copy if name == "Copy code" else self._press_wrap
             self._controls.append(Control(name, QRect(x, y, wide, height), press))
             x -= look.px(2)
 
-    def _copy_words(self) -> str:
-        return "Copied" if self._copied else "Copy"
-
-    def _wrap_words(self) -> str:
+    def _words(self, name: str) -> str:
+        if name == "Copy code":
+            return "Copied" if self._copied else "Copy"
         return "No wrap" if self._lines.wraps else "Wrap"
 
     def _press_copy(self) -> None:
-        self._copy(self.text)
+        self._host.copy(self.text)
         self._copied = True
         self._controls, self.laid = [], False
-        self._changed()
+        self._host.changed()
 
     def _press_wrap(self) -> None:
         self._lines.wraps = not self._lines.wraps
         self.forget()
-        if self._on_wrap:
-            self._on_wrap(self._lines.wraps)
-        self._changed()
+        if self._host.on_wrap:
+            self._host.on_wrap(self._lines.wraps)
+        self._host.changed()
 
     def _ask_for_colours(self) -> None:
-        if self.is_open or self._asked or not self._colouring or not self.language or self._lines.size > LONGEST:
+        colouring = self._host.colouring
+        if self.is_open or self._asked or not colouring or not self.language or self._lines.size > LONGEST:
             return
         self._asked = True
-        self._colouring(self.text, self.language, self._take_colours)
+        colouring(self.text, self.language, self._take_colours)
 
     def _take_colours(self, words: list[list[Word]]) -> None:
         if words:
             self._lines.words = words
             self._lines.forget_lines()
             if self.laid:
-                self._changed()
+                self._host.changed()
 
     def paint(self, brush: Brush) -> None:
         """Box, head, then the lines inside the clip."""
@@ -157,7 +160,7 @@ class CodeBlock(Block):
         for control in self._controls:
             is_copy = control.name == "Copy code"
             icon = ("check" if self._copied else "copy") if is_copy else ""
-            quiet_button(brush, control, self._copy_words() if is_copy else self._wrap_words(), icon)
+            quiet_button(brush, control, self._words(control.name), icon)
 
     def plain(self) -> str:
         """The code."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat_messages import messages_for
-from desktop_agent.providers.dialects.openai_chat_reasoning import Switching, switching
+from desktop_agent.providers.dialects.openai_chat.messages import messages_for
+from desktop_agent.providers.dialects.openai_chat.reasoning import Switching, switching
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.vocabulary.blocks import Image, ToolResult
 from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported

@@ -7,8 +7,8 @@ of servers. A whole completion in place of a stream is read the same way, `messa
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat_usage import usage_of
-from desktop_agent.providers.dialects.reasoning_details import merge_detail, merge_thinking_block
+from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
+from desktop_agent.providers.dialects.openai_chat.usage import usage_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
 from desktop_agent.providers.transport.json_text import is_array, is_object

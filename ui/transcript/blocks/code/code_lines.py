@@ -7,8 +7,8 @@ from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout, QTextOption
 
 from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.syntax import Word
 from ui.transcript.blocks.flow import set_colors
-from ui.transcript.blocks.syntax import Word
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import units
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from desktop_agent.providers.dialects.reasoning_details import merge_detail, merge_thinking_block
+from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.vocabulary.blocks import Text, Thinking, ToolUse
 

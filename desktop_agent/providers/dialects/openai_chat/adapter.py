@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.dialects import openai_chat_models, servers
-from desktop_agent.providers.dialects.openai_chat_frames import FrameReader
-from desktop_agent.providers.dialects.openai_chat_request import Body, body_for, refused_fields
+from desktop_agent.providers.dialects import servers
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.dialects.openai_chat.listing import listing
+from desktop_agent.providers.dialects.openai_chat.request import Body, body_for, refused_fields
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root, joined
@@ -95,18 +96,19 @@ class OpenAIChat:
         for event in self._last_events(reader, builder, failed=failure is not None):
             yield event
         if failure is not None:
-            # Not chained: frames of the HTTP library hold what must not be shown.
+            # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
+            chunk = b""
             failure.__context__ = None
             raise failure
         yield Done()
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """The server's listing with what it tells about each model; also teaches this object who the server is."""
-        listing = await openai_chat_models.listing(self._root, self._quirks, self._exchange)
+        found = await listing(self._root, self._quirks, self._exchange)
         if self._is_guess:
-            self._quirks = listing.quirks
-        self._known = {model.id: model.capabilities for model in listing.models}
-        return listing.models
+            self._quirks = found.quirks
+        self._known = {model.id: model.capabilities for model in found.models}
+        return found.models
 
     async def aclose(self) -> None:
         """Nothing of its own is open: the client is shared."""

@@ -1,7 +1,8 @@
 """The transcript for assistive technology: rows near the screen are children with names, texts and buttons.
 
-Each row and button is a small QObject. Qt asks our factory for its interface, owns that interface, and deletes it with
-the object; Python must hold a reference as long, or virtual calls end in the void. Nothing exists before it is asked for.
+Each row and button is a small QObject. Qt asks our factory for its interface, owns that interface, and deletes it
+with the object; Python must hold a reference as long, or virtual calls end in the void. Nothing exists before it is
+asked for.
 """
 
 from typing import cast
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from ui.transcript.blocks.block import Control
 from ui.transcript.rows.row import Row
-from ui.transcript.screen import Screen
+from ui.transcript.surface.screen import Screen
 
 _LONGEST = 20_000
 """Characters of a row that are told; more would stall the bus."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.openai_chat_usage import usage_of
+from desktop_agent.providers.dialects.openai_chat.usage import usage_of
 from tests.desktop_agent.providers.canon import cut_at, fold, normal, pieces
 from tests.desktop_agent.providers.loopback import chunk, sse
 
@@ -26,8 +26,8 @@ def block(piece: str, **metadata: Any) -> dict[str, Any]:
     return {"type": "thinking_block", "text": piece, "provider": "openai-compat", "metadata": metadata}
 
 
-def call(id: str, name: str, **input: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": id, "name": name, "input": input}
+def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
 def stop(reason: str = "end_turn", raw: str | None = "stop") -> Events:
@@ -39,10 +39,10 @@ def use(*calls: dict[str, Any], finish: str = "tool_calls") -> bytes:
 
 
 def fragment(
-    index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None
+    index: int | None = None, call_id: str | None = None, name: str | None = None, arguments: Any = None
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"function": {"name": name, "arguments": arguments}}
-    return {**found, **({} if index is None else {"index": index}), **({} if id is None else {"id": id})}
+    return {**found, **({} if index is None else {"index": index}), **({} if call_id is None else {"id": call_id})}
 
 
 HI = chunk({"content": "hi"})
@@ -73,7 +73,7 @@ CASES: dict[str, tuple[bytes, Events]] = {
         [thought("Hm"), block("Hm", field="content.thinking", signature="S"), text("hi"), *stop()],
     ),
     "mistral_null_ids_and_object_arguments": (
-        use(fragment(id="null", name="f", arguments={"a": 1})),
+        use(fragment(call_id="null", name="f", arguments={"a": 1})),
         [call("call_generated_0", "f", a=1), *stop("tool_use", "tool_calls")],
     ),
     "mistral_error_finish": (
@@ -338,8 +338,8 @@ CASES: dict[str, tuple[bytes, Events]] = {
         [call("call_generated_0", "f", a=1), call("call_generated_1", "f"), *stop("tool_use", "tool_calls")],
     ),
     "surrogate_halves_in_neighbours": (
-        b'data: {"choices":[{"delta":{"content":"a\\ud83d"}}]}\n\ndata: {"choices":[{"delta":{"content":"\\ude00b"}}]}\n\n'
-        + sse(END),
+        b'data: {"choices":[{"delta":{"content":"a\\ud83d"}}]}\n\n'
+        b'data: {"choices":[{"delta":{"content":"\\ude00b"}}]}\n\n' + sse(END),
         [text("a😀b"), *stop()],
     ),
     "lone_surrogates": (
@@ -390,7 +390,7 @@ def test_shapes_cut_anywhere(case: str, offsets: list[int]) -> None:
 
 
 def test_an_empty_answer_says_so() -> None:
-    from desktop_agent.providers.dialects.openai_chat_frames import FrameReader
+    from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
     from desktop_agent.providers.part_builder import PartBuilder
     from desktop_agent.vocabulary.provider_events import MessageDelta
 

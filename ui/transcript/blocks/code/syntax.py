@@ -1,7 +1,11 @@
 """Colours of code, by what a word is. Each reaches 4.5:1 on the code background of its theme."""
 
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Token
+from collections.abc import Callable
+from typing import cast
+
+from pygments import lexers
+from pygments.lexer import Lexer
+from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type
 from pygments.util import ClassNotFound
 
 Word = tuple[int, int, str]
@@ -47,7 +51,15 @@ COLORS = {
 }
 
 
-def _kind(token_type: object, known: dict[object, str]) -> str:
+def _lexer(language: str) -> Lexer | None:
+    find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
+    try:
+        return find(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
     found = known.get(token_type)
     if found is None:
         found = next((kind for family, kind in _KINDS if token_type in family), "")
@@ -57,11 +69,10 @@ def _kind(token_type: object, known: dict[object, str]) -> str:
 
 def words_by_line(text: str, language: str) -> list[list[Word]]:
     """What to colour, line by line; nothing for an unknown language. Runs in a worker thread, knows no Qt."""
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
+    lexer = _lexer(language)
+    if lexer is None:
         return []
-    known: dict[object, str] = {}
+    known: dict[_TokenType, str] = {}
     lines: list[list[Word]] = [[]]
     at = 0
     for token_type, value in lexer.get_tokens(text):

@@ -10,6 +10,7 @@ from tests.desktop_agent.providers.canon import ask, cut_at, expected, fold, mat
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 
 STREAMS = recordings("openai-chat", "compat")
+DATA = {path: path.read_bytes() for path in STREAMS}
 SIZES = (0, 1, 2, 3, 7, 4096)
 
 
@@ -41,8 +42,7 @@ def test_cut_anywhere_and_at_the_mean_offsets(path: Path) -> None:
 async def test_over_a_connection(path: Path, size: int) -> None:
     about = expected(path)
     http = HttpClient()
-    data = path.read_bytes()
-    reply = Reply(pieces(data, size), about["http_status"], about["headers"])
+    reply = Reply(pieces(DATA[path], size), about["http_status"], about["headers"])
     async with Loopback(reply) as server:
         found = await ask(OpenAIChat(base_url=server.url, api_key=None, http=http))
         matches(found, about["events"])
@@ -54,8 +54,7 @@ async def test_over_a_connection(path: Path, size: int) -> None:
 async def test_with_other_framings(path: Path, framing: str) -> None:
     about = expected(path)
     http = HttpClient()
-    data = path.read_bytes()
-    reply = Reply(cut_at(data, splits(path)), about["http_status"], about["headers"], framing)  # type: ignore[arg-type]
+    reply = Reply(cut_at(DATA[path], splits(path)), about["http_status"], about["headers"], framing)  # type: ignore[arg-type]
     async with Loopback(reply) as server:
         matches(await ask(OpenAIChat(base_url=server.url, api_key=None, http=http)), about["events"])
         await http.aclose()

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_chat_messages import NO_RESULT
-from desktop_agent.providers.dialects.openai_chat_request import body_for
-from desktop_agent.providers.dialects.servers import FAMILIES, Quirks, by_address, by_listing
+from desktop_agent.providers.dialects.openai_chat.messages import NO_RESULT
+from desktop_agent.providers.dialects.openai_chat.request import body_for
+from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Block, Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import (
-    CapabilityMissing,
     ImageRefused,
     ImagesNotSupported,
     ToolCallingNotSupported,
@@ -22,9 +21,6 @@ from desktop_agent.vocabulary.requests import (
     Capabilities,
     ModelRequest,
     ProviderConfig,
-    ReasoningBudget,
-    ReasoningDisabled,
-    ReasoningEffort,
     ToolChoice,
 )
 from desktop_agent.vocabulary.tool_calls import ToolSpec
@@ -57,12 +53,12 @@ def results(*found: ToolResult) -> Message:
     return Message.tool_results(found)
 
 
-def call(id: str = "c1", name: str = "f", **more: Any) -> ToolUse:
-    return ToolUse(id=id, name=name, **more)
+def call(call_id: str = "c1", name: str = "f", **more: Any) -> ToolUse:
+    return ToolUse(id=call_id, name=name, **more)
 
 
-def result(id: str = "c1", text: str = "ok", **more: Any) -> ToolResult:
-    return ToolResult(tool_use_id=id, content=(Text(text=text),), **more)
+def result(call_id: str = "c1", text: str = "ok", **more: Any) -> ToolResult:
+    return ToolResult(tool_use_id=call_id, content=(Text(text=text),), **more)
 
 
 def test_a_stranger_gets_the_old_core() -> None:
@@ -330,150 +326,3 @@ def test_a_stranger_gets_only_what_the_same_model_wrote() -> None:
     state = own("stranger", text="", field="extra_content", call_id="c1", extra_content={"x": 1})
     found = messages(answer(state, call("c1"), model="other"), quirks=STRANGER)
     assert "extra_content" not in found[0]["tool_calls"][0]
-
-
-# --- reasoning switched
-
-
-EFFORT = ReasoningEffort(level="max")
-OFF = ReasoningDisabled()
-
-
-def switched(family: str, model: str = "m", reasoning: Any = None, *, tools: bool = False) -> dict[str, Any]:
-    found = body(
-        request(
-            model=model,
-            reasoning=reasoning,
-            temperature=0.5,
-            stop_sequences=("x",),
-            tools=(TOOL,) if tools else (),
-        ),
-        FAMILIES[family],
-    )
-    names = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "temperature", "stop")
-    return {name: found[name] for name in names if name in found}
-
-
-FREE = {"temperature": 0.5, "stop": ["x"]}
-WARM = {"temperature": 0.5}  # OpenAI's reasoning models take no stop sequences at all
-
-
-@pytest.mark.parametrize(
-    ("family", "reasoning", "sent"),
-    [
-        ("stranger", EFFORT, FREE),
-        ("groq", EFFORT, FREE),
-        ("mistral", OFF, FREE),
-        ("openrouter", EFFORT, {"reasoning": {"effort": "xhigh"}, **FREE}),
-        ("openrouter", ReasoningBudget(tokens=9), {"reasoning": {"max_tokens": 9}, **FREE}),
-        ("openrouter", OFF, {"reasoning": {"enabled": False}, **FREE}),
-        ("deepseek", OFF, {"thinking": {"type": "disabled"}, **FREE}),
-        (
-            "deepseek",
-            ReasoningEffort(level="medium"),
-            {"thinking": {"type": "enabled"}, "reasoning_effort": "high", **FREE},
-        ),
-        ("deepseek", EFFORT, {"thinking": {"type": "enabled"}, "reasoning_effort": "max", **FREE}),
-        ("ollama", OFF, {"reasoning_effort": "none", **FREE}),
-        ("ollama", EFFORT, {"reasoning_effort": "max", **FREE}),
-        ("ollama", None, FREE),
-        ("llamacpp", OFF, {"chat_template_kwargs": {"enable_thinking": False}, **FREE}),
-        ("llamacpp", EFFORT, FREE),
-    ],
-)
-def test_switches(family: str, reasoning: Any, sent: dict[str, Any]) -> None:
-    assert switched(family, reasoning=reasoning) == sent
-
-
-@pytest.mark.parametrize(
-    ("model", "reasoning", "tools", "sent"),
-    [
-        ("gpt-4.1", EFFORT, True, FREE),
-        ("gpt-9-new", EFFORT, True, FREE),
-        ("gpt-5-chat-latest", EFFORT, False, FREE),
-        ("gpt-6-astra", None, False, {}),
-        ("gpt-6-astra", OFF, False, {"reasoning_effort": "low"}),
-        ("gpt-6.1-sol-2026-11-01", EFFORT, False, {"reasoning_effort": "xhigh"}),
-        ("gpt-6-sol", None, False, {}),
-        ("gpt-6-sol", OFF, False, {"reasoning_effort": "none", **WARM}),
-        ("gpt-6-luna", EFFORT, True, {"reasoning_effort": "none", **WARM}),
-        ("gpt-6.1-terra", None, True, {"reasoning_effort": "none", **WARM}),
-        ("gpt-5.6-luna", None, True, {"reasoning_effort": "none", **WARM}),
-        ("gpt-5.6-luna", ReasoningEffort(level="minimal"), False, {"reasoning_effort": "low"}),
-        ("gpt-5.4", EFFORT, True, WARM),
-        ("gpt-5.4", EFFORT, False, {"reasoning_effort": "xhigh"}),
-        ("gpt-5.4", None, False, WARM),
-        ("gpt-5.1", EFFORT, True, {"reasoning_effort": "high"}),
-        ("gpt-5-mini", OFF, True, {"reasoning_effort": "minimal"}),
-        ("gpt-5", ReasoningBudget(tokens=100), False, {"reasoning_effort": "low"}),
-        ("o4-mini", EFFORT, True, {"reasoning_effort": "high"}),
-        ("o3", None, False, {}),
-    ],
-)
-def test_openai_models(model: str, reasoning: Any, tools: bool, sent: dict[str, Any]) -> None:
-    assert switched("openai", model, reasoning, tools=tools) == sent
-
-
-@pytest.mark.parametrize("model", ["gpt-6-astra", "gpt-6.1-sol"])
-def test_tools_on_responses_only(model: str) -> None:
-    with pytest.raises(ToolCallingNotSupported, match="Responses"):
-        switched("openai", model, tools=True)
-
-
-@pytest.mark.parametrize("model", ["gpt-5.6-pro", "gpt-6-sol-pro", "o3-pro", "gpt-5-pro-2025-10-06"])
-def test_models_on_responses_only(model: str) -> None:
-    with pytest.raises(CapabilityMissing, match="Responses"):
-        switched("openai", model)
-
-
-@pytest.mark.parametrize(
-    ("model", "reasoning", "sent"),
-    [
-        ("grok-4.6", EFFORT, {"reasoning_effort": "high", "temperature": 0.5}),
-        ("grok-4.7", EFFORT, {"reasoning_effort": "xhigh", "temperature": 0.5}),
-        ("grok-4.6", OFF, {"temperature": 0.5}),
-        ("grok-4", EFFORT, {"temperature": 0.5}),
-        ("grok-4-fast-non-reasoning", EFFORT, FREE),
-        ("grok-2", EFFORT, FREE),
-    ],
-)
-def test_xai(model: str, reasoning: Any, sent: dict[str, Any]) -> None:
-    assert switched("xai", model, reasoning) == sent
-
-
-# --- who is it
-
-
-@pytest.mark.parametrize(
-    ("url", "family"),
-    [
-        ("https://api.openai.com/v1", "openai"),
-        ("https://eu.api.openai.com/v1", "openai"),
-        ("https://api.openai.com.evil.example/v1", "stranger"),
-        ("https://openrouter.ai/api/v1", "openrouter"),
-        ("https://api.deepseek.com", "deepseek"),
-        ("https://api.groq.com/openai/v1", "groq"),
-        ("https://api.mistral.ai/v1", "mistral"),
-        ("https://api.x.ai/v1", "xai"),
-        ("https://me.openai.azure.com/openai/v1", "azure"),
-        ("https://generativelanguage.googleapis.com/v1beta/openai", "google-openai"),
-        ("http://127.0.0.1:11434/v1", "ollama"),
-        ("http://gpu-box:11434/v1", "ollama"),
-        ("http://localhost:1234/v1", "lmstudio"),
-        ("http://127.0.0.1:8080/v1", "llamacpp"),
-        ("http://[::1]:8000/v1", "vllm"),
-        ("http://localhost:4000", "litellm"),
-        ("http://gpu-box:8000/v1", "stranger"),
-        ("https://models.example/v1", "stranger"),
-    ],
-)
-def test_families_by_address(url: str, family: str) -> None:
-    assert by_address(url).family == family
-
-
-def test_a_listing_corrects_a_guess_but_no_vendor() -> None:
-    entries = [{"id": "a", "owned_by": "vllm"}, {"id": "b", "owned_by": 7}, {}]
-    assert by_listing(entries, STRANGER).family == "vllm"
-    assert by_listing(entries, FAMILIES["llamacpp"]).family == "vllm"
-    assert by_listing(entries, FAMILIES["openai"]).family == "openai"
-    assert by_listing([*entries, {"owned_by": "library"}], STRANGER).family == "stranger"

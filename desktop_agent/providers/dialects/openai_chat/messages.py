@@ -4,18 +4,20 @@ Tool messages carry no pictures, so those of results follow in a user message. C
 are replayed as valid JSON. Blocks of other providers' thinking are never sent.
 """
 
-from typing import Any
+import hashlib
+import re
+from typing import Any, Literal
 
-from desktop_agent.providers.dialects.openai_chat_calls import CallIds, arguments_text
-from desktop_agent.providers.dialects.openai_chat_replay import content_parts, replay_fields
+from desktop_agent.providers.dialects.openai_chat.replay import content_parts, replay_fields
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult
+from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, ImageDetail, UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import ModelRequest
 
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
 NO_RESULT = "No result: the call was interrupted before it ended."
 
 
@@ -144,3 +146,28 @@ def _result_text(result: ToolResult) -> str:
         lines.append("(The pictures follow in the next message.)")
     text = "\n".join(lines)
     return f"[{result.outcome.value}] {text}".rstrip() if result.is_error else text
+
+
+class CallIds:
+    """Ids for one server: unchanged where they fit, else derived from themselves, the same in every request.
+
+    Some Mistral models take exactly nine letters and digits; OpenAI takes at most forty characters.
+    """
+
+    def __init__(self, shape: Literal["any", "forty", "nine"]) -> None:
+        self._shape = shape
+
+    def of(self, call: ToolUse) -> str:
+        """The id of a call and of its tool message."""
+        if self._shape == "nine" and not _NINE.fullmatch(call.id):
+            return hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+        if self._shape == "forty" and not 0 < len(call.id) <= 40:
+            return "call_" + hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        return call.id
+
+
+def arguments_text(call: ToolUse) -> str:
+    """The arguments as JSON text. What could not be read as an object is shown to the model inside one."""
+    if call.malformed is not None:
+        return dumps({"malformed_arguments": call.malformed}).decode()
+    return dumps(call.input).decode()

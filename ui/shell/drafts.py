@@ -1,0 +1,60 @@
+"""What is being written, kept conversation by conversation."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject
+
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
+from ui.bridge.tasks import Tasks
+from ui.composer.composer import Composer
+from ui.composer.pictures import PendingPicture
+
+
+class Drafts(QObject):
+    """Puts the open conversation's draft into the composer, and keeps it whenever it changed."""
+
+    def __init__(self, composer: Composer, library: Library, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._library = library
+        self._tasks = tasks
+        self._wanted: OpenConversation | None = None
+        self._shown: OpenConversation | None = None
+        self._kept: tuple[str, list[PendingPicture]] = ("", [])
+        composer.draft_changed.connect(self.keep)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """Change over to this conversation; what was written in the one before stays with that one."""
+        if self._shown is not None:
+            # Else another change-over is under way, and what stands there has been kept already.
+            self.keep()
+            self._composer.set_draft("")
+        self._shown, self._wanted = None, conversation
+        self._tasks.start(self._load(conversation))
+
+    def keep(self) -> None:
+        """Keep what stands there."""
+        self._tasks.start(self.keep_now())
+
+    async def keep_now(self) -> None:
+        """The same, for those who wait until it is done. Raises StorageFailed."""
+        draft = self._composer.draft()
+        if self._shown is not None and draft != self._kept:
+            self._kept = draft
+            await self.keep_for(self._shown, *draft)
+
+    async def keep_for(self, conversation: OpenConversation, text: str, pictures: Sequence[PendingPicture]) -> None:
+        """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
+        await self._library.keep_draft(conversation, text, [(each.taken, each.name) for each in pictures])
+
+    async def _load(self, conversation: OpenConversation) -> None:
+        text, kept = await self._library.draft(conversation)
+        if conversation is not self._wanted or conversation is self._shown:
+            return
+        written, added = self._composer.draft()
+        pictures = [*(PendingPicture(name, taken) for taken, name in kept), *added]
+        self._kept = (text, pictures)
+        self._shown = conversation
+        # Who was quicker than the disk loses nothing.
+        self._composer.set_draft("\n\n".join(each for each in (text, written) if each), pictures)

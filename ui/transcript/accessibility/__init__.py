@@ -1,0 +1,1 @@
+"""The transcript for people who do not see it."""

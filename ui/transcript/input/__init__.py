@@ -1,0 +1,1 @@
+"""What a person does: the mouse, the wheel, the keys, the menu, the clipboard."""

@@ -1,0 +1,27 @@
+"""What an empty conversation shows."""
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from ui.transcript.look import Look
+
+
+def paint_hint(viewport: QWidget, look: Look) -> None:
+    """A friendly line and what to do, in the middle."""
+    painter = QPainter(viewport)
+    box = viewport.rect().adjusted(look.px(24), 0, -look.px(24), 0)
+    middle = box.center().y()
+    center = Qt.AlignmentFlag.AlignHCenter
+    painter.setFont(look.heading(2))
+    painter.setPen(look.color("text"))
+    painter.drawText(box.adjusted(0, middle - look.px(40), 0, 0), center, _words("What can I do for you?"))
+    painter.setFont(look.body)
+    painter.setPen(look.color("muted"))
+    hint = _words("Write a message below. You can paste or drop pictures too.")
+    painter.drawText(box.adjusted(0, middle, 0, 0), center | Qt.TextFlag.TextWordWrap, hint)
+    painter.end()
+
+
+def _words(text: str) -> str:
+    return QCoreApplication.translate("Transcript", text)
