@@ -138,6 +138,7 @@ class Desk:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
         self.servers.refresh_models()
+        self._tasks.start(self._engine.connections.warm_up())
 
     def raise_window(self) -> None:
         """Come to the front: the program was started again."""
@@ -149,6 +150,10 @@ class Desk:
     async def close(self) -> None:
         """Keep the place, end the tasks, take the window away."""
         self.window.remember_place(self._places)
+        try:
+            await self.window.page.keep_draft()
+        except AgentError:
+            _log.exception("what was being written could not be kept")
         await self._tasks.close()
         self._clock.stop()
         self.window.page.transcript.close_workers()

@@ -36,9 +36,18 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    MessageDelta,
+    StopReason,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+)
 
 INTERRUPTED = Sentence("This answer was interrupted.")
+EMPTY = Sentence("The model ended its answer without saying anything.")
+WITHHELD = Sentence("The provider's content filter withheld the rest of this answer.")
 
 
 class Transcript:
@@ -102,6 +111,8 @@ class Transcript:
                 return self._close_open(envelope.at)
             case ToolArgsDelta() | ToolUse():
                 return self._close_open(envelope.at) + self._write_call(event)
+            case MessageDelta():
+                return self._explain_end(event, envelope.at)
             case TurnStarted():
                 self._message_id = event.message_id
                 return []
@@ -130,6 +141,14 @@ class Transcript:
                 return self._end(envelope.at, interrupted=event.reason is not RunEnd.COMPLETED)
             case _:
                 return []
+
+    def _explain_end(self, event: MessageDelta, at: datetime) -> list[Change]:
+        """An answer that ends in silence, or was withheld, says so in place."""
+        if event.details and event.details.get("empty"):
+            return self.add_notice(EMPTY, action=RemedyAction.RETRY)
+        if event.stop_reason is StopReason.CONTENT_FILTER:
+            return self._close_open(at, interrupted=True) + self.add_notice(WITHHELD)
+        return []
 
     def _add(self, item: Item) -> Added:
         self._items.append(item)

@@ -132,6 +132,10 @@ class Connections:
 
         return tuple(await asyncio.gather(*(ask(endpoint) for endpoint in LOCAL_SERVERS)))
 
+    async def warm_up(self) -> None:
+        """Load the HTTP client now, in a thread, so that the first question does not wait for it."""
+        await self._http.warm_up()
+
     async def close(self) -> None:
         """End the demo and all connections."""
         await self._demo.aclose()

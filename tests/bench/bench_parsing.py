@@ -14,6 +14,7 @@ from typing import Any
 
 EVENTS = 50_000
 ROUNDS = 5
+GOALS = {"ratio": 1.3}
 
 
 def stream_bytes(events: int) -> bytes:
@@ -97,7 +98,6 @@ def run() -> dict[str, Any]:
         "canonical_events_per_cpu_second": round(EVENTS / ours),
         "ratio": round(statistics.median(b / a for a, b in both), 3),
         "ratios": [round(b / a, 3) for a, b in both],
-        "goal": 1.3,
     }
 
 

@@ -1,5 +1,5 @@
-"""Runs in the system's Python. Arguments: application, then one of
-tree | screen | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
+"""Runs in the system's Python. Arguments: application (its name, or the id of its process), then one of
+tree | screen | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -15,7 +15,7 @@ from gi.repository import Atspi, GLib
 
 def application(name):
     for child in pyatspi.Registry.getDesktop(0):
-        if child is not None and child.name == name:
+        if child is not None and name in {child.name, str(child.get_process_id())}:
             return child
     return None
 
@@ -53,6 +53,14 @@ def described(node, depth):
     }
 
 
+def find(root, name, role):
+    """The first showing node of this name, and of this role unless that is empty; None without one."""
+    for node, depth in walk_showing(root):
+        if node.name == name and role in {"", node.getRoleName()}:
+            return described(node, depth)
+    return None
+
+
 def showing(root, name, interface):
     """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
     for node, _ in walk_showing(root):
@@ -72,11 +80,15 @@ def main(app_name, what, *arguments):
     if root is None:
         if what in {"tree", "screen", "texts"}:
             return []
+        if what == "find":
+            return None
         raise SystemExit(f"no application {app_name!r}")
     if what == "tree":
         return [described(node, depth) for node, depth in walk(root)]
     if what == "screen":
         return [described(node, depth) for node, depth in walk_showing(root)]
+    if what == "find":
+        return find(root, *arguments)
     if what == "texts":
         return texts(root, *arguments)
     if what == "press":

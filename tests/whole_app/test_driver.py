@@ -56,10 +56,9 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     assert not written.exists()
     wait_until("the dialog can be used", lambda: "enabled" in screen.wait_for("Edit arguments")["states"])
     screen.press("Edit arguments")
-    arguments = wait_until("the arguments are shown", lambda: screen.last("Arguments"))
+    arguments = wait_until("the arguments are shown", lambda: screen.last("Arguments as JSON"))
     assert "Hello from the demo!" in arguments
-    wait_until("they can be written", lambda: "editable" in screen.wait_for("Arguments", "text")["states"])
-    screen.write("Arguments", '{"path": "notes/hello.txt", "content": "Größe & 尺寸, as edited\\n"}')
+    screen.write("Arguments as JSON", '{"path": "notes/hello.txt", "content": "Größe & 尺寸, as edited\\n"}')
     wait_until("Allow once can be pressed", lambda: "enabled" in screen.wait_for("Allow once")["states"])
     screen.press("Allow once")
     screen.wait_gone("Approve tool call")
@@ -104,21 +103,23 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
 
 
 def test_stop_closes_the_connection_at_once(real_display: dict[str, str], tmp_path: Path) -> None:
-    presses = {"mouse": Screen.click, "accessibility": Screen.press}
-    took: dict[str, list[float]] = {way: [] for way in presses}
+    # Qt answers assistive technology by holding the button down for 100 ms before it lets go: two of those will do.
+    ways = [*[("mouse", Screen.click)] * PRESSES, *[("accessibility", Screen.press)] * 2]
+    took: dict[str, list[float]] = {way: [] for way, _ in ways}
     with ModelServer(lambda _: Story(numbered(), pace=0.01)) as server:
         with opened(real_display, tmp_path / "data", "--base-url", server.url, "--model", MODEL) as (_, screen):
-            screen.wait_for("Message")
-            for number in range(2 * PRESSES):
-                way = list(presses)[number % 2]
+            for number, (way, press) in enumerate(ways):
+                if number:
+                    screen.press("New conversation")
+                    screen.wait_gone("You said")
                 screen.send(f"story {number}")
-                stream = wait_until("the server is asked", lambda n=number: server.streams[n:])[0]
+                stream = wait_until(f"the server is asked for {number}", lambda n=number: server.streams[n:])[0]
                 wait_until("it streams", lambda s=stream: len(s.sent) > 10 and screen.find("Stop"))
-                pressed_at = presses[way](screen, "Stop")
+                pressed_at = press(screen, "Stop")
                 gone_at = wait_until("the connection closes", lambda s=stream: s.gone_at)
                 took[way].append((gone_at - pressed_at) * 1000)
                 idle(screen)
-        assert len(server.prompts) == 2 * PRESSES, "Stop must not ask again"
+        assert len(server.prompts) == len(ways), "Stop must not ask again"
     for way, figures in took.items():
         listed = " ".join(f"{each:.0f}" for each in sorted(figures))
         print(f"Stop by {way} to closed connection, ms: median {statistics.median(figures):.0f}; {listed}")

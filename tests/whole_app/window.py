@@ -18,12 +18,14 @@ import pytest
 from tests.frame.a11y import SCRIPT, SYSTEM_PYTHON, Node, Reader
 from tests.frame.displays import program
 
-APPLICATION = "desktop-agent"
 PATIENCE = 20.0
 """Seconds that anything may take before a test gives up."""
 
 # Qt's bridge does not know a newer call of the registry. Nothing else may be said.
 EXPECTED = re.compile(r"^qt\.accessibility\.atspi: .*GetApplicationBusAddress.*$|^$")
+
+GLANCES: dict[str, Any] = {"screen": [], "texts": [], "find": None}
+"""Verbs that only look, and what they answer when there is nothing."""
 
 
 def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) -> Any:
@@ -39,10 +41,10 @@ def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) ->
 class Screen(Reader):
     """A reader that stays, and what hands do: keys, the mouse, the clipboard."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        super().__init__(environment, APPLICATION)
+    def __init__(self, environment: dict[str, str], pid: int) -> None:
+        super().__init__(environment, f"process {pid}")
         self._process = subprocess.Popen(
-            [SYSTEM_PYTHON, str(SCRIPT), APPLICATION, "serve"],
+            [SYSTEM_PYTHON, str(SCRIPT), str(pid), "serve"],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,6 +59,10 @@ class Screen(Reader):
     def tree(self) -> list[Node]:
         """All that is showing, depth first; empty while it is not on the bus yet."""
         return self._ask("screen")
+
+    def find(self, name: str, role: str | None = None) -> Node | None:
+        """The first node of this name that is showing."""
+        return self._ask("find", name, role or "")
 
     def texts(self, name: str) -> list[str]:
         """The texts of all that is showing under this name, in order."""
@@ -103,7 +109,8 @@ class Screen(Reader):
     def click(self, name: str) -> float:
         """Click with the mouse in the middle of it; the monotonic moment just before."""
         left, top, width, height = self.wait_for(name)["box"]
-        self._hands("mousemove", "--sync", str(left + width // 2), str(top + height // 2))
+        # Not --sync: it waits for ever where the mouse stands there already.
+        self._hands("mousemove", str(left + width // 2), str(top + height // 2))
         clicked_at = time.monotonic()
         self._hands("click", "1")
         return clicked_at
@@ -147,6 +154,18 @@ class Screen(Reader):
         subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
 
     def _ask(self, *words: str) -> Any:
+        for _ in range(5):
+            said = self._asked(words)
+            if "error" not in said:
+                return said["answer"]
+            if "No such object" not in said["error"]:
+                break
+            # A node went while the tree was walked; nothing was done yet.
+        if words[0] in GLANCES:
+            return GLANCES[words[0]]
+        pytest.fail(f"{' '.join(words)[:200]}: {said['error']}")
+
+    def _asked(self, words: tuple[str, ...]) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -154,12 +173,7 @@ class Screen(Reader):
         stdin.flush()
         if not select.select([stdout], [], [], 60.0)[0]:
             pytest.fail(f"{words}: the window does not answer assistive technology")
-        said = json.loads(stdout.readline())
-        if "error" in said and words[0] in {"screen", "texts"}:
-            return []  # a node went while it was read: the next look sees the new state
-        if "error" in said:
-            pytest.fail(f"{' '.join(words)[:200]}: {said['error']}")
-        return said["answer"]
+        return json.loads(stdout.readline())
 
 
 class Program:
@@ -220,13 +234,17 @@ class Program:
 def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any) -> Iterator[tuple[Program, Screen]]:
     """The program with its window open. At the end it must have nothing to complain about."""
     running = Program(environment, data, *arguments, **more)
-    screen = Screen(environment)
+    screen = Screen(environment, running.process.pid)
     try:
         wait_until(f"the window opens: {running.said}", lambda: _is_up(running, screen))
         yield running, screen
         if running.process.poll() is None:
             running.end()
         assert running.unexpected == [], "\n".join(running.unexpected)
+    except BaseException:
+        # For whoever reads the failure: pytest shows what was printed.
+        print(f"the window shows:\n{screen.says()}\n\nthe program said:\n" + "\n".join(running.unexpected))
+        raise
     finally:
         screen.close()
         if running.process.poll() is None:

@@ -87,9 +87,7 @@ class Library(QObject):
         """Take it out of the trash."""
         self._tasks.start(self._restore(conversation_id))
 
-    async def keep_draft(
-        self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]
-    ) -> None:
+    async def keep_draft(self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed."""
         key = None if conversation.is_empty else conversation.id
         images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])

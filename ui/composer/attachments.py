@@ -125,15 +125,18 @@ class Attachments(QScrollArea):
     async def _prepare(self, held: _Attachment, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
         try:
             taken = await self._intake(await read(), name)
+            picture = held.picture = PendingPicture(name, taken)
         except ImageRefused as error:
-            held.task = None  # which is this one: dropping must not cancel it
-            self._drop(held)
-            self.changed.emit()
             announce(self, spoken(error.sentence))
             self.problem.emit(error.sentence, error.remedy)
             return
-        held.picture = PendingPicture(name, taken)
-        self._describe(held, held.picture)
+        finally:
+            # Whatever went wrong, a picture that never comes must not keep the message from being sent.
+            if held.picture is None:
+                held.task = None  # which is this one: dropping must not cancel it
+                self._drop(held)
+                self.changed.emit()
+        self._describe(held, picture)
         self.changed.emit()
         await self._draw(held, taken.data)
 

@@ -9,6 +9,8 @@ from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
+from ui.look.theme import SPACE_XS
+
 TEXT_PAUSE_MS = 400
 TEXT_HEIGHT = 110
 CHOICE_WIDTH = 190
@@ -81,6 +83,8 @@ def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
         box = QDoubleSpinBox(minimum=low, maximum=high, decimals=1)
     # Not each digit on the way to 300, only the number when it is there.
     box.setKeyboardTracking(False)
+    # A style sheet does not reach the room before the number.
+    box.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
 
     def show(value: Any) -> None:
         if box.value() != value:

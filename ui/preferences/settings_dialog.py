@@ -34,6 +34,7 @@ class SettingsDialog(QDialog):
 
     def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self._preferences = preferences
         self._forms: dict[str, SectionForm] = {}
         self._providers = ProvidersForm(themes)
@@ -47,6 +48,8 @@ class SettingsDialog(QDialog):
                 self._add_page(translated(name.capitalize()), form)
         self._add_page(self.tr("Providers and keys"), self._providers)
         self._build(themes)
+        themes.changed.connect(self._fit)
+        self._fit()
         self._pass_on()
         self.set_preferences(preferences)
 
@@ -103,12 +106,14 @@ class SettingsDialog(QDialog):
         self._pages.addWidget(scroll)
         self._list.addItem(title)
 
+    def _fit(self) -> None:
+        self._list.setFixedWidth(round(LIST_WIDTH * self._themes.zoom / 100))
+
     def _build(self, themes: ThemeSource) -> None:
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
         self.resize(820, 560)
         self._list.setAccessibleName(self.tr("Sections"))
-        self._list.setFixedWidth(LIST_WIDTH)
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
         self._list.currentRowChanged.connect(self._pages.setCurrentIndex)

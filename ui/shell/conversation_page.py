@@ -22,6 +22,7 @@ from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.controls import label
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import BannerArea
+from ui.shell.drafts import Drafts
 from ui.transcript.view import TranscriptView
 
 
@@ -48,8 +49,13 @@ class ConversationPage(QWidget):
         self.composer = Composer(themes, pictures.take)
         self.model_picker = ModelPicker(themes)
         self.workspace_picker = WorkspacePicker(themes)
+        self._drafts = Drafts(self.composer, library, tasks, self)
         self._build()
         self._connect()
+
+    async def keep_draft(self) -> None:
+        """Keep what is being written: the program is ending. Raises StorageFailed."""
+        await self._drafts.kept()
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
@@ -62,7 +68,9 @@ class ConversationPage(QWidget):
         self.composer.set_working(conversation.working)
         self._show_record()
         self._show_usage()
-        self._tasks.start(self._load_draft(conversation))
+        if conversation.endpoint_id and not conversation.model:
+            self._servers.refresh_models()
+        self._drafts.show(conversation)
         self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_problem(self, error: AgentError) -> None:
@@ -94,7 +102,6 @@ class ConversationPage(QWidget):
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
         self.composer.stop_requested.connect(self._stop)
-        self.composer.draft_changed.connect(self._keep_draft)
         self.composer.problem.connect(self.banners.show_sentences)
         self.composer.edit_last_requested.connect(self._edit_last)
         self.transcript.remedy_requested.connect(self._on_remedy)
@@ -130,7 +137,11 @@ class ConversationPage(QWidget):
             conversation.send(Message.user_with_blocks(blocks))
         except AgentError:
             # Nothing that was written is lost: it stands in the composer again, and the banner says why.
-            self.composer.set_draft(text, pictures)
+            if conversation is self._conversation:
+                self.composer.set_draft(text, pictures)
+                self._drafts.keep()
+            else:
+                await self._drafts.keep_for(conversation, text, pictures)
             raise
 
     def _stop(self) -> None:
@@ -176,7 +187,9 @@ class ConversationPage(QWidget):
             first = (
                 each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
             )
-            conversation.change(model=next(first, None))
+            model = next(first, None)
+            if model is not None:
+                conversation.change(model=model)
         self._show_record()
 
     def _show_record(self) -> None:
@@ -199,12 +212,3 @@ class ConversationPage(QWidget):
         if window:
             text = self.tr("{0} of {1} tokens").format(f"{usage.total_tokens:,}", f"{window:,}")
         self._usage.setText(text)
-
-    def _keep_draft(self) -> None:
-        text, pictures = self.composer.draft()
-        self._tasks.start(self._library.keep_draft(text, [(each.taken, each.name) for each in pictures]))
-
-    async def _load_draft(self, conversation: OpenConversation) -> None:
-        text, pictures = await self._library.draft()
-        if conversation is self._conversation:
-            self.composer.set_draft(text, [PendingPicture(name, taken) for taken, name in pictures])

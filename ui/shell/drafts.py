@@ -1,6 +1,7 @@
 """What is being written, kept conversation by conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from PySide6.QtCore import QObject
 
@@ -35,14 +36,15 @@ class Drafts(QObject):
 
     def keep(self) -> None:
         """Keep what stands there."""
-        self._tasks.start(self.keep_now())
+        self._tasks.start(self.kept())
 
-    async def keep_now(self) -> None:
-        """The same, for those who wait until it is done. Raises StorageFailed."""
+    def kept(self) -> Coroutine[Any, Any, None]:
+        """The same, to be awaited; what stands there is read at once. Raises StorageFailed."""
         draft = self._composer.draft()
-        if self._shown is not None and draft != self._kept:
-            self._kept = draft
-            await self.keep_for(self._shown, *draft)
+        if self._shown is None or draft == self._kept:
+            return _nothing()
+        self._kept = draft
+        return self.keep_for(self._shown, *draft)
 
     async def keep_for(self, conversation: OpenConversation, text: str, pictures: Sequence[PendingPicture]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
@@ -58,3 +60,7 @@ class Drafts(QObject):
         self._shown = conversation
         # Who was quicker than the disk loses nothing.
         self._composer.set_draft("\n\n".join(each for each in (text, written) if each), pictures)
+
+
+async def _nothing() -> None:
+    """There is nothing to be done."""

@@ -41,6 +41,7 @@ class MainWindow(QMainWindow):
         self.approvals = ApprovalPresenter(themes, tasks, self)
         self._themes = themes
         self._connecting: Connecting | None = None
+        self._question: QMessageBox | None = None
         self._stack = QStackedWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._build()
@@ -49,8 +50,7 @@ class MainWindow(QMainWindow):
     @property
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
-        current = self._library.current
-        return current is not None and current.working
+        return self._library.working
 
     def show_problem(self, error: AgentError) -> None:
         """Say what went wrong."""
@@ -142,8 +142,8 @@ class MainWindow(QMainWindow):
             self.setWindowTitle(f"{title} — Desktop Agent")
 
     def _on_finished(self) -> None:
-        if not self.isActiveWindow():
-            self.window().windowHandle().alert(0)
+        if self.isVisible() and not self.isActiveWindow():
+            self.windowHandle().alert(0)
 
     @Slot(str, str)
     def _offer_undo(self, conversation_id: str, title: str) -> None:
@@ -151,7 +151,10 @@ class MainWindow(QMainWindow):
         self.page.banners.show_undo(text, lambda: self._library.restore(conversation_id))
 
     def _ask_to_close(self) -> None:
-        box = QMessageBox(self)
+        if self._question is not None:
+            return
+        box = self._question = QMessageBox(self)
+        box.finished.connect(self._forget_question)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Close Desktop Agent?"))
         box.setText(self.tr("The model is still working."))
@@ -161,3 +164,6 @@ class MainWindow(QMainWindow):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         stop.clicked.connect(self.close_requested)
         box.open()
+
+    def _forget_question(self) -> None:
+        self._question = None

@@ -103,10 +103,11 @@ class HttpAnswer:
 
     def _source(self) -> AsyncIterator[bytes]:
         """The library's own iterator. Where nothing is encoded, the transport's bytes are the same and cost less."""
-        stream = self._response.stream
-        if self.headers.get("content-encoding", "identity") != "identity" or not hasattr(stream, "__aiter__"):
+        from desktop_agent.providers.transport.routes import STREAM
+
+        if self.headers.get("content-encoding", "identity") != "identity":
             return self._response.aiter_bytes()
-        return aiter(cast("AsyncIterable[bytes]", stream))
+        return aiter(cast("AsyncIterable[bytes]", self._response.extensions[STREAM]))
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""

@@ -8,6 +8,7 @@ import httpx
 from desktop_agent.providers.transport.hosts import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
+STREAM = "desktop_agent.stream"
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 
 
@@ -36,7 +37,10 @@ class Routes(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
-        return await self._way(request.url).handle_async_request(request)
+        response = await self._way(request.url).handle_async_request(request)
+        # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
+        response.extensions[STREAM] = response.stream
+        return response
 
     async def aclose(self) -> None:
         """Close every pool."""

@@ -35,7 +35,15 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingBlock, ThinkingDelta, ToolArgsDelta
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    Done,
+    MessageDelta,
+    StopReason,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -176,3 +184,15 @@ def test_loading_shows_people_unknown_blocks_and_interruptions() -> None:
     assert isinstance(unknown, UnknownItem)
     assert isinstance(answer, AnswerItem)
     assert answer.interrupted
+
+
+def test_silence_and_filters_are_explained_in_place(feed: Feed) -> None:
+    feed(MessageDelta(StopReason.END_TURN, "stop", {"empty": True}))
+    (notice,) = feed.transcript
+    assert isinstance(notice, NoticeItem)
+    assert notice.action is RemedyAction.RETRY
+    feed(ContentDelta("Once"), MessageDelta(StopReason.CONTENT_FILTER, "content_filter"))
+    answer, withheld = list(feed.transcript)[1:]
+    assert isinstance(answer, AnswerItem)
+    assert answer.interrupted
+    assert isinstance(withheld, NoticeItem)

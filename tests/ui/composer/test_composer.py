@@ -400,3 +400,21 @@ def test_files_are_chosen_without_waiting(driver, run, tmp_path):
 )
 def test_tokens_follow_the_published_examples(width, height, tokens):
     assert estimated_tokens(width, height) == tokens
+
+
+def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
+    async def broken(data, name):
+        raise MemoryError
+
+    driver = Driver(qtbot, broken)
+
+    async def steps():
+        driver.type("still here")
+        driver.editor.picture_given.emit(png())
+        task = driver.composer._attachments._held[0].task
+        with pytest.raises(MemoryError):
+            await task
+        driver.key(Qt.Key.Key_Return)
+
+    run(steps())
+    assert driver.sent == [("still here", [])]

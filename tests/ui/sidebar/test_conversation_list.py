@@ -92,6 +92,7 @@ def test_a_title_is_edited_in_place(driver):
     assert editor.text() == "Pears"
     driver.bot.keyClicks(editor, "Quinces")
     driver.bot.keyClick(editor, Qt.Key.Key_Return)
+    driver.bot.waitUntil(lambda: bool(driver.facts))
     assert driver.facts == [("rename_requested", "1", "Quinces")]
 
 

@@ -166,5 +166,5 @@ def _short(arguments: dict[str, object]) -> str:
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in arguments.items()
     ]
-    line = " ".join("  ".join(parts)[: _LONGEST_SHORT * 3].split())
+    line = " ".join(" · ".join(parts)[: _LONGEST_SHORT * 3].split())
     return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"

@@ -1,0 +1,155 @@
+"""A session in a test: a real store that refuses or waits on request, and a scripted model."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.engine.session import Session, SessionSetup
+from desktop_agent.engine.writer import Writer
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import Tool
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.vocabulary.messages import Message, Role, new_id, now
+from desktop_agent.vocabulary.requests import ProviderConfig
+
+LIMIT = 20
+"""Seconds until a test that waits in vain fails."""
+
+
+class Shaky:
+    """A store that refuses or waits when told to, and remembers which writes were asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.refuse: Exception | None = None
+        self.gate: asyncio.Event | None = None
+        self.reached = asyncio.Event()
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self.store, name)
+
+        async def watched(*given: Any, **named: Any) -> Any:
+            self.asked.append(name)
+            if self.gate is not None:
+                self.reached.set()
+                await self.gate.wait()
+            if self.refuse is not None:
+                raise self.refuse
+            return await real(*given, **named)
+
+        return watched
+
+
+@asynccontextmanager
+async def shaky_store(folder: Path) -> AsyncIterator[Shaky]:
+    store = await Store.open(folder)
+    try:
+        yield Shaky(store)
+    finally:
+        await store.close()
+
+
+def record(**changes: Any) -> ConversationRecord:
+    plain = ConversationRecord(
+        id=new_id(), title="New conversation", created_at=now(), updated_at=now(), endpoint_id="e", model="m"
+    )
+    return replace(plain, **changes)
+
+
+def envelope(seq: int, event: Event, run_id: str = "run", turn_id: str | None = "turn") -> Envelope:
+    return Envelope(seq, run_id, None, turn_id, now(), event)
+
+
+class Stage:
+    """A new session over a shaky store."""
+
+    def __init__(
+        self, shaky: Shaky, *turns: Turn, tools: tuple[Tool[Any], ...] = (), iterations: int = 50, **changes: Any
+    ) -> None:
+        self.shaky = shaky
+        self.provider = ScriptedProvider(*turns)
+        self.tools_for: Callable[[ConversationRecord], ToolRegistry] = lambda _: ToolRegistry(tools)
+        self.iterations = iterations
+        self.events: list[Envelope] = []
+        self.session = self.over(record(**changes), (), is_new=True)
+
+    def over(self, about: ConversationRecord, messages: tuple[Message, ...], *, is_new: bool) -> Session:
+        setup = SessionSetup(
+            open_provider=self._open,
+            read_picture=self._picture,
+            tools_for=self._tools,
+            config_for=ProviderConfig,
+            max_tool_iterations=lambda: self.iterations,
+        )
+        session = Session(Writer(self.shaky, about, messages, is_new=is_new), setup)  # type: ignore[arg-type]
+        session.subscribe(on_event=self.events.append)
+        return session
+
+    def _tools(self, about: ConversationRecord) -> ToolRegistry:
+        return self.tools_for(about)
+
+    async def _open(self, _: ConversationRecord) -> ScriptedProvider:
+        return self.provider
+
+    async def _picture(self, source: StoredSource) -> bytes:
+        raise AssertionError(source)
+
+    async def say(self, text: str = "go") -> None:
+        self.session.send(Message.user(text))
+        await self.idle()
+
+    async def idle(self) -> None:
+        async with asyncio.timeout(LIMIT):
+            await self.session.wait_idle()
+
+    async def until(self, true: Callable[[], object]) -> None:
+        async with asyncio.timeout(LIMIT):
+            while not true():
+                await asyncio.sleep(0.001)
+
+    def of(self, kind: type) -> list[Any]:
+        return [each.event for each in self.events if isinstance(each.event, kind)]
+
+    async def stored(self) -> tuple[Message, ...]:
+        return (await self.shaky.store.load(self.session.record.id)).messages
+
+
+DISK = StorageFailed("the disk refuses")
+
+
+def check_invariants(history: tuple[Message, ...], events: list[Envelope]) -> None:
+    """Contract, section 6: 1 (calls and results), 6 (runs and numbers)."""
+    for position, message in enumerate(history):
+        if message.tool_uses:
+            answer = history[position + 1]
+            assert answer.role is Role.TOOL
+            results = [block.tool_use_id for block in answer.blocks if isinstance(block, ToolResult)]
+            assert results == [call.id for call in message.tool_uses]
+        elif message.role is Role.TOOL:
+            assert history[position - 1].tool_uses
+    by_run: dict[str, list[Envelope]] = {}
+    for each in events:
+        by_run.setdefault(each.run_id, []).append(each)
+    for run in by_run.values():
+        assert [each.seq for each in run] == list(range(1, len(run) + 1))
+        assert [isinstance(each.event, RunFinished) for each in run] == [False] * (len(run) - 1) + [True]
+
+
+def results_of(messages: tuple[Message, ...]) -> dict[str, ToolResult]:
+    return {
+        block.tool_use_id: block for message in messages for block in message.blocks if isinstance(block, ToolResult)
+    }
+
+
+def calls_of(messages: tuple[Message, ...]) -> list[ToolUse]:
+    return [call for message in messages for call in message.tool_uses]

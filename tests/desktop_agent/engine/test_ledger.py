@@ -1,0 +1,275 @@
+"""The ledger: in order, again after a failure, never twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.engine.ledger import FLUSH_INTERVAL, Ledger
+from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+from tests.desktop_agent.engine.stage import DISK, Shaky, envelope, record, shaky_store
+
+
+class Kept:
+    """A ledger over a shaky store, and what it said about trouble."""
+
+    def __init__(self, shaky: Shaky) -> None:
+        self.shaky = shaky
+        self.trouble: list[StorageFailed | None] = []
+        self.ledger = Ledger(shaky, record(), is_new=True, on_trouble=self.trouble.append)  # type: ignore[arg-type]
+
+    async def journal(self) -> tuple[Envelope, ...]:
+        return (await self.shaky.store.load(self.ledger.record.id)).journal
+
+    async def messages(self) -> list[str]:
+        return [each.text for each in (await self.shaky.store.load(self.ledger.record.id)).messages]
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+    async with shaky_store(tmp_path) as shaky:
+        kept = Kept(shaky)
+        yield kept
+        await kept.ledger.close()
+
+
+async def text_of(kept: Kept) -> str:
+    return "".join(each.event.text for each in await kept.journal() if isinstance(each.event, ContentDelta))
+
+
+def test_streamed_text_is_written_at_least_twice_a_second() -> None:
+    assert FLUSH_INTERVAL <= 0.5
+
+
+async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    assert kept.ledger.is_new
+    async with asyncio.timeout(10):
+        while kept.ledger.is_new or not await kept.journal():
+            await asyncio.sleep(0.01)
+    assert await text_of(kept) == "a"
+
+
+async def test_writes_keep_their_order(kept: Kept) -> None:
+    kept.ledger.note(envelope(1, RunStarted("p")))
+    await kept.ledger.commit(Message.user("one"))
+    kept.ledger.note(envelope(2, ContentDelta("x")))
+    kept.ledger.change_record(title="named")
+    await kept.ledger.commit(Message.assistant("two"))
+    await kept.ledger.finish_run("run")
+    writes = ["create_conversation", "append_journal", "commit", "append_journal", "update_conversation"]
+    assert kept.shaky.asked == [*writes, "commit", "finish_run"]
+    assert await kept.messages() == ["one", "two"]
+    assert [each.event for each in await kept.journal()] == [RunStarted("p")]
+
+
+async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> None:
+    ledger = kept.ledger
+    first, second = envelope(1, ThinkingDelta("a")), envelope(2, ThinkingDelta("b"))
+    ledger.note(first)
+    ledger.note(second)
+    ledger.note(envelope(3, ContentDelta("c")))
+    ledger.note(envelope(4, ContentDelta("d")))
+    ledger.note(envelope(5, ContentDelta("e"), turn_id="other"))
+    ledger.note(envelope(6, ToolArgsDelta("1", "look", "{")))
+    ledger.note(envelope(7, ToolArgsDelta("1", None, "}")))
+    ledger.note(envelope(8, ToolArgsDelta("2", "look", "{}")))
+    ledger.note(envelope(9, ToolProgress("1", "x")))
+    ledger.note(envelope(10, ToolProgress("2", "y")))
+    await ledger.settle()
+    rows = await kept.journal()
+    assert [(each.seq, each.event) for each in rows] == [
+        (2, ThinkingDelta("ab")),
+        (4, ContentDelta("cd")),
+        (5, ContentDelta("e")),
+        (7, ToolArgsDelta("1", "look", "{}")),
+        (8, ToolArgsDelta("2", "look", "{}")),
+        (9, ToolProgress("1", "x")),
+        (10, ToolProgress("2", "y")),
+    ]
+    assert rows[0].at == first.at  # thinking time counts from its first piece
+
+
+async def test_what_the_disk_refused_is_written_later_once(kept: Kept) -> None:
+    kept.shaky.refuse = DISK
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    with pytest.raises(StorageFailed):
+        await kept.ledger.settle()
+    await kept.ledger.commit(Message.user("one"))  # told, not raised
+    kept.ledger.note(envelope(2, ContentDelta("b")))
+    with pytest.raises(StorageFailed):
+        await kept.ledger.settle()
+    assert kept.trouble == [DISK]
+    kept.shaky.refuse = None
+    await kept.ledger.commit(Message.user("two"))
+    assert kept.trouble == [DISK, None]
+    assert await kept.messages() == ["one", "two"]
+    assert await text_of(kept) == "ab"
+    await kept.ledger.settle()
+    assert kept.trouble == [DISK, None]
+
+
+async def test_notes_that_come_while_a_write_fails_stay_behind_it(kept: Kept) -> None:
+    await kept.ledger.commit(Message.user("p"))
+    kept.shaky.gate = asyncio.Event()
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(kept.ledger.settle())
+    await kept.shaky.reached.wait()
+    kept.ledger.note(envelope(2, ContentDelta("b")))
+    kept.shaky.refuse = DISK
+    kept.shaky.gate.set()
+    with pytest.raises(StorageFailed):
+        await writing
+    kept.shaky.refuse = kept.shaky.gate = None
+    kept.ledger.note(envelope(3, ContentDelta("c")))
+    await kept.ledger.settle()
+    assert await text_of(kept) == "abc"
+    assert [each.seq for each in await kept.journal()] in ([1, 3], [3])
+
+
+async def test_a_cancelled_caller_leaves_the_write_whole(kept: Kept) -> None:
+    await kept.ledger.commit(Message.user("p"))
+    kept.shaky.gate = asyncio.Event()
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(kept.ledger.settle())
+    await kept.shaky.reached.wait()
+    writing.cancel()
+    kept.ledger.note(envelope(2, ContentDelta("b")))
+    await asyncio.gather(writing, return_exceptions=True)
+    assert writing.cancelled()
+    kept.shaky.gate.set()
+    await kept.ledger.settle()
+    assert [(each.seq, each.event) for each in await kept.journal()] == [(1, ContentDelta("a")), (2, ContentDelta("b"))]
+
+
+async def test_close_waits_for_the_write_under_way_and_writes_the_rest(kept: Kept) -> None:
+    kept.shaky.gate = asyncio.Event()
+    committing = asyncio.create_task(kept.ledger.commit(Message.user("one")))
+    await kept.shaky.reached.wait()
+    closing = asyncio.create_task(kept.ledger.close())
+    await asyncio.sleep(0.01)
+    assert not closing.done()
+    kept.shaky.gate.set()
+    await closing
+    assert await kept.messages() == ["one"]
+    await committing
+
+
+async def test_what_can_never_be_written_does_not_hold_up_the_rest(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    await kept.ledger.commit(Message.user("p"))
+    kept.shaky.refuse = TypeError("no such column")
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    with pytest.raises(StorageFailed, match="TypeError"):
+        await kept.ledger.settle()
+    kept.shaky.refuse = None
+    await kept.ledger.commit(Message.user("q"))
+    assert await kept.messages() == ["p", "q"]
+    assert [each is None for each in kept.trouble] == [False, True]
+    assert "could not be written" in caplog.text
+
+
+async def test_what_changes_while_the_conversation_is_being_made_is_kept(kept: Kept) -> None:
+    kept.shaky.gate = asyncio.Event()
+    committing = asyncio.create_task(kept.ledger.commit(Message.user("one")))
+    await kept.shaky.reached.wait()
+    kept.ledger.change_record(model="another", title="named", title_is_automatic=False)
+    kept.shaky.gate.set()
+    await committing
+    stored = (await kept.shaky.store.load(kept.ledger.record.id)).record
+    assert (stored.model, stored.title, stored.title_is_automatic) == ("another", "named", False)
+
+
+async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) -> None:
+    await kept.ledger.commit(Message.user("one"))
+    kept.ledger.note(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
+    kept.ledger.change_record(workspace="/w")
+    async with asyncio.timeout(10):
+        while (await kept.shaky.store.load(kept.ledger.record.id)).record.workspace != "/w":
+            await asyncio.sleep(0.005)
+
+
+async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.engine.ledger.FLUSH_INTERVAL", 0.01)
+    await kept.ledger.commit(Message.user("one"))
+    waits = asyncio.Event()
+
+    async def under_way() -> None:
+        await waits.wait()
+
+    kept.ledger._flushing = asyncio.create_task(under_way())
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    await asyncio.sleep(0.05)
+    waits.set()
+    async with asyncio.timeout(10):
+        while not await kept.journal():
+            await asyncio.sleep(0.005)
+
+
+_steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("text"), st.text(max_size=3)),
+        st.tuples(st.just("think"), st.text(max_size=3)),
+        st.tuples(st.just("refuse"), st.booleans()),
+        st.tuples(st.just("settle"), st.none()),
+        st.tuples(st.just("commit"), st.text(max_size=3)),
+        st.tuples(st.just("turn"), st.none()),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(_steps)
+def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
+    async def play() -> None:
+        async with shaky_store(tmp_path_factory.mktemp("ledger")) as shaky:
+            kept = Kept(shaky)
+            said: dict[tuple[str, str], str] = {}
+            committed: list[str] = []
+            turn = "0"
+            for seq, (what, value) in enumerate(steps, 1):
+                match what:
+                    case "text" | "think":
+                        event = ContentDelta(value) if what == "text" else ThinkingDelta(value)
+                        kept.ledger.note(envelope(seq, event, turn_id=turn))
+                        said[what, turn] = said.get((what, turn), "") + value
+                    case "refuse":
+                        shaky.refuse = DISK if value else None
+                    case "settle":
+                        await asyncio.gather(kept.ledger.settle(), return_exceptions=True)
+                    case "commit":
+                        await kept.ledger.commit(Message.user(value))
+                        committed.append(value)
+                    case _:
+                        turn = str(seq)
+                        kept.ledger.note(envelope(seq, TurnStarted(turn, "m", "m"), turn_id=turn))
+            shaky.refuse = None
+            kept.ledger.note(envelope(len(steps) + 1, RunStarted("end")))
+            await kept.ledger.close()
+            found: dict[tuple[str, str], str] = {}
+            rows = await kept.journal()
+            assert [each.seq for each in rows] == sorted({each.seq for each in rows})
+            for each in rows:
+                if isinstance(each.event, ContentDelta | ThinkingDelta):
+                    key = ("text" if isinstance(each.event, ContentDelta) else "think", each.turn_id or "")
+                    found[key] = found.get(key, "") + each.event.text
+            assert found == said
+            assert await kept.messages() == committed
+
+    asyncio.run(play())
+
+
+async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept) -> None:
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    kept.ledger.note(envelope(2, RunFinished(RunEnd.COMPLETED)))
+    await kept.ledger.finish_run("run")
+    assert await kept.journal() == ()

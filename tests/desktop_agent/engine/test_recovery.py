@@ -1,0 +1,231 @@
+"""A process that died: its journal becomes messages again."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.conversation.repair import repaired
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.recovery import recovered_messages
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope, RunStarted, ToolFinished, ToolStarted, TurnStarted
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, UsageUpdate
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import call, tool
+from tests.desktop_agent.engine.stage import Stage, calls_of, envelope, results_of, shaky_store
+
+PROMPT = Message.user("go")
+
+
+def turn(message_id: str, *events: Any, begin: int = 1) -> list[Envelope]:
+    """The envelopes of one turn."""
+    all_events = (TurnStarted(f"turn-{message_id}", message_id, "m"), *events)
+    return [envelope(begin + n, event, turn_id=f"turn-{message_id}") for n, event in enumerate(all_events)]
+
+
+def test_an_answer_that_broke_off_is_kept_as_interrupted() -> None:
+    usage = Usage(total_tokens=4)
+    (found,) = recovered_messages(
+        (PROMPT,), turn("a", ThinkingDelta("hm"), ContentDelta("Hel"), ContentDelta("lo"), UsageUpdate(usage))
+    )
+    assert (found.id, found.text, found.state, found.usage) == ("a", "Hello", MessageState.INTERRUPTED, usage)
+    assert isinstance(found.blocks[0], Thinking)
+
+
+def test_nothing_said_is_nothing_to_keep() -> None:
+    assert recovered_messages((PROMPT,), [envelope(1, RunStarted("p"), turn_id=None), *turn("a", begin=2)]) == ()
+    assert recovered_messages((PROMPT,), []) == ()
+
+
+def test_what_had_started_is_unknown_and_what_had_not_is_cancelled() -> None:
+    done = ToolResult(tool_use_id="1", content=(Text(text="ok"),))
+    journal = turn(
+        "a",
+        *(call(str(number), "act") for number in (1, 2, 3)),
+        ToolStarted("1", {}),
+        ToolFinished("1", done),
+        ToolStarted("2", {}),
+    )
+    answer, results = recovered_messages((PROMPT,), journal)
+    assert [each.outcome for each in results_of((results,)).values()] == ["succeeded", "unknown", "cancelled"]
+    assert results_of((results,))["1"] == done
+    assert results.role is Role.TOOL
+    # The same when the answer was committed before the end came.
+    again = recovered_messages((PROMPT, answer), journal)
+    assert [each.role for each in again] == [Role.TOOL]
+    assert [each.outcome for each in results_of(again).values()] == ["succeeded", "unknown", "cancelled"]
+    assert recovered_messages((PROMPT, answer, *again), journal) == ()
+
+
+def test_a_call_id_of_an_earlier_turn_is_another_call() -> None:
+    done = ToolResult(tool_use_id="1", content=(Text(text="first"),))
+    first = turn("a", call("1", "look"), ToolStarted("1", {}), ToolFinished("1", done))
+    second = turn("b", call("1", "act"), begin=10)
+    committed = Message(id="a", role=Role.ASSISTANT, blocks=(call("1", "look"),))
+    found = recovered_messages((PROMPT, committed, Message.tool_results([done])), [*first, *second])
+    assert [each.id for each in found][:1] == ["b"]
+    assert results_of(found)["1"].outcome is Outcome.CANCELLED
+
+
+async def _life(folder: Path) -> tuple[list[Envelope], list[tuple[Message, ...]]]:
+    """One run with everything in it: its events, and the history at each of them."""
+    async with shaky_store(folder) as shaky:
+        stage = Stage(
+            shaky,
+            Turn(ThinkingDelta("hm"), ContentDelta("I "), ContentDelta("look"), call("1", "look"), call("2", "act")),
+            Turn(ContentDelta("and "), call("1", "act"), call("2", "look")),
+            Turn(ContentDelta("done"), ContentDelta(".")),
+            tools=(tool("look", read_only=True), tool("act")),
+        )
+        histories: list[tuple[Message, ...]] = []
+        stage.session.subscribe(on_event=lambda _: histories.append(stage.session.history))
+        stage.session.send(Message.user("go"))
+        while stage.session.working:
+            for approval in stage.session.open_approvals():
+                stage.session.answer(approval.approval_id, AllowOnce())
+            await asyncio.sleep(0)
+        await stage.session.close()
+        return stage.events, histories
+
+
+def test_a_crash_after_any_event_loses_nothing_that_was_journalled(tmp_path: Path) -> None:
+    events, histories = asyncio.run(_life(tmp_path))
+    assert len(events) > 25
+    for cut in range(1, len(events)):
+        journal = events[:cut]
+        # What the last event was followed by may have been committed before the end, or not.
+        for committed in (histories[cut - 1], histories[cut]):
+            _check_recovery(committed, journal)
+
+
+def _check_recovery(committed: tuple[Message, ...], journal: list[Envelope]) -> None:
+    added = recovered_messages(committed, journal)
+    whole = (*committed, *added)
+    said = "".join(each.event.text for each in journal if isinstance(each.event, ContentDelta))
+    shown = "".join(each.text for each in whole if each.role is Role.ASSISTANT)
+    assert shown == said
+    assert repaired(whole) == whole  # every call has exactly one result, right after it
+    assert recovered_messages(whole, journal) == ()
+    answers = [each for each in whole if each.tool_uses]
+    if answers and whole[-1].role is Role.TOOL and whole[-1] in added:
+        turn_id = next(
+            e.turn_id for e in journal if isinstance(e.event, TurnStarted) and e.event.message_id == answers[-1].id
+        )
+        here = [each.event for each in journal if each.turn_id == turn_id]
+        started = {each.id for each in here if isinstance(each, ToolStarted)}
+        finished = {each.id: each.result for each in here if isinstance(each, ToolFinished)}
+        for call_id, result in results_of((whole[-1],)).items():
+            if call_id in finished:
+                assert result == finished[call_id]
+            else:
+                assert result.outcome is (Outcome.UNKNOWN if call_id in started else Outcome.CANCELLED)
+
+
+_steps = st.lists(
+    st.sampled_from(["text", "thinking", "call", "start", "finish", "turn"]),
+    max_size=20,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_steps, st.integers(0, 1000))
+def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed: int) -> None:
+    chance = random.Random(seed)
+    journal, said = turn("m0"), ""
+    open_calls: list[str] = []
+    started: list[str] = []
+    for number, step in enumerate(steps, 1):
+        event: Any = None
+        if step == "turn" and not open_calls:
+            journal += turn(f"m{number}", begin=len(journal) + 1)
+            continue
+        if step == "text" and not open_calls:
+            event = ContentDelta(chance.choice("abc"))
+            said += event.text
+        elif step == "thinking" and not open_calls:
+            event = ThinkingDelta("t")
+        elif step == "call":
+            event = ToolUse(id=f"c{len(open_calls)}", name="act")
+            if started:
+                continue
+            open_calls.append(event.id)
+        elif step == "start" and open_calls:
+            event = ToolStarted(chance.choice(open_calls), {})
+            started.append(event.id)
+        elif step == "finish" and started:
+            event = ToolFinished(started[-1], ToolResult(tool_use_id=started[-1]))
+        if event is not None:
+            last = journal[-1]
+            journal.append(envelope(last.seq + 1, event, turn_id=last.turn_id))
+    found = recovered_messages((PROMPT,), journal)
+    whole = (PROMPT, *found)
+    assert "".join(each.text for each in found) == said
+    assert repaired(whole) == whole
+    assert recovered_messages(whole, journal) == ()
+    assert len(results_of(found)) == len(calls_of(found))
+
+
+async def _crashed(folder: Path, journal: list[Envelope], *messages: Message) -> str:
+    """A conversation as a process leaves it that is killed."""
+    store = await Store.open(folder)
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, PROMPT, *messages)
+    await store.append_journal(made.id, journal)
+    await store.close()
+    return made.id
+
+
+async def test_opening_puts_it_in_order_once(tmp_path: Path) -> None:
+    id_ = await _crashed(tmp_path, turn("a", ContentDelta("half"), call("1", "act"), ToolStarted("1", {})))
+    first: tuple[Message, ...] = ()
+    for _ in range(2):
+        engine = await Engine.open(tmp_path)
+        session = await engine.session(id_)
+        first = first or session.history
+        assert session.history == first
+        assert [each.role for each in first] == [Role.USER, Role.ASSISTANT, Role.TOOL]
+        assert results_of(first)["1"].outcome is Outcome.UNKNOWN
+        loaded = await engine.store.load(id_)
+        assert loaded.messages == first
+        assert loaded.journal == ()
+        await engine.close()
+
+
+async def test_opening_it_twice_at_once_puts_it_in_order_once(tmp_path: Path) -> None:
+    id_ = await _crashed(tmp_path, turn("a", call("1", "act"), ToolStarted("1", {})))
+    engine = await Engine.open(tmp_path)
+    one, two = await asyncio.gather(engine.session(id_), engine.session(id_))
+    assert one is two
+    assert len((await engine.store.load(id_)).messages) == 3
+    await engine.close()
+
+
+@pytest.mark.parametrize("killed_at", ["append_journal", "finish_run"])
+async def test_a_kill_in_the_middle_of_putting_in_order_doubles_nothing(
+    tmp_path: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await _crashed(tmp_path, turn("a", ContentDelta("half"), call("1", "act"), ToolStarted("1", {})))
+    engine = await Engine.open(tmp_path)
+
+    async def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store, killed_at, killed)
+        with pytest.raises(KeyboardInterrupt):
+            await engine.session(id_)
+    await engine.close()
+    engine = await Engine.open(tmp_path)
+    session = await engine.session(id_)
+    assert [each.role for each in session.history] == [Role.USER, Role.ASSISTANT, Role.TOOL]
+    assert (await engine.store.load(id_)).messages == session.history
+    await engine.close()

@@ -1,0 +1,158 @@
+"""The single writer, and the recorder of one run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.conversation.items import AnswerItem, NoticeItem
+from desktop_agent.engine.writer import RunRecorder, Writer
+from desktop_agent.vocabulary.engine_events import (
+    Envelope,
+    RetryScheduled,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ToolArgsDelta, UsageUpdate
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.engine.stage import DISK, Shaky, record, shaky_store
+
+
+def writer(shaky: Shaky, *messages: Message) -> Writer:
+    return Writer(shaky, record(), messages, is_new=True)  # type: ignore[arg-type]
+
+
+async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        heard: list[Envelope] = []
+        about.subscribe(None, heard.append)
+        recorder = RunRecorder(about)
+        recorder.emit(RunStarted("p"))
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ContentDelta("a"))
+        assert not recorder.finished
+        recorder.emit(RunFinished(RunEnd.COMPLETED))
+        assert recorder.finished
+        recorder.emit(ContentDelta("late"))
+        recorder.emit(RunFinished(RunEnd.CANCELLED))
+        await recorder.commit(Message.user("late"))
+        assert [each.seq for each in heard] == [1, 2, 3, 4]
+        assert [each.turn_id for each in heard] == [None, "t", "t", "t"]
+        assert {each.run_id for each in heard} == {recorder.run_id}
+        assert heard[-1].event == RunFinished(RunEnd.COMPLETED)
+        assert recorder.history() == ()
+        await about.close()
+        assert len((await shaky.store.load(about.record.id)).journal) == 0  # the run is over on disk too
+
+
+async def test_a_run_is_over_for_whoever_hears_of_its_end(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        recorder = RunRecorder(about)
+        states: list[bool] = []
+        about.subscribe(None, lambda _: states.append(recorder.finished))
+        recorder.emit(RunStarted("p"))
+        recorder.emit(RunFinished(RunEnd.COMPLETED))
+        assert states == [False, True]
+        await about.close()
+
+
+async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        changes: tuple[list[Any], list[Any]] = ([], [])
+        events: tuple[list[Envelope], list[Envelope]] = ([], [])
+
+        def fail(_: object) -> None:
+            raise ValueError("a screen fell over")
+
+        about.subscribe(fail, fail)
+        for position in (0, 1):
+            about.subscribe(changes[position].extend, events[position].append)
+        recorder = RunRecorder(about)
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ContentDelta("a"))
+        assert changes[0] == changes[1] != []
+        assert events[0] == events[1]
+        assert len(events[0]) == 2
+        assert caplog.text.count("a listener failed") == 3
+        about.unsubscribe(fail)
+        recorder.emit(ContentDelta("b"))
+        assert caplog.text.count("a listener failed") == 3
+        assert len(events[0]) == 3
+        await about.close()
+
+
+async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        heard: list[Any] = []
+        about.subscribe(heard.append, heard.append)
+        about.unsubscribe(heard.append)
+        about.show(Message.user("p"))
+        RunRecorder(about).emit(RunStarted("p"))
+        assert heard == []
+        await about.close()
+
+
+async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        shaky.refuse = DISK
+        await about.commit(Message.user("kept"))
+        assert [each.text for each in about.history()] == ["kept"]
+        with pytest.raises(StorageFailed):
+            await about.settle()
+        notices = [item for item in about.transcript if isinstance(item, NoticeItem)]
+        assert [(str(each.sentence), each.level) for each in notices] == [("the disk refuses", "error")]
+        shaky.refuse = None
+        await about.close()
+        assert [each.text for each in (await shaky.store.load(about.record.id)).messages] == ["kept"]
+
+
+async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        recorder = RunRecorder(about)
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ContentDelta("one "))
+        shaky.refuse = DISK
+        with pytest.raises(StorageFailed):
+            await recorder.settle()
+        recorder.emit(ContentDelta("two"))
+        recorder.emit(RunFinished(RunEnd.COMPLETED))
+        answers = [item for item in about.transcript if isinstance(item, AnswerItem)]
+        assert [(str(each.text), each.finished) for each in answers] == [("one two", True)]
+        shaky.refuse = None
+        await about.close()
+
+
+async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        recorder = RunRecorder(about)
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ToolArgsDelta("1", "look", '{"wor'))
+        recorder.emit(RetryScheduled(0.1, "It broke."))
+        assert [type(item) for item in about.transcript] == [NoticeItem]
+        recorder.emit(ToolArgsDelta("1", "look", '{"word'))
+        assert [str(item.arguments) for item in about.transcript if hasattr(item, "arguments")] == ['{"word']
+        recorder.emit(RunFinished(RunEnd.FAILED))
+        await about.close()
+
+
+async def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        earlier = Message.assistant("a").model_copy(update={"usage": Usage(total_tokens=5)})
+        about = writer(shaky, Message.user("p"), earlier, Message.user("q"))
+        assert about.usage == Usage(total_tokens=5)
+        RunRecorder(about).emit(UsageUpdate(Usage(total_tokens=9)))
+        assert about.usage == Usage(total_tokens=9)
+        await about.close()

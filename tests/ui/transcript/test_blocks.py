@@ -1,0 +1,196 @@
+"""Blocks by themselves: code lines, tables, colours, cards."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint
+
+from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
+from ui.look.theme import DARK, LIGHT
+from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
+from ui.transcript.blocks.code.code_lines import CodeLines
+from ui.transcript.blocks.code.syntax import COLORS, words_by_line
+from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import Line, inline, units
+from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.stage import Choices
+from ui.transcript.surface.selection import word_around
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+@given(st.text("ab\n😀", max_size=30), st.lists(st.text("ab\n😀", max_size=8), max_size=8))
+def test_growing_code_is_the_same_as_code_made_at_once(first, more):
+    grown = CodeLines(first, wraps=False)
+    for piece in more:
+        grown.append(piece)
+    whole = CodeLines(first + "".join(more), wraps=False)
+    assert grown.text == whole.text
+    assert grown._starts == whole._starts
+    assert grown.size == units(whole.text)
+    assert grown._longest == whole._longest
+
+
+def test_wrapping_makes_code_higher_and_the_choice_is_told(look):
+    chosen, changed = [], []
+    host = CodeHost(lambda text: None, lambda: changed.append(1), on_wrap=chosen.append)
+    block = CodeBlock("x" * 500 + "\ny", "py", host)
+    flat = block.lay(300, look)
+    assert block.scroll_sideways(50)
+    next(control for control in block.controls() if control.name == "Wrap lines").press()
+    assert chosen == [True]
+    assert changed
+    assert block.lay(300, look) > flat + 100
+    assert not block.scroll_sideways(50)
+
+
+def test_copy_copies_the_code(look):
+    copied = []
+    block = CodeBlock("a = 1\n", "py", CodeHost(copied.append, lambda: None))
+    block.lay(300, look)
+    block.controls()[0].press()
+    assert copied == ["a = 1\n"]
+
+
+def test_colours_by_line_in_utf16_units():
+    lines = words_by_line('x = "😀"\ndef f(): # c\n', "python")
+    assert (4, 1, "string") in lines[0] or (4, 4, "string") in lines[0]
+    assert (0, 3, "keyword") in lines[1]
+    assert lines[1][-1] == (9, 3, "comment")
+    assert words_by_line("x", "no-such-language") == []
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_colours_of_code_can_be_read(theme):
+    back = luminance(theme.code_background)
+    for color in COLORS[theme.is_dark].values():
+        low, high = sorted((back, luminance(color)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_a_wide_table_fits_by_wrapping_and_is_copied_with_tabs(look):
+    text = "| a | b |\n|---|---:|\n| short | " + "many words " * 40 + "|\n"
+    (leaf,), references = leaves_of(text)
+    block = TableBlock(leaf, references)
+    height = block.lay(500, look)
+    assert sum(block._widths) <= 500
+    assert height > 4 * look.line
+    assert block.plain().startswith("a\tb\nshort\tmany words")
+
+
+def test_a_growing_table_lays_out_only_its_new_rows(look):
+    head = "| a | b |\n|---|---|\n| wide enough cell | x |\n"
+    (leaf,), references = leaves_of(head + "| 1 | 2 |\n")
+    block = TableBlock(leaf, references)
+    block.lay(500, look)
+    first = block._flows[0][0]
+    (longer,), _ = leaves_of(head + "| 1 | 2 |\n| 3 | 4 |\n")
+    block.become(longer)
+    block.lay(500, look)
+    assert block._flows[0][0] is first
+    assert block.dirty_from == block._tops[3]
+
+
+def test_a_longer_paragraph_is_painted_from_where_it_differs(look):
+    words = "some words that fill a line " * 12
+    old = Flow(inline(words + "and **bold**"), look.body, look, 400, look.line)
+    new = Flow(inline(words + "and **bold** end"), look.body, look, 400, look.line)
+    assert new.dirty_from(old) >= look.line * (len(old.starts) - 2)
+    other = Flow(inline("other " + words), look.body, look, 400, look.line)
+    assert other.dirty_from(old) == 0
+
+
+def test_right_to_left_text_stands_at_the_right(look):
+    flow = Flow(Line("שלום עולם"), look.body, look, 400, look.line)
+    assert flow.boxes(0, 4)[0].left() > 200
+    assert Flow(Line("hello"), look.body, look, 400, look.line).boxes(0, 4)[0].left() < 5
+
+
+def test_places_of_links(look):
+    flow = Flow(inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
+    box = flow.boxes(2, 4)[0]
+    assert flow.link_at(box.center().x(), box.center().y()) == "https://x.org"
+    assert flow.link_at(box.right() + 8, box.center().y()) == ""
+    assert flow.offset_at(box.left() + 1, 5) == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "words"),
+    [
+        (CallState.WRITING, None, "Writing"),
+        (CallState.WAITING, None, "Waiting for you"),
+        (CallState.RUNNING, None, "Running"),
+        (CallState.ENDED, Outcome.SUCCEEDED, "Done"),
+        (CallState.ENDED, Outcome.FAILED, "Failed"),
+        (CallState.ENDED, Outcome.DENIED, "Denied"),
+        (CallState.ENDED, Outcome.CANCELLED, "Cancelled"),
+        (CallState.ENDED, Outcome.TIMED_OUT, "Timed out"),
+        (CallState.ENDED, Outcome.LIMIT, "Limit reached"),
+        (CallState.ENDED, Outcome.UNKNOWN, "Unknown"),
+    ],
+)
+def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, words):
+    item = ToolCallItem("i", "m", "t", "run", {"path": "x"}, state=state, approval_id="a")
+    if outcome:
+        item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),), outcome=outcome)
+    row = row_for(item, stage, 600)
+    head = row.blocks[0].head
+    assert head.state == words
+    assert head.state_icon
+    assert head.state_color
+    assert words in row.spoken()
+    row.settle(0, 10_000)
+    names = [control.name for _, control in row.controls()]
+    assert ("Review" in names) == (state is CallState.WAITING)
+
+
+def test_icons_differ_between_outcomes():
+    from ui.transcript.rows import tool_row
+
+    icons = [(icon, word) for word, icon, _ in tool_row._OUTCOMES.values()]
+    assert len({icon for icon, _ in icons}) >= 6
+
+
+def test_choices_are_apart_from_items():
+    choices = Choices()
+    assert choices.get("a", "unfolded", default=True)
+    choices.set("a", "unfolded", value=False)
+    assert not choices.get("a", "unfolded", default=True)
+    assert choices.get("b", "unfolded", default=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "word"),
+    [
+        ("one two", 5, "two"),
+        ("one two", 3, " "),
+        ("it's so", 1, "it's"),
+        ("a+b", 1, "+"),
+        ("", 0, ""),
+        ("x 漢字 y", 2, "漢字"),
+    ],
+)
+def test_words(text, offset, word):
+    start, end = word_around(text, offset)
+    assert text[start:end] == word
+
+
+def test_offsets_in_code_follow_the_lines(look):
+    block = CodeBlock("ab\ncd", "", CodeHost(lambda text: None, lambda: None))
+    block.lay(300, look)
+    assert block.offset_at(QPoint(0, 0)) == 0
+    assert block.offset_at(QPoint(0, 5000)) == 5
+    assert block.paragraph_at(4) == (3, 5)

@@ -1,0 +1,129 @@
+"""Pictures come from a worker at the size they are shown, and the cache is bounded."""
+
+import base64
+import hashlib
+
+import pytest
+from PySide6.QtCore import QBuffer, QIODevice, QSize, Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.transcript.feeding import NoPictures
+from ui.look.theme import ThemeSource
+from ui.transcript.pictures import Thumbnails, size_of
+from ui.transcript.view import TranscriptView
+from ui.transcript.workshop import Workshop
+
+
+def png(width, height, color="#ff0000") -> bytes:
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(QColor(color))
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")
+    return bytes(buffer.data())
+
+
+def stored(folder, width, height, color="#ff0000") -> StoredSource:
+    data = png(width, height, color)
+    digest = hashlib.sha256(data).hexdigest()
+    (folder / digest).write_bytes(data)
+    return StoredSource(digest=digest, media_type="image/png", size=len(data), width=width, height=height)
+
+
+@pytest.fixture
+def workshop(qapp):
+    made = Workshop()
+    yield made
+    made.close()
+
+
+def test_a_picture_arrives_later_and_is_then_there(tmp_path, workshop, qtbot):
+    thumbnails = Thumbnails(NoPictures(tmp_path), workshop)
+    source, told = stored(tmp_path, 400, 200), []
+    assert thumbnails.get(source, QSize(100, 50), lambda: told.append(1)) == (False, None)
+    thumbnails.get(source, QSize(100, 50), lambda: told.append(2))
+    qtbot.waitUntil(lambda: len(told) == 2)
+    there, picture = thumbnails.get(source, QSize(100, 50), lambda: None)
+    assert there
+    assert picture.size() == QSize(100, 50)
+    assert picture.toImage().pixelColor(5, 5) == QColor("#ff0000")
+
+
+def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
+    thumbnails = Thumbnails(NoPictures(tmp_path), workshop)
+    source = stored(tmp_path, 40, 20)
+    (tmp_path / source.digest).write_bytes(b"\x89PNG\r\n\x1a\nnonsense")
+    told = []
+    thumbnails.get(source, QSize(4, 2), lambda: told.append(1))
+    qtbot.waitUntil(lambda: told == [1])
+    assert thumbnails.get(source, QSize(4, 2), lambda: None) == (True, None)
+
+
+def test_the_cache_is_bounded(tmp_path, workshop, qtbot, monkeypatch):
+    monkeypatch.setattr("ui.transcript.pictures._KEPT_BYTES", 3 * 10 * 10 * 4)
+    thumbnails, told = Thumbnails(NoPictures(tmp_path), workshop), []
+    sources = [stored(tmp_path, 50, 50, color) for color in ("#100000", "#200000", "#300000", "#400000", "#500000")]
+    for source in sources:
+        thumbnails.get(source, QSize(10, 10), lambda: told.append(1))
+    qtbot.waitUntil(lambda: len(told) == 5)
+    assert len(thumbnails._kept) == 3
+    assert thumbnails.get(sources[-1], QSize(10, 10), lambda: None)[0]
+
+
+def test_sizes_are_known_without_decoding():
+    data = base64.b64encode(png(31, 17)).decode()
+    assert size_of(Base64Source(media_type="image/png", data=data)) == QSize(31, 17)
+    assert not size_of(UrlSource(url="https://x.org/a.png")).isValid()
+
+
+def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_path, qtbot):
+    image = Image(source=stored(tmp_path, 1600, 800), name="chart.png")
+    far = Image(source=UrlSource(url="https://x.org/a.png"), name="far")
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    view.resize(900, 600)
+    messages = [Message.user_with_blocks([image]), Message.user_with_blocks([Text(text="x"), far])]
+    view.set_transcript(Transcript(messages))
+    view.show()
+    rows = view.surface.rows
+    (block, control), *_ = rows.row(0).controls()
+    assert control.name == "Open image: chart.png"
+    assert control.box.width() == 2 * control.box.height() or abs(control.box.width() - 2 * control.box.height()) == 1
+    assert control.box.height() <= 320
+    height = rows.total
+    box = control.box.translated(rows.row(0).block_box(block).topLeft()).translated(view.surface.row_box(0).topLeft())
+
+    def red():
+        return view.viewport().grab().toImage().pixelColor(box.center()) == QColor("#ff0000")
+
+    qtbot.waitUntil(red)
+    assert rows.total == height
+    with qtbot.waitSignal(view.image_opened) as opened:
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
+    assert opened.args == [image]
+    assert rows.row(1).spoken() == "Image: far\nx"
+
+
+def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
+    workshop, told = Workshop(), []
+    workshop.do("a", lambda: 1, told.append)
+    workshop.close()
+    workshop.do("b", lambda: 2, told.append)
+    qtbot.wait(50)
+    assert told == []
+
+
+def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
+    monkeypatch.setattr("ui.transcript.workshop._WAITING", 2)
+    workshop, told = Workshop(), []
+    for number in range(50):
+        workshop.do(number, lambda number=number: number, told.append)
+    qtbot.waitUntil(lambda: 49 in told)
+    workshop.close()
+    assert len(told) <= 50
+    assert not workshop._jobs
