@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QMessageLogContext, QSettings, Qt, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from desktop_agent.engine.connections import key_from_environment
@@ -38,13 +38,20 @@ NO_DISPLAY = (
     "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
 )
 
+DISPLAY_GONE = (
+    "Desktop Agent needs a screen, and the one that is named (DISPLAY, WAYLAND_DISPLAY) does not answer. "
+    "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
+)
+
 
 def run_window(place: Place) -> int:
     """Open the window and stay until it is closed; returns the exit code (2: there is no screen)."""
     if not has_display():
         sys.stderr.write(NO_DISPLAY)
         return 2
+    before = qInstallMessageHandler(_explain_no_display)
     app = QApplication(sys.argv[:1])
+    qInstallMessageHandler(before)
     app.setApplicationName("desktop-agent")
     app.setApplicationDisplayName("Desktop Agent")
     app.setApplicationVersion(program_version())
@@ -69,6 +76,15 @@ def has_display() -> bool:
     if sys.platform in {"win32", "darwin"} or os.environ.get("QT_QPA_PLATFORM"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
+    """Qt aborts the process where no screen answers; there is no error to catch, only this last message."""
+    sys.stderr.write(f"{message.strip()}\n")
+    if kind is QtMsgType.QtFatalMsg:
+        sys.stderr.write(DISPLAY_GONE)
+        sys.stderr.flush()
+        os._exit(2)
 
 
 async def _main(app: QApplication, place: Place, folder: Path, instance: SingleInstance) -> int:

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-import orjson
-
 from desktop_agent.conversation.picture_intake import take
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
@@ -222,11 +220,8 @@ def _forget(out: TextIO) -> None:
 
 
 def _json(line: dict[str, Any]) -> str:
-    """One line. The quick way knows no lone halves of characters and no large numbers, which models do write."""
-    try:
-        return orjson.dumps(line, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:
-        return json.dumps(line, separators=(",", ":"))
+    """One line in ASCII: some readers end a line at U+2028 too, and models write lone halves of characters."""
+    return json.dumps(line, separators=(",", ":"))
 
 
 def _on_interrupt(stop: Callable[[], None]) -> Callable[[], None]:

@@ -76,12 +76,17 @@ class ApprovalDialog(QDialog):
         if approval_id == self._current and not self._preview_pause.isActive():
             self._preview.show_preview(preview)
 
+    def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
+        """Sized before Qt puts it over the middle of the window."""
+        if visible and not self.isVisible():
+            small = all(call.preview is None and len(str(call.arguments)) < SHORT for call in self._calls.values())
+            self.resize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
+        super().setVisible(visible)
+
     def showEvent(self, event: QShowEvent) -> None:
         """Rest from the moment of appearing."""
         super().showEvent(event)
         self._bar.settle()
-        small = all(call.preview is None and len(str(call.arguments)) < SHORT for call in self._calls.values())
-        self.resize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
 
     def reject(self) -> None:
         """Escape leaves the editor first; from there on it closes the dialog with everything still waiting."""

@@ -61,7 +61,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
         state = option.state
-        area = option.rect.adjusted(4, 1, -4, -1)
+        area = option.rect.adjusted(0, 1, 0, -1)
         if state & QStyle.StateFlag.State_Selected or state & QStyle.StateFlag.State_MouseOver:
             selected = bool(state & QStyle.StateFlag.State_Selected)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -73,7 +73,7 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
 
     def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
-        area = option.rect.adjusted(SPACE_M + 2, 0, -SPACE_M - 2, 0)
+        area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
         area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
         area = self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
         # Muted text would be hard to read on the ground of a chosen row.

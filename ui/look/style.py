@@ -50,6 +50,8 @@ QPushButton[kind="danger"] {{ color: {danger}; border-color: {danger}; backgroun
 QPushButton[kind="danger"]:hover {{ background: {danger_background}; }}
 QPushButton[kind="danger"]:disabled {{ color: {muted}; border-color: {border}; }}
 QPushButton[kind="quiet"], QToolButton[kind="quiet"] {{ background: transparent; border-color: transparent; }}
+QToolButton[kind="quiet"] {{ padding: {button_y}px {s}px; }}
+QToolButton[kind="quiet"]:focus {{ padding: {button_y_focus}px {field_x_focus}px; }}
 QPushButton[kind="quiet"]:hover, QToolButton[kind="quiet"]:hover {{ background: {hover}; }}
 QPushButton[kind="quiet"]:focus, QToolButton[kind="quiet"]:focus {{ border-color: {accent}; }}
 QPushButton[kind="link"] {{ background: transparent; border-color: transparent; color: {link}; padding: 2px {xs}px; }}
@@ -91,7 +93,8 @@ QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ backgr
 QAbstractSpinBox::up-arrow {{ image: url("{chevron_up}"); width: {arrow}px; height: {arrow}px; }}
 QAbstractSpinBox::down-arrow {{ image: url("{chevron}"); width: {arrow}px; height: {arrow}px; }}
 
-QCheckBox {{ spacing: {s}px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }}
+QCheckBox {{
+  spacing: {s}px; padding: 2px; margin-left: -4px; border: 2px solid transparent; border-radius: 4px; }}
 QCheckBox:focus {{ border-color: {accent}; }}
 QCheckBox::indicator {{
   width: {check}px; height: {check}px; border: 1px solid {muted}; border-radius: 4px; background: {window}; }}

@@ -12,7 +12,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
 from ui.look.key_field import KeyField
 from ui.look.state_line import State, StateLine
-from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class ProvidersForm(QWidget):
@@ -50,6 +50,10 @@ class ProvidersForm(QWidget):
     def show_backend(self, name: str) -> None:
         """Where keys are held, as the keyring calls itself."""
         self._where.setText(self.tr("Keys are held by: {0}").format(name))
+
+    def show_no_backend(self, why: str) -> None:
+        """Why no keyring can hold keys; those that are given last until the program is closed."""
+        self._where.setText(why)
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
         """The servers in use."""
@@ -125,7 +129,7 @@ class EndpointCard(QFrame):
         row.addWidget(remove)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_XS)
+        layout.setSpacing(SPACE_S)
         layout.addLayout(head)
         layout.addWidget(self._state)
         layout.addWidget(self._field)

@@ -64,6 +64,10 @@ class SettingsDialog(QDialog):
         """Which keyring holds the keys."""
         self._providers.show_backend(name)
 
+    def set_no_key_backend(self, why: str) -> None:
+        """No keyring can hold keys, and why."""
+        self._providers.show_no_backend(why)
+
     def set_keys(self, held: Iterable[str]) -> None:
         """The endpoint ids whose key is held."""
         self._providers.show_keys(held)

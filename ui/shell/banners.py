@@ -12,7 +12,7 @@ from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
 from ui.look.controls import IconButton, announce, button, label
 from ui.look.icons import pixmap
 from ui.look.sentences import spoken
-from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 MOST = 4
 UNDO = "undo"
@@ -52,7 +52,7 @@ class BannerArea(QWidget):
         self._shown: dict[str, BannerFrame] = {}
         self._remedies: dict[RemedyAction, BannerButton] = {}
         self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
         self._layout.setSpacing(SPACE_XS)
         self.setAccessibleName(self.tr("Messages of the program"))
         self.hide()
@@ -168,11 +168,23 @@ class BannerFrame(QFrame):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._icon)
         layout.addLayout(words, 1)
-        for each in self._banner.buttons:
-            layout.addWidget(button(each.text, self._command(each)))
+        self._add_buttons(words, layout)
         close = IconButton(self._themes, "close", self.tr("Close this message"))
         close.clicked.connect(self.close_pressed)
         layout.addWidget(close)
+
+    def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
+        """Beside a short word; under a sentence and its remedy, which need the width of a narrow window."""
+        row = beside
+        if self._banner.remedy is not None and self._banner.buttons:
+            row = QHBoxLayout()
+            row.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
+            row.setSpacing(SPACE_S)
+            words.addLayout(row)
+        for each in self._banner.buttons:
+            row.addWidget(button(each.text, self._command(each)))
+        if row is not beside:
+            row.addStretch(1)
 
     def _command(self, each: BannerButton) -> Callable[[], None]:
         def press() -> None:

@@ -19,7 +19,7 @@ from ui.composer.composer import Composer
 from ui.composer.model_picker import ModelPicker
 from ui.composer.pictures import PendingPicture
 from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.controls import label
+from ui.look.controls import ElidedLabel, label
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import BannerArea
 from ui.shell.drafts import Drafts
@@ -42,7 +42,7 @@ class ConversationPage(QWidget):
         self._pictures = pictures
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
-        self._title = label(kind="strong")
+        self._title = ElidedLabel()
         self._usage = label(kind="small")
         self.banners = BannerArea(themes)
         self.transcript = TranscriptView(themes, pictures)
@@ -80,7 +80,10 @@ class ConversationPage(QWidget):
     def _build(self) -> None:
         heading = QHBoxLayout()
         heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
-        self._title.setTextFormat(Qt.TextFormat.PlainText)
+        heading.setSpacing(SPACE_M)
+        self._title.setProperty("kind", "strong")
+        # A title in another direction stands where all titles stand, not among the figures at the other end.
+        self._title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
         heading.addWidget(self._title, 1)
         heading.addWidget(self._usage)
         self.composer.add_control(self.model_picker)
@@ -196,7 +199,7 @@ class ConversationPage(QWidget):
         conversation = self._conversation
         if conversation is None:
             return
-        self._title.setText(conversation.title)
+        self._title.show_text(conversation.title)
         self.model_picker.set_current(conversation.endpoint_id, conversation.model)
         self.workspace_picker.set_folder(Path(conversation.workspace) if conversation.workspace else None)
         self.composer.set_can_see(self._servers.capabilities(conversation.endpoint_id, conversation.model).images)

@@ -73,4 +73,4 @@ class SettingsPresenter(QObject):
             self._dialog.set_key_backend(await self._servers.keyring_name())
             self._dialog.set_keys(await self._servers.held_keys())
         except SecretsUnavailable as error:
-            self._dialog.set_key_backend(spoken(error.sentence))
+            self._dialog.set_no_key_backend(spoken(error.sentence))

@@ -12,6 +12,7 @@ from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
+from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
 from ui.shell.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
             self._connecting = Connecting(welcome, self._servers, self._library, self)
         self._connecting.begin()
         self._stack.setCurrentWidget(self._connecting.welcome)
+        self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def allow_closing(self) -> None:
         """The program is ending: the next close event goes through."""
@@ -155,12 +157,13 @@ class MainWindow(QMainWindow):
             return
         box = self._question = QMessageBox(self)
         box.finished.connect(self._forget_question)
-        box.setIcon(QMessageBox.Icon.Question)
+        box.setIconPixmap(pixmap("warning", self._themes.theme.warning, 32, 2))
         box.setWindowTitle(self.tr("Close Desktop Agent?"))
         box.setText(self.tr("The model is still working."))
         box.setInformativeText(self.tr("Closing stops it. What came so far is kept."))
         stop = box.addButton(self.tr("Stop and close"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(self.tr("Keep working"), QMessageBox.ButtonRole.RejectRole)
+        # Enter and Escape lose nothing.
+        box.setDefaultButton(box.addButton(self.tr("Keep working"), QMessageBox.ButtonRole.RejectRole))
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         stop.clicked.connect(self.close_requested)
         box.open()

@@ -3,7 +3,7 @@
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
@@ -13,6 +13,8 @@ from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 TITLE_WIDTH = 110
+# Where the words of a state line begin, behind its icon.
+STATE_INDENT = 19
 
 
 class ServerRow(QWidget):
@@ -25,12 +27,19 @@ class ServerRow(QWidget):
         self.state_line = StateLine(themes)
         name = label(title, "strong")
         name.setMinimumWidth(TITLE_WIDTH)
-        self._controls.addWidget(name)
+        self._line = QHBoxLayout()
+        self._line.setSpacing(SPACE_S)
+        self._line.addWidget(name)
+        self._line.addLayout(self._controls, 1)
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
         self._rows.setSpacing(SPACE_XS)
-        self._rows.addLayout(self._controls)
+        self._rows.addLayout(self._line)
         self._rows.addWidget(self.state_line)
+
+    def set_narrow(self, *, narrow: bool) -> None:
+        """The controls under the title, or beside it."""
+        self._line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
         """How connecting goes, in words."""
@@ -70,7 +79,12 @@ class CloudRow(ServerRow):
         self._connect = button(
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
-        self._for_session = button(self.tr("Keep it in memory until the program is closed"), self._keep, "link")
+        self._for_session = button(
+            self.tr("Keep it until the program is closed"),
+            self._keep,
+            "link",
+            self.tr("Keep it in memory until the program is closed"),
+        )
         self._field.key_entered.connect(self.key_entered)
         self._controls.addWidget(self._field, 1)
         self._controls.addWidget(self._connect)
@@ -80,7 +94,10 @@ class CloudRow(ServerRow):
             get_key = button(self.tr("Get a key"), lambda: QDesktopServices.openUrl(page), "link", name)
             get_key.setToolTip(endpoint.key_page)
             self._controls.addWidget(get_key)
-        self._rows.addWidget(self._for_session, 0, Qt.AlignmentFlag.AlignLeft)
+        beside_icon = QHBoxLayout()
+        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
+        beside_icon.addWidget(self._for_session, 0, Qt.AlignmentFlag.AlignLeading)
+        self._rows.addLayout(beside_icon)
         self._for_session.hide()
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
@@ -114,16 +131,20 @@ class CustomRow(QFrame):
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._address, 3)
-        row.addWidget(self._key, 2)
-        row.addWidget(self._connect)
+        self._line = QHBoxLayout()
+        self._line.setSpacing(SPACE_S)
+        self._line.addWidget(self._address, 3)
+        self._line.addWidget(self._key, 2)
+        self._line.addWidget(self._connect)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
-        layout.addLayout(row)
+        layout.addLayout(self._line)
         layout.addWidget(self.state_line)
+
+    def set_narrow(self, *, narrow: bool) -> None:
+        """One under the other, or side by side."""
+        self._line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
         """How connecting goes, in words."""
@@ -146,3 +167,7 @@ class CustomRow(QFrame):
             self.show_state(State.ERROR, self.tr("This is not a web address. It begins with https:// or http://."))
             return
         self.submitted.emit(address.rstrip("/"), SecretStr(key) if key else None)
+
+
+def _direction(*, narrow: bool) -> QBoxLayout.Direction:
+    return QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight

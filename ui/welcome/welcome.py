@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, Endpoint
@@ -16,6 +17,8 @@ from ui.look.icons import pixmap
 from ui.look.state_line import State
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource
 from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow
+
+NARROW = 520
 
 
 class FoundServer(Protocol):
@@ -53,7 +56,7 @@ class Welcome(QScrollArea):
         self._cloud_rows: dict[str, CloudRow] = {}
         self._custom = CustomRow(themes)
         self._locals = QVBoxLayout()
-        self._searching = label(self.tr("Looking for model servers on this computer…"), "muted")
+        self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
         self._build()
         self._custom.submitted.connect(self.custom_submitted)
 
@@ -68,6 +71,7 @@ class Welcome(QScrollArea):
         # Those that run come first: they can be used with one click.
         for each in sorted(found, key=lambda each: each.models is None):
             row = LocalRow(self._themes, each.endpoint, None if each.models is None else len(each.models))
+            row.set_narrow(narrow=self._is_narrow)
             row.use_pressed.connect(partial(self.local_chosen.emit, each.endpoint.id))
             self._local_rows[each.endpoint.id] = row
             self._locals.addWidget(row)
@@ -76,6 +80,16 @@ class Welcome(QScrollArea):
         """How connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the address typed in."""
         row: ServerRow | CustomRow | None = self._cloud_rows.get(endpoint_id) or self._local_rows.get(endpoint_id)
         (row or self._custom).show_state(State(state), sentence)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window the controls of a row stand under its title."""
+        super().resizeEvent(event)
+        for row in (self._custom, *self._local_rows.values(), *self._cloud_rows.values()):
+            row.set_narrow(narrow=self._is_narrow)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.viewport().width() < NARROW * self._themes.zoom // 100
 
     def _refresh(self) -> None:
         self._searching.show()
@@ -92,10 +106,10 @@ class Welcome(QScrollArea):
         column = QVBoxLayout()
         column.setSpacing(SPACE_L)
         column.addLayout(self._head())
+        column.addWidget(self._demo_card())
         column.addWidget(self._card(self.tr("On this computer"), self._local_part(), self._refresh_button()))
         column.addWidget(self._card(self.tr("With an API key"), self._cloud_part()))
         column.addWidget(self._card(self.tr("Any other server"), self._custom_part()))
-        column.addWidget(self._card(self.tr("Just looking?"), self._demo_part()))
         column.addStretch(1)
         middle = QWidget()
         middle.setMaximumWidth(READING_WIDTH)
@@ -112,8 +126,8 @@ class Welcome(QScrollArea):
         drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
         words = QVBoxLayout()
         words.setSpacing(SPACE_XS)
-        words.addWidget(label(self.tr("Welcome to Desktop Agent"), "title"))
-        words.addWidget(label(self.tr("Connect a model to begin. You can add others at any time."), "muted"))
+        words.addWidget(label(self.tr("Welcome to Desktop Agent"), "title", wrap=True))
+        words.addWidget(label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True))
         head = QHBoxLayout()
         head.setSpacing(SPACE_L)
         head.setContentsMargins(0, 0, 0, SPACE_S)
@@ -176,14 +190,16 @@ class Welcome(QScrollArea):
         part.addWidget(self._custom)
         return part
 
-    def _demo_part(self) -> QVBoxLayout:
+    def _demo_card(self) -> QFrame:
+        """First, and quiet: who only looks round need not read about servers and keys."""
         words = self.tr(
-            "An offline demo: a scripted stand-in, no real model. It shows streaming, a tool call to approve, and Stop."
+            "Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does."
         )
-        row = QHBoxLayout()
+        card = QFrame()
+        card.setProperty("kind", "card")
+        row = QHBoxLayout(card)
+        row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
         row.setSpacing(SPACE_M)
         row.addWidget(label(words, "muted", wrap=True), 1)
         row.addWidget(button(self.tr("Try the demo"), self.demo_requested.emit))
-        part = QVBoxLayout()
-        part.addLayout(row)
-        return part
+        return card

@@ -101,7 +101,7 @@ def test_a_growing_table_lays_out_only_its_new_rows(look):
     block.become(longer)
     block.lay(500, look)
     assert block._flows[0][0] is first
-    assert block.dirty_from == block._tops[3]
+    assert 0 < block._tops[3] - block.dirty_from < 12
 
 
 def test_a_longer_paragraph_is_painted_from_where_it_differs(look):

@@ -13,6 +13,7 @@ from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
 
 _ALIGN = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
+_CORNER = 10
 _LEAST = 64
 """Pixels at 100 %: a column is never narrower; a table whose columns do not fit then moves sideways."""
 
@@ -41,7 +42,8 @@ class TableBlock(Block):
         self._leaf = leaf
         del self._lines[same:]
         del self._flows[same:]
-        self.dirty_from = self._tops[min(same, len(self._tops) - 1)]
+        # The rounded corners below the last row become straight lines beside a row.
+        self.dirty_from = max(0, self._tops[min(same, len(self._tops) - 1)] - _CORNER)
         self.laid = False
 
     def redefine(self) -> bool:

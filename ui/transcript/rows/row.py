@@ -13,6 +13,8 @@ from ui.transcript.markdown.inline import cut
 from ui.transcript.rows.stack import Stack
 from ui.transcript.rows.stage import Stage
 
+_OVERHANG = 5
+
 Selection = tuple[tuple[int, int], tuple[int, int]]
 """From (block, offset) to (block, offset) inside one row."""
 
@@ -59,6 +61,8 @@ class Row(Stack):
         """What lies in the clip. The painter stands at the row's top left."""
         look = self.stage.look
         self.paint_frame(painter, look)
+        # Glyphs reach a little out of their lines.
+        clip = clip.adjusted(0, -_OVERHANG, 0, _OVERHANG)
         index = self.block_at(clip.top())
         while index < len(self.blocks):
             box = self.block_box(index)

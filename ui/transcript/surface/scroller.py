@@ -113,7 +113,7 @@ class Scroller(QObject):
         if not pixels or (pixels > 0 and rows.following):
             return
         if abs(pixels) < 2 * rows.view:
-            self._blit(rows.scroll_by(pixels))
+            self._blit(-rows.scroll_by(pixels))
         else:
             rows.jump_to(rows.top + pixels)
             self._viewport.update()

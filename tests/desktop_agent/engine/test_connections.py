@@ -1,0 +1,231 @@
+"""Servers, keys and models. A key goes only to the server it was given for."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.engine import connections as module
+from desktop_agent.engine.connections import DEMO, Connections, key_from_environment
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import (
+    AuthenticationFailed,
+    KeyringMissing,
+    ProviderError,
+    SecretsUnavailable,
+    WrongUse,
+)
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server, refusal
+from tests.desktop_agent.providers.canon import ask
+from tests.desktop_agent.providers.loopback import Loopback, Reply
+
+
+class Setting:
+    """Connections over preferences that a test may change, with the keyring that tests have: none."""
+
+    def __init__(self) -> None:
+        self.secrets = SecretStore()
+        self.endpoints: tuple[Endpoint, ...] = ()
+        self.made: list[Connections] = []
+
+    def connections(self, *added: Endpoint, given: Endpoint | None = None, given_key: str | None = None) -> Connections:
+        self.endpoints = added
+        made = Connections(
+            self.secrets,
+            HttpClient(),
+            lambda: Preferences(providers=Providers(endpoints=self.endpoints)),
+            given=given,
+            given_key=SecretStr(given_key) if given_key else None,
+        )
+        self.made.append(made)
+        return made
+
+
+@pytest.fixture
+async def setting() -> AsyncIterator[Setting]:
+    setting = Setting()
+    yield setting
+    for each in setting.made:
+        await each.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def test_the_given_key_goes_to_the_given_server_and_to_no_other(setting: Setting) -> None:
+    async with model_server("a") as mine, model_server("b") as other:
+        given = endpoint(mine, "command-line")
+        connections = setting.connections(endpoint(other, "other"), given=given, given_key="sk-given")
+        await ask(await connections.provider("command-line"))
+        await ask(await connections.provider("other"))
+        assert keys_seen(mine) == {"Bearer sk-given"}
+        assert keys_seen(other) == {None}
+        assert [each.id for each in connections.endpoints()] == ["command-line", "other"]
+
+
+async def test_a_saved_server_of_the_given_ones_name_does_not_get_its_key(setting: Setting) -> None:
+    async with model_server("a") as mine, model_server("b") as other:
+        connections = setting.connections(endpoint(other, "same"), given=endpoint(mine, "same"), given_key="sk-given")
+        await connections.models("same")
+        assert keys_seen(mine) == {"Bearer sk-given"}
+        assert other.requests == []
+
+
+async def test_each_saved_key_goes_to_its_own_server(setting: Setting) -> None:
+    async with model_server("a") as one, model_server("b") as two:
+        setting.secrets.remember_for_session("one", SecretStr("sk-one"))
+        setting.secrets.remember_for_session("two", SecretStr("sk-two"))
+        connections = setting.connections(endpoint(one, "one"), endpoint(two, "two"))
+        for id_ in ("one", "two"):
+            await connections.models(id_)
+            await ask(await connections.provider(id_))
+        assert keys_seen(one) == {"Bearer sk-one"}
+        assert keys_seen(two) == {"Bearer sk-two"}
+
+
+async def test_a_given_address_uses_the_key_saved_for_that_address(setting: Setting) -> None:
+    async with model_server("a") as mine, model_server("b") as other:
+        setting.secrets.remember_for_session("saved", SecretStr("sk-saved"))
+        setting.secrets.remember_for_session("other", SecretStr("sk-other"))
+        saved = endpoint(mine, "saved", base_url=mine.url + "/")
+        given = endpoint(mine, "command-line")
+        connections = setting.connections(endpoint(other, "other"), saved, given=given)
+        await connections.models("command-line")
+        assert keys_seen(mine) == {"Bearer sk-saved"}
+
+
+async def test_without_a_keyring_a_server_that_needs_no_key_works(setting: Setting) -> None:
+    async with model_server("a") as server:
+        connections = setting.connections(endpoint(server), given=endpoint(server, "command-line"))
+        assert [each.id for each in await connections.models("mine")] == ["a"]
+        assert [each.id for each in await connections.models("command-line")] == ["a"]
+
+
+async def test_without_a_keyring_a_server_that_needs_a_key_says_so(setting: Setting) -> None:
+    async with model_server("a") as server:
+        connections = setting.connections(endpoint(server, needs_key=True))
+        with pytest.raises(KeyringMissing):
+            await connections.provider("mine")
+        with pytest.raises(SecretsUnavailable):
+            await connections.keep_key("mine", SecretStr("sk-new"))
+        await connections.keep_key("mine", SecretStr("sk-new"), session_only=True)
+        await connections.models("mine")
+        assert keys_seen(server) == {"Bearer sk-new"}
+
+
+async def test_a_missing_key_is_said_before_anybody_is_asked(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setting.secrets, "get", _no_key)
+    async with model_server("a") as server:
+        connections = setting.connections(endpoint(server, needs_key=True))
+        with pytest.raises(AuthenticationFailed, match="Mine"):
+            await connections.provider("mine")
+        assert server.requests == []
+
+
+async def _no_key(_: str) -> None:
+    return None
+
+
+async def test_another_key_makes_another_provider(setting: Setting) -> None:
+    async with model_server("a") as server:
+        connections = setting.connections(endpoint(server))
+        before = await connections.provider("mine")
+        assert await connections.provider("mine") is before
+        await connections.keep_key("mine", SecretStr("sk-new"), session_only=True)
+        assert await connections.provider("mine") is not before
+        await connections.models("mine")
+        await connections.remove_key("mine")
+        await connections.models("mine")
+        assert [each.headers.get("authorization") for each in server.requests if each.path == "/v1/models"] == [
+            "Bearer sk-new",
+            None,
+        ]
+
+
+async def test_models_are_remembered_until_asked_again(setting: Setting) -> None:
+    async with model_server("a", "b") as server:
+        connections = setting.connections(endpoint(server))
+        assert connections.known_model("mine", "a") is None
+        await connections.models("mine")
+        asked = len(server.requests)
+        await connections.models("mine")
+        assert len(server.requests) == asked
+        known = connections.known_model("mine", "b")
+        assert known is not None
+        assert known.id == "b"
+        assert connections.known_model("mine", "c") is None
+        await connections.models("mine", refresh=True)
+        assert len(server.requests) > asked
+
+
+async def test_a_check_keeps_nothing(setting: Setting) -> None:
+    async with model_server("a", key="sk-right") as server:
+        connections = setting.connections()
+        with pytest.raises(ProviderError):
+            await connections.check(endpoint(server), SecretStr("sk-wrong"))
+        assert [each.id for each in await connections.check(endpoint(server), SecretStr("sk-right"))] == ["a"]
+        with pytest.raises(WrongUse):
+            await connections.provider("mine")
+        with pytest.raises(KeyringMissing):
+            await setting.secrets.get("mine")
+
+
+async def test_presets_are_found_and_others_are_not(setting: Setting) -> None:
+    connections = setting.connections()
+    assert connections.endpoint("ollama").base_url.endswith(":11434/v1")
+    with pytest.raises(WrongUse, match="nowhere"):
+        connections.endpoint("nowhere")
+    assert connections.endpoints() == ()
+
+
+async def test_local_servers_are_found(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    never = asyncio.Event()
+    hanging = Loopback(Reply(hold=never))
+    monkeypatch.setattr(module, "_DISCOVERY_PATIENCE", 0.3)
+    async with model_server("a", "b") as here, model_server() as empty, Loopback(refusal(500)) as broken, hanging:
+        nobody = Endpoint(id="nobody", title="Nobody", base_url=f"http://127.0.0.1:{free_port()}/v1", kind="local")
+        servers = (endpoint(here, "here"), nobody, endpoint(empty, "empty"), endpoint(broken, "broken"))
+        monkeypatch.setattr(module, "LOCAL_SERVERS", (*servers, endpoint(hanging, "hanging")))
+        setting.secrets.remember_for_session("here", SecretStr("sk-mine"))
+        found = await setting.connections().find_local()
+        models = {each.endpoint.id: each.models and [model.id for model in each.models] for each in found}
+        assert models == {"here": ["a", "b"], "nobody": None, "empty": (), "broken": None, "hanging": None}
+        assert keys_seen(here) == {None}  # who answers on a port is not known yet
+
+
+async def test_the_demo_is_started_once(setting: Setting) -> None:
+    connections = setting.connections()
+    assert connections.endpoints() == ()
+    first, second, provider = await asyncio.gather(
+        connections.start_demo(), connections.start_demo(), connections.provider(DEMO)
+    )
+    assert first == second
+    assert first.kind == "demo"
+    assert connections.endpoints() == (first,)
+    assert await connections.provider(DEMO) is provider
+    assert [each.id for each in await connections.models(DEMO)] == ["demo"]
+
+
+async def test_the_demo_gets_no_key(setting: Setting) -> None:
+    setting.secrets.remember_for_session(DEMO, SecretStr("sk-mine"))
+    connections = setting.connections()
+    assert await connections._key_for(await connections.start_demo()) is None
+
+
+def test_a_key_from_the_environment_hides_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-secret")
+    key = key_from_environment("SOME_KEY")
+    assert key is not None
+    assert "sk-secret" not in repr(key)
+    monkeypatch.setenv("SOME_KEY", "")
+    assert key_from_environment("SOME_KEY") is None
+    monkeypatch.delenv("SOME_KEY")
+    assert key_from_environment("SOME_KEY") is None

@@ -1,0 +1,239 @@
+"""The headless half, built and put away."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.preferences import Chat, Network, Preferences, Providers
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ProviderConfig
+from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
+
+SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
+
+
+async def opened(folder: Path, *turns: Turn, **defaults: object) -> tuple[Engine, ScriptedProvider]:
+    """An engine whose server `scripted` plays these turns."""
+    engine = await Engine.open(folder, RunDefaults(**defaults))  # type: ignore[arg-type]
+    provider = ScriptedProvider(*turns)
+    engine.connections._providers["scripted"] = provider
+    providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+    await engine.change_preferences(Preferences(providers=providers))
+    return engine, provider
+
+
+def all_bytes(folder: Path) -> bytes:
+    """Everything that was written."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_a_conversation_lasts(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    engine, provider = await opened(folder, Turn(ContentDelta("Hi")))
+    session = engine.new_session()
+    assert await engine.session(session.record.id) is session
+    assert await engine.store.list_conversations() == ()
+    session.send(Message.user("Hello"))
+    await session.wait_idle()
+    provider.assert_finished()
+    id_, history = session.record.id, session.history
+    await engine.close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    engine, provider = await opened(folder, Turn(ContentDelta("again")))
+    assert [each.title for each in await engine.store.list_conversations()] == ["Hello"]
+    session = await engine.session(id_)
+    assert session.history == history
+    assert (session.record.endpoint_id, session.record.model) == ("scripted", "m")
+    session.send(Message.user("more"))
+    await session.wait_idle()
+    assert [each.text for each in provider.requests[0].messages] == ["Hello", "Hi", "more"]
+    await engine.close()
+
+
+async def test_an_unknown_conversation_is_wrong_use(tmp_path: Path) -> None:
+    engine = await Engine.open(tmp_path)
+    with pytest.raises(WrongUse):
+        await engine.session("nobody")
+    await engine.close()
+
+
+@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), ("scripted", None)])
+async def test_a_conversation_without_server_or_model_says_so(
+    tmp_path: Path, endpoint_id: str | None, model: str | None
+) -> None:
+    engine = await Engine.open(tmp_path)
+    session = engine.new_session(endpoint_id=endpoint_id, model=model)
+    events: list[object] = []
+    session.subscribe(on_event=lambda envelope: events.append(envelope.event))
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    (error,) = [each for each in events if isinstance(each, ErrorOccurred)]
+    assert error.kind == "wrong_use"
+    assert events[-1] == RunFinished(RunEnd.FAILED)
+    await engine.close()
+
+
+async def test_what_the_command_line_says_holds_and_is_not_saved(tmp_path: Path) -> None:
+    async with model_server("a", says=answer("from the server")) as server:
+        given = endpoint(server, "command-line")
+        config = ProviderConfig(system_prompt="Be brief.", max_tokens=7)
+        engine, _ = await opened(
+            tmp_path, endpoint=given, api_key=SecretStr("sk-given"), model="a", config=config, toolset="none"
+        )
+        await engine.change_preferences(
+            engine.preferences.model_copy(update={"chat": Chat(system_prompt="Be long."), "network": Network()})
+        )
+        session = engine.new_session()
+        session.send(Message.user("p"))
+        await session.wait_idle()
+        assert session.history[-1].text == "from the server"
+        (request,) = [each for each in server.requests if each.method == "POST"]
+        assert request.json["model"] == "a"
+        assert request.json["messages"][0]["content"] == "Be brief."
+        assert "tools" not in request.json
+        assert keys_seen(server) == {"Bearer sk-given"}
+        await engine.close()
+    written = all_bytes(tmp_path)
+    assert b"Be long." in written
+    assert b"sk-given" not in written
+    assert b"Be brief." not in written
+
+
+async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
+    engine, provider = await opened(tmp_path, Turn(), Turn())
+    heard: list[Preferences] = []
+    engine.on_preferences(heard.append)
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    changed = engine.preferences.model_copy(
+        update={"chat": Chat(system_prompt="Answer in rhyme."), "network": Network(idle_timeout=7)}
+    )
+    await engine.change_preferences(changed)
+    assert heard == [changed]
+    session.send(Message.user("q"))
+    await session.wait_idle()
+    first, second = (each.config for each in provider.requests)
+    assert (first.system_prompt, second.system_prompt) == (None, "Answer in rhyme.")
+    assert (first.timeouts.idle, second.timeouts.idle) == (300, 7)
+    await engine.close()
+    engine = await Engine.open(tmp_path)
+    assert engine.preferences == changed
+    await engine.close()
+
+
+@pytest.mark.parametrize(
+    ("toolset", "names"),
+    [
+        ("none", []),
+        ("read", ["calculate", "read_file", "list_files"]),
+        ("all", ["calculate", "read_file", "list_files", "write_file"]),
+    ],
+)
+async def test_tools_follow_the_workspace(tmp_path: Path, toolset: str, names: list[str]) -> None:
+    engine, provider = await opened(tmp_path / "data", Turn(), Turn(), toolset=toolset)
+    session = engine.new_session(workspace=str(tmp_path))
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    assert [each.name for each in provider.requests[0].tools] == names
+    session.change_record(workspace=None)
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    assert [each.name for each in provider.requests[1].tools] == names[:1]
+    await engine.close()
+
+
+async def test_a_folder_that_is_gone_is_said_before_anything_is_shown(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path / "data", Turn())
+    session = engine.new_session(workspace=str(tmp_path / "gone"))
+    with pytest.raises(WrongUse, match="gone"):
+        session.send(Message.user("p"))
+    assert len(session.transcript) == 0
+    session.change_record(workspace=None)
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    assert not session.working
+    await engine.close()
+
+
+async def test_deleting_stops_and_puts_it_into_the_trash(tmp_path: Path) -> None:
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("half"), wait))
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await wait.reached.wait()  # type: ignore[union-attr]
+    assert engine.working
+    await engine.delete_conversation(session.record.id)
+    assert not session.working
+    assert not engine.working
+    assert await engine.store.list_conversations() == ()
+    assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
+    await engine.store.restore_conversation(session.record.id)
+    again = await engine.session(session.record.id)
+    assert again is not session
+    assert [each.text for each in again.history] == ["p", "half"]
+    await engine.close()
+
+
+async def test_deleting_what_was_never_written_leaves_nothing(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path)
+    session = engine.new_session()
+    await engine.delete_conversation(session.record.id)
+    assert await engine.store.list_conversations(in_trash=True) == ()
+    with pytest.raises(WrongUse):
+        await engine.session(session.record.id)
+    await engine.close()
+
+
+async def test_close_ends_every_run_and_keeps_it(tmp_path: Path) -> None:
+    waits = [Wait(asyncio.Event(), asyncio.Event()) for _ in range(2)]
+    engine, _ = await opened(tmp_path, *(Turn(ContentDelta("half"), wait) for wait in waits))
+    for _ in waits:
+        engine.new_session().send(Message.user("p"))
+    for wait in waits:
+        await wait.reached.wait()  # type: ignore[union-attr]
+    await engine.close()
+    engine = await Engine.open(tmp_path)
+    records = await engine.store.list_conversations()
+    assert len(records) == 2
+    for each in records:
+        loaded = await engine.store.load(each.id)
+        assert [message.text for message in loaded.messages] == ["p", "half"]
+        assert loaded.journal == ()
+    await engine.close()
+
+
+async def test_a_preferences_file_that_cannot_be_read_lets_go_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "preferences.json").mkdir()
+    with pytest.raises(StorageFailed):
+        await Engine.open(tmp_path)
+    (tmp_path / "preferences.json").rmdir()
+    engine = await Engine.open(tmp_path)  # its database is free again
+    await engine.close()
+
+
+async def test_a_damaged_preferences_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "preferences.json").write_text("no JSON")
+    engine = await Engine.open(tmp_path)
+    assert len(engine.notices) == 1
+    assert engine.preferences == Preferences()
+    await engine.close()
+
+
+async def test_the_demo_speaks_and_acts_in_its_own_folder(tmp_path: Path) -> None:
+    engine = await Engine.open(tmp_path)
+    session = await engine.new_demo_session()
+    assert session.record.workspace == str(tmp_path / "demo workspace")
+    session.send(Message.user("What is 6 * 7?"))
+    await session.wait_idle()
+    assert "42" in session.history[-1].text
+    await engine.close()

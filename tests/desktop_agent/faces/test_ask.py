@@ -1,0 +1,375 @@
+"""`ask`: what goes in, what comes out, how it ends."""
+
+import asyncio
+import json
+import signal
+import sys
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningDisabled, ReasoningEffort
+from tests.desktop_agent.faces.asking import ROOT, Asker, finished, serving
+from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+
+JSON = {"content-type": "application/json"}
+
+
+def says(*texts: str, finish: str = "stop") -> Reply:
+    return Reply(sse(*(chunk({"content": text}) for text in texts), chunk(finish=finish)))
+
+
+def calls(*wanted: tuple[str, dict[str, Any]]) -> Reply:
+    made = [
+        {"index": n, "id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        for n, (name, given) in enumerate(wanted)
+    ]
+    return Reply(sse(chunk({"tool_calls": made}), chunk(finish="tool_calls")))
+
+
+def refuses(status: int, message: str) -> Reply:
+    return Reply(json.dumps({"error": {"message": message}}).encode(), status, JSON, "length")
+
+
+def sent(server: Loopback) -> list[Any]:
+    return [request.json for request in server.requests if request.method == "POST"]
+
+
+def png(size: tuple[int, int] = (3, 2)) -> bytes:
+    data = BytesIO()
+    Image.new("RGB", size, "red").save(data, "PNG")
+    return data.getvalue()
+
+
+def test_text_comes_as_text(ask: Asker) -> None:
+    with serving(Loopback(says("Hel", "lo"))) as server:
+        asked = ask("Say hello", server=server)
+    assert (asked.code, asked.out) == (0, "Hello\n")
+    assert asked.err == f"conversation {asked.conversation}\n"
+    assert sent(server)[0]["messages"] == [{"role": "user", "content": "Say hello"}]
+    assert sent(server)[0]["model"] == "m"
+
+
+def test_lines_come_as_lines(ask: Asker) -> None:
+    with serving(Loopback(says("Hel", "lo"))) as server:
+        asked = ask("--jsonl", "hi", server=server)
+    assert [event["type"] for event in asked.events] == ["content_delta", "content_delta", "message_delta", "done"]
+    assert "".join(event.get("text", "") for event in asked.events) == "Hello"
+    assert asked.code == 0
+
+
+@pytest.mark.parametrize("text", ["line\u2028separator", "next\u0085line", "\U0001f600 你好", "tab\tand\x0bmore"])
+def test_a_line_is_one_line_for_every_reader(ask: Asker, text: str) -> None:
+    with serving(Loopback(says(text))) as server:
+        asked = ask("--jsonl", "hi", server=server)
+    assert asked.events[0] == {"type": "content_delta", "text": text}
+
+
+def test_arguments_with_lone_halves_and_huge_numbers_come_through(ask: Asker) -> None:
+    given = {"a": "\ud83d", "n": 10**30}
+    with serving(Loopback(calls(("nothing", given)), says("done"))) as server:
+        asked = ask("--jsonl", "hi", server=server)
+    (call,) = [event for event in asked.events if event["type"] == "tool_use"]
+    assert call["input"]["n"] == 10**30
+    assert asked.code == 0
+
+
+def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
+    with serving(Loopback(refuses(401, "no such key"))) as server:
+        asked = ask("hi", server=server)
+    assert asked.code == 1
+    assert "no such key" in asked.err
+    assert "Check the API key" in asked.err
+    assert "Traceback" not in asked.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--reasoning", "a lot", "hi"],
+        ["--max-tokens", "0", "hi"],
+        ["--workspace", "/no/such/folder", "hi"],
+        ["--base-url", "ftp://x", "hi"],
+        ["--base-url", "http://me:secret@127.0.0.1/v1", "hi"],
+        ["--demo", "--base-url", "http://127.0.0.1:1/v1", "hi"],
+        ["--dialect", "smoke-signals", "hi"],
+        ["--continue", "nobody", "hi"],
+        ["--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--dialect", "anthropic", "hi"],
+        ["hi"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_ends_with_2_and_a_sentence(ask: Asker, words: list[str]) -> None:
+    asked = ask(*words)
+    assert asked.code == 2
+    assert asked.err.strip()
+    assert "Traceback" not in asked.err
+    assert "secret" not in asked.err.replace("the key belongs in", "")
+
+
+def test_without_a_command_it_says_how(ask: Asker, capsys: pytest.CaptureFixture[str]) -> None:
+    from desktop_agent.__main__ import main
+
+    assert main([]) == 2
+    assert "ask" in capsys.readouterr().err
+
+
+def test_no_server_there_is_an_error(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.agent.retry.RetryPolicy.delay", lambda *_: None)
+    asked = ask("--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hi")
+    assert asked.code == 1
+    assert "could not be reached" in asked.err
+
+
+def test_a_conversation_goes_on(ask: Asker) -> None:
+    with serving(Loopback(says("one"), says("two"))) as server:
+        first = ask("first", server=server)
+        second = ask("--continue", first.conversation, "second", server=server)
+    assert second.conversation == first.conversation
+    assert [(each["role"], each["content"]) for each in sent(server)[1]["messages"]] == [
+        ("user", "first"),
+        ("assistant", "one"),
+        ("user", "second"),
+    ]
+
+
+def test_what_is_said_about_the_request_reaches_the_wire(ask: Asker) -> None:
+    with serving(Loopback(says("ok"))) as server:
+        ask("--system", "Be brief.", "--max-tokens", "77", "hi", server=server)
+    (request,) = sent(server)
+    assert request["messages"][0]["content"] == "Be brief."
+    assert 77 in (request.get("max_tokens"), request.get("max_completion_tokens"))
+    assert "tools" not in request
+    assert "temperature" not in request
+
+
+@pytest.mark.parametrize(
+    ("word", "reasoning"),
+    [
+        ("none", ReasoningDisabled()),
+        ("low", ReasoningEffort(level="low")),
+        ("max", ReasoningEffort(level="max")),
+        ("2048", ReasoningBudget(tokens=2048)),
+    ],
+)
+def test_reasoning_reaches_the_provider(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch, word: str, reasoning: object
+) -> None:
+    provider = ScriptedProvider(Turn())
+    monkeypatch.setattr("desktop_agent.engine.connections.make_provider", lambda *_: provider)
+    ask("--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--reasoning", word, "hi")
+    assert provider.requests[0].config.reasoning == reasoning
+
+
+def test_a_picture_reaches_the_server(ask: Asker, tmp_path: Path) -> None:
+    path = tmp_path / "small.png"
+    path.write_bytes(png())
+    with serving(Loopback(says("a red picture"))) as server:
+        asked = ask("--image", str(path), "What is it?", server=server)
+    assert asked.code == 0
+    text, image = sent(server)[0]["messages"][0]["content"]
+    assert text == {"type": "text", "text": "What is it?"}
+    assert image["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a picture", png()[:50]], ids=["empty", "text", "cut"])
+def test_a_damaged_picture_is_a_sentence(ask: Asker, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "small.png"
+    path.write_bytes(content)
+    with serving(Loopback(says("never"))) as server:
+        asked = ask("--image", str(path), "What is it?", server=server)
+    assert asked.code == 1
+    assert "small.png" in asked.err
+    assert server.requests == []
+
+
+def test_a_picture_that_is_not_there_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
+    asked = ask("--demo", "--image", str(tmp_path / "none.png"), "hi")
+    assert asked.code == 1
+    assert "none.png" in asked.err
+
+
+WRITE = ("write_file", {"path": "a.txt", "content": "written"})
+READ = ("read_file", {"path": "b.txt"})
+
+
+@pytest.mark.parametrize(("approve", "outcome", "written"), [("always", "succeeded", True), ("never", "denied", False)])
+def test_calls_are_approved_or_not(ask: Asker, tmp_path: Path, approve: str, outcome: str, written: bool) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "b.txt").write_text("read me")
+    with serving(Loopback(calls(WRITE, READ), says("done"))) as server:
+        asked = ask("--jsonl", "--workspace", str(folder), "--tools", "all", "--approve", approve, "hi", server=server)
+    results = [event for event in asked.events if event["type"] == "tool_result"]
+    assert [(each["tool_use_id"], each["outcome"]) for each in results] == [
+        ("call_0", outcome),
+        ("call_1", "succeeded"),
+    ]
+    assert "read me" in results[1]["content"][0]["text"]
+    assert (folder / "a.txt").exists() == written
+    assert asked.code == 0
+    first, second = sent(server)
+    names = [each["function"]["name"] for each in first["tools"]]
+    assert names == ["calculate", "read_file", "list_files", "write_file"]
+    assert [each["tool_call_id"] for each in second["messages"] if each["role"] == "tool"] == ["call_0", "call_1"]
+    types = [event["type"] for event in asked.events]
+    assert types.index("tool_result") > types.index("tool_use")
+
+
+def test_a_workspace_alone_offers_reading(ask: Asker, tmp_path: Path) -> None:
+    with serving(Loopback(says("ok"))) as server:
+        ask("--workspace", str(tmp_path), "hi", server=server)
+    assert "write_file" not in [each["function"]["name"] for each in sent(server)[0]["tools"]]
+
+
+def test_the_key_of_the_environment_reaches_its_server_only(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKTOP_AGENT_API_KEY", "sk-planted")
+    with serving(Loopback(says("ok"))) as server, serving(Loopback(says("ok"))) as other:
+        asked = ask("--verbose", "hi", server=server)
+        redirect = Reply(b"", 307, {"location": f"{other.url}/chat/completions"}, "length")
+        with serving(Loopback(redirect)) as moved:
+            ask("hi", server=moved)
+    assert {request.headers.get("authorization") for request in server.requests} == {"Bearer sk-planted"}
+    assert not any("sk-planted" in str(request) for request in other.requests)
+    assert "sk-planted" not in asked.err
+    kept = b"".join(path.read_bytes() for path in ask.folder.rglob("*") if path.is_file())
+    assert b"sk-planted" not in kept
+
+
+def test_a_server_with_one_model_needs_no_name(ask: Asker) -> None:
+    names = ["only"]
+
+    def choose(request: Request) -> Reply:
+        if request.method == "POST":
+            return says("ok")
+        data = [{"id": name, "object": "model"} for name in names]
+        return Reply(json.dumps({"object": "list", "data": data}).encode(), headers=JSON, framing="length")
+
+    with serving(Loopback(choose=choose)) as server:
+        assert ask("--base-url", server.url, "hi").code == 0
+        assert sent(server)[0]["model"] == "only"
+        names.append("another")
+        asked = ask("--base-url", server.url, "hi")
+    assert asked.code == 2
+    assert "only, another" in asked.err
+
+
+@pytest.mark.parametrize(("given", "text"), [(b"from a pipe\n", "from a pipe\n"), (b"caf\xc3\xa9 \xff", "café \ufffd")])
+def test_a_dash_reads_standard_input(ask: Asker, monkeypatch: pytest.MonkeyPatch, given: bytes, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(given)))
+    with serving(Loopback(says("ok"))) as server:
+        assert ask("-", server=server).code == 0
+    assert sent(server)[0]["messages"][0]["content"] == text
+
+
+def test_an_argument_that_is_no_text_is_sent_as_well_as_can_be(ask: Asker) -> None:
+    with serving(Loopback(says("ok"))) as server:
+        assert ask("caf\udce9", server=server).code == 0
+    assert sent(server)[0]["messages"][0]["content"] == "caf\ufffd"
+
+
+def test_the_demo_answers(ask: Asker) -> None:
+    asked = ask("--demo", "What is 6 * 7?")
+    assert asked.code == 0
+    assert "demo" in asked.out.lower()
+
+
+def test_a_limit_is_told(ask: Asker) -> None:
+    with serving(Loopback(says("half", finish="length"))) as server:
+        asked = ask("hi", server=server)
+    assert asked.out == "half\n"
+    assert "limit" in asked.err
+
+
+async def test_ctrl_c_prints_and_keeps_what_came(ask: Asker) -> None:
+    held = asyncio.Event()
+    first = Reply(sse(chunk({"content": "half an answer"}), done=False), hold=held)
+    async with Loopback(first, says("the rest")) as server:
+        process = await ask.start("hi", server=server)
+        assert process.stdout is not None
+        came = await process.stdout.readexactly(len("half an answer"))
+        process.send_signal(signal.SIGINT)
+        asked = await finished(process)
+        async with asyncio.timeout(20):
+            await server.disconnected.wait()
+        assert (came + asked.out.encode()).decode() == "half an answer\n"
+        assert asked.code == 130
+        assert "Traceback" not in asked.err
+        again = await ask.child("--continue", asked.conversation, "go on", server=server)
+        assert again.out == "the rest\n"
+        assert [each["content"] for each in sent(server)[1]["messages"]] == ["hi", "half an answer", "go on"]
+
+
+async def test_ctrl_c_while_waiting_for_standard_input_ends_at_once(ask: Asker) -> None:
+    async with Loopback(says("never")) as server:
+        process = await ask.start("-", server=server, stdin=True)
+        try:
+            await asyncio.sleep(1.0)  # it says nothing when it begins to read
+            process.send_signal(signal.SIGINT)
+            async with asyncio.timeout(20):
+                assert await process.wait() == 130
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+        assert server.requests == []
+
+
+async def test_a_reader_that_leaves_stops_the_run(ask: Asker) -> None:
+    goes_on = asyncio.Event()
+    first = Reply(sse(*(chunk({"content": "x" * 50_000}) for _ in range(20)), done=False), hold=goes_on)
+    async with Loopback(first) as server:
+        process = await ask.start("--jsonl", "hi", server=server)
+        assert process.stdout is not None
+        await process.stdout.read(10)
+        process.stdout._transport.close()  # type: ignore[attr-defined]
+        async with asyncio.timeout(30):
+            await server.disconnected.wait()
+            assert process.stderr is not None
+            said = (await process.stderr.read()).decode()
+            assert await process.wait() == 130
+        assert "Traceback" not in said
+        assert "Exception ignored" not in said
+
+
+async def test_no_screen_is_ever_imported(ask: Asker) -> None:
+    script = (
+        "import sys; from desktop_agent.__main__ import main; code = main(sys.argv[1:]); "
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in {'PySide6', 'qasync', 'ui', 'shiboken6'}),"
+        " file=sys.stderr); sys.exit(code)"
+    )
+    async with Loopback(says("ok")) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            script,
+            *ask.words("hi", server=server),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        asked = await finished(process)
+    assert asked.code == 0
+    assert asked.err.splitlines()[-1] == "[]"
+
+
+async def test_a_full_disk_is_said(ask: Asker) -> None:
+    async with Loopback(says("something")) as server:
+        with open("/dev/full", "w") as full:  # noqa: ASYNC230, PTH123 - a device
+            process = await ask.start("hi", server=server, stdout=full.fileno())
+            asked = await finished(process)
+    assert "cannot be written" in asked.err
+    assert "Traceback" not in asked.err
+    assert asked.code != 0
+
+
+def test_a_wrong_key_is_not_tried_again(ask: Asker) -> None:
+    with serving(Loopback(refuses(401, "no"))) as server:
+        ask("hi", server=server)
+    assert len(sent(server)) == 1
