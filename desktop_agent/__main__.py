@@ -10,10 +10,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] != ["ask"]:
         sys.stderr.write("usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help)\n")
         return 2
-    from desktop_agent.faces.arguments import parse_ask_arguments
-    from desktop_agent.faces.ask import run_ask
+    try:
+        from desktop_agent.faces.arguments import parse_ask_arguments
+        from desktop_agent.faces.ask import run_ask
 
-    return run_ask(parse_ask_arguments(words[1:]))
+        return run_ask(parse_ask_arguments(words[1:]))
+    except KeyboardInterrupt:
+        # Ctrl+C before the loop listens for it: while the program still loads.
+        return 130
 
 
 if __name__ == "__main__":

@@ -171,6 +171,7 @@ class Desk:
         except AgentError:
             _log.exception("what was being written could not be kept")
         await self._tasks.close()
+        self.library.close()
         self._clock.stop()
         self.window.page.transcript.close_workers()
         self.window.allow_closing()

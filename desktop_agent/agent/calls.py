@@ -73,7 +73,7 @@ class CallRound:
         self._approvals = approvals
         self._standing = standing
         self._recorder = recorder
-        self._stop_asked = False
+        self._denied_for_good = False
         self._closed = False
         self._reads = asyncio.Semaphore(PARALLEL_READS)
         self._calls = [
@@ -94,14 +94,16 @@ class CallRound:
             else:
                 for call in group:
                     await self._answer(call)
-                    if self._stop_asked:
-                        return False
-        return True
+        return not self._denied_for_good
+
+    def stop(self) -> None:
+        """Start nothing more, even if a running tool does not heed that it was cancelled."""
+        self._closed = True
+        self._approvals.withdraw_all()
 
     def close(self, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> list[ToolResult]:
         """All results in call order; calls without one get `outcome`. Nothing starts after this."""
-        self._closed = True
-        self._approvals.withdraw_all()
+        self.stop()
         for call in self._calls:
             if call.result is None:
                 why = _NOT_STARTED[outcome] if call.started_at is None else _STARTED
@@ -156,7 +158,9 @@ class CallRound:
         if isinstance(decision, AllowForConversation):
             self._allow_from_now_on(approval)
         if isinstance(decision, Deny | DenyAndStop):
-            self._stop_asked = self._stop_asked or isinstance(decision, DenyAndStop)
+            if isinstance(decision, DenyAndStop):
+                self._denied_for_good = True
+                self.stop()
             said = f"The person denied this call and said: {message}" if message else "The person denied this call."
             self._finish(call, missing_result(call.use, Outcome.DENIED, said))
         return resolution
@@ -174,6 +178,8 @@ class CallRound:
             await self._recorder.settle()
         except StorageFailed as error:
             self._finish(call, missing_result(call.use, Outcome.FAILED, f"Not run: {error}"))
+            return
+        if self._closed:
             return
         call.started_at = monotonic()
         outcome, parts = await self._run_tool(call, tool, arguments)

@@ -67,6 +67,8 @@ class Run:
     def stop(self) -> None:
         """End it at once: the connection closes, tools are signalled, nothing new starts. Idempotent."""
         self._stop_asked.set()
+        if self._round is not None:
+            self._round.stop()
         if self._work is not None and not self._work.done():
             self._work.cancel()
 
@@ -102,6 +104,9 @@ class Run:
         try:
             return await self._turns()
         except AgentError as error:
+            if self._stop_asked.is_set():
+                # Stopping is what made it fail.
+                return RunEnd.CANCELLED
             self._recorder.emit(ErrorOccurred.of(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the conversation down
             _log.exception("a run failed")
@@ -115,6 +120,9 @@ class Run:
             answer = await self._ask(provider)
             if answer.stop_reason in _CUT:
                 return self._limit("the longest answer that the model may give")
+            if answer.stop_reason is StopReason.CONTENT_FILTER:
+                # What a filter withheld in part is not acted upon.
+                return RunEnd.COMPLETED
             if answer.tool_uses:
                 if not await self._run_calls(answer):
                     return RunEnd.CANCELLED
@@ -166,15 +174,21 @@ class Run:
 
     async def _run_calls(self, answer: Message) -> bool:
         """Answer every call; False when the person denied one and stopped."""
-        assert self._round is not None  # noqa: S101 - made together with the answer
-        go_on = await self._round.run()
-        await self._finish_round(self._round, Outcome.CANCELLED)
+        calls = self._round
+        go_on = calls is not None and await calls.run()
+        if calls is None or calls is not self._round:
+            # A tool outlived the grace after Stop; its calls were answered meanwhile.
+            return False
+        await self._finish_round(calls, Outcome.CANCELLED)
         self._recorder.emit(ToolResultsReceived(len(answer.tool_uses)))
         return go_on
 
     def _calls_of(self, answer: Message) -> CallRound:
         around = self._around
-        return CallRound(answer.tool_uses, around.tools, around.approvals, around.standing, self._recorder)
+        calls = CallRound(answer.tool_uses, around.tools, around.approvals, around.standing, self._recorder)
+        if self._stop_asked.is_set():
+            calls.stop()
+        return calls
 
     def _limit(self, which: str) -> RunEnd:
         self._recorder.emit(LimitReached(which))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import count
 from typing import Literal
 
 from desktop_agent.conversation.items import (
@@ -57,7 +58,7 @@ class Transcript:
         self._items: list[Item] = []
         self._calls: dict[str, ToolCallItem] = {}
         self._message_id = ""
-        self._made = 0
+        self._ids = (f"item-{number}" for number in count(1))
         self._thinking_since: datetime | None = None
         for message in messages:
             self.add_message(message)
@@ -97,7 +98,7 @@ class Transcript:
     ) -> list[Change]:
         """Say something in place."""
         level = "error" if error else "notice"
-        return [self._add(NoticeItem(self._new_id(), level, sentence, remedy, action, detail))]
+        return [self._add(NoticeItem(next(self._ids), level, sentence, remedy, action, detail))]
 
     def apply(self, envelope: Envelope) -> list[Change]:
         """Fold one event in. Events that show nothing change nothing."""
@@ -154,13 +155,9 @@ class Transcript:
         self._items.append(item)
         return Added(len(self._items) - 1)
 
-    def _new_id(self) -> str:
-        self._made += 1
-        return f"item-{self._made}"
-
     def _add_user(self, message: Message) -> Added:
         images = tuple(block for block in message.blocks if isinstance(block, Image))
-        return self._add(UserItem(self._new_id(), message.id, message.text, images))
+        return self._add(UserItem(next(self._ids), message.id, message.text, images))
 
     def _add_answer(self, message: Message) -> list[Change]:
         changes: list[Change] = []
@@ -179,7 +176,7 @@ class Transcript:
         return changes
 
     def _item_of(self, block: Block, message_id: str) -> Item | None:
-        new_id = self._new_id()
+        new_id = next(self._ids)
         match block:
             case Text():
                 return AnswerItem(new_id, message_id, StreamedText(block.text), finished=True)
@@ -206,7 +203,7 @@ class Transcript:
         closed = self._close_open(at)
         if kind is ThinkingItem:
             self._thinking_since = at
-        return [*closed, self._add(kind(self._new_id(), self._message_id, StreamedText(text)))]
+        return [*closed, self._add(kind(next(self._ids), self._message_id, StreamedText(text)))]
 
     def _close_open(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
         """Finish the open text, if any: from now on it never changes."""
@@ -238,7 +235,7 @@ class Transcript:
         changes: list[Change] = []
         # An id that a server used in an earlier message names a new call here.
         if item is None or item.message_id != self._message_id:
-            item = ToolCallItem(self._new_id(), self._message_id, event.id, event.name or "")
+            item = ToolCallItem(next(self._ids), self._message_id, event.id, event.name or "")
             self._calls[event.id] = item
             changes.append(self._add(item))
         if isinstance(event, ToolUse):

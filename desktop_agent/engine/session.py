@@ -86,7 +86,7 @@ class Session:
 
     def send(self, message: Message) -> None:
         """Start a run with this prompt. Raises WrongUse while one is under way, or when its folder is gone."""
-        self._must_be_idle()
+        _refuse_while(self.working)
         prepared = self._prepared()
         if not self.history and self.record.title_is_automatic:
             self.change_record(title=_title_of(message), title_is_automatic=True)
@@ -95,7 +95,7 @@ class Session:
 
     def retry(self) -> None:
         """Ask again with the history as it is. Raises WrongUse while working or with nothing to ask."""
-        self._must_be_idle()
+        _refuse_while(self.working)
         if not self.history:
             raise WrongUse("There is nothing to try again.")
         self._start(self._prepared(), self.history[-1].id, ())
@@ -129,10 +129,6 @@ class Session:
         await self.wait_idle()
         await self._writer.close()
 
-    def _must_be_idle(self) -> None:
-        if self.working:
-            raise WrongUse("The model is still working.", "Wait, or press Stop first.")
-
     def _prepared(self) -> tuple[Run, RunRecorder]:
         """A run that is ready to start: what can be refused is refused before anything is shown."""
         recorder = RunRecorder(self._writer)
@@ -162,6 +158,11 @@ class Session:
         await recorder.commit(*new_messages)
         await run.execute(message_id)
         await self._writer.finish_run(recorder.run_id)
+
+
+def _refuse_while(working: bool) -> None:  # noqa: FBT001 - reads as a sentence
+    if working:
+        raise WrongUse("The model is still working.", "Wait, or press Stop first.")
 
 
 def _title_of(message: Message) -> str:

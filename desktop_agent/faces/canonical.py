@@ -32,7 +32,9 @@ def _from_provider(event: Event) -> dict[str, Any] | None:
         case ContentDelta() | ThinkingDelta():
             return {"type": event.type, "text": event.text}
         case ThinkingBlock():
-            return {"type": event.type, "text": event.text, "provider": event.provider, "metadata": event.metadata}
+            # The family of servers behind the slash matters for replay only.
+            provider = event.provider.partition("/")[0]
+            return {"type": event.type, "text": event.text, "provider": provider, "metadata": event.metadata}
         case ToolUse(malformed=None):
             return {"type": event.type, "id": event.id, "name": event.name, "input": event.input}
         case MessageDelta():

@@ -24,7 +24,7 @@ class AgentOptions(BaseModel):
     pydantic's report. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
 
     dialect: Dialect = "openai-chat"
     model: str = Field(default_factory=lambda: _from_environment(MODEL_VARIABLE), min_length=1)

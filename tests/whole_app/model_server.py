@@ -1,8 +1,8 @@
 """A model server on loopback in threads of its own: what a window's process talks to while the test looks on.
 
-    with ModelServer(Story(words("one two three"))) as server:
-        ... desktop-agent --base-url server.url --model test-model
-    server.asked[0].json, server.streams[0].gone_at
+with ModelServer(Story(words("one two three"))) as server:
+    ... desktop-agent --base-url server.url --model test-model
+server.asked[0].json, server.streams[0].gone_at
 """
 
 import json

@@ -74,9 +74,7 @@ def is_active(screen) -> bool:
     return any(node["role"] == "frame" and "active" in node["states"] for node in screen.tree())
 
 
-def test_closing_the_window_ends_all_and_the_next_is_where_it_was(
-    real_display: dict[str, str], tmp_path: Path
-) -> None:
+def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     with opened(real_display, data, "--demo") as (first, screen):
         screen.wait_for("Message")

@@ -23,7 +23,9 @@ PATIENCE = 20.0
 
 # Qt's bridge does not know a newer call of the registry, and says when the test asks about what has just gone.
 # Nothing else may be said.
-EXPECTED = re.compile(r"^qt\.accessibility\.atspi: .*(GetApplicationBusAddress|Could not find accessible on path).*$|^$")
+EXPECTED = re.compile(
+    r"^qt\.accessibility\.atspi: .*(GetApplicationBusAddress|Could not find accessible on path).*$|^$"
+)
 
 GLANCES: dict[str, Any] = {"screen": [], "texts": [], "find": None}
 """Verbs that only look, and what they answer when there is nothing."""

@@ -1,24 +1,20 @@
 """The conversations for the screens: the list, opening, making, naming, deleting."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
-from desktop_agent.storage.records import ConversationRecord, Draft
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.storage.records import ConversationRecord
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.pictures import Pictures
 from ui.bridge.tasks import Tasks
 
 # The list shows this many at once; older ones are found by searching.
 LISTED = 2000
-
-DraftPicture = tuple[TakenPicture, str]
 
 
 class Library(QObject):
@@ -35,7 +31,7 @@ class Library(QObject):
         self._engine = engine
         self._clock = clock
         self._tasks = tasks
-        self._pictures = pictures
+        self.drafts = KeptDrafts(engine.store, pictures)
         self._open: OpenConversation | None = None
 
     @property
@@ -87,24 +83,11 @@ class Library(QObject):
         """Take it out of the trash."""
         self._tasks.start(self._restore(conversation_id))
 
-    async def keep_draft(self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]) -> None:
-        """Keep what is being written there, for the next start. Raises StorageFailed."""
-        key = None if conversation.is_empty else conversation.id
-        images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])
-        await self._engine.store.save_draft(key, Draft(text, images))
-        if key is not None and not text and not images:
-            # What was written before the first prompt lay under no conversation; it has been sent by now.
-            await self._engine.store.save_draft(None, Draft())
-
-    async def draft(self, conversation: OpenConversation) -> tuple[str, list[DraftPicture]]:
-        """What was being written there; pictures that are gone are left out."""
-        key = None if conversation.is_empty else conversation.id
-        draft = await self._engine.store.load_draft(key)
-        pictures: list[DraftPicture] = []
-        for image in draft.images:
-            with suppress(ImageRefused):
-                pictures.append((await self._pictures.again(image), image.name or ""))
-        return draft.text, pictures
+    def close(self) -> None:
+        """Tell nobody anything more; what runs in the open conversation is for the engine to end."""
+        if self._open is not None:
+            self._open.detach()
+            self._open = None
 
     def _show(self, session: Session) -> None:
         if self._open is not None:

@@ -33,7 +33,8 @@ class Actions(QObject):
         self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1))
         self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1))
         self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0))
-        self._add(self.tr("Quit"), QKeySequence.StandardKey.Quit, window.close)
+        # Not the standard key: some platforms have none for it.
+        self._add(self.tr("Quit"), "Ctrl+Q", window.close)
 
     def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> None:
         action = QAction(text, self._window)

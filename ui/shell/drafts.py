@@ -48,10 +48,10 @@ class Drafts(QObject):
 
     async def keep_for(self, conversation: OpenConversation, text: str, pictures: Sequence[PendingPicture]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
-        await self._library.keep_draft(conversation, text, [(each.taken, each.name) for each in pictures])
+        await self._library.drafts.keep(conversation, text, [(each.taken, each.name) for each in pictures])
 
     async def _load(self, conversation: OpenConversation) -> None:
-        text, kept = await self._library.draft(conversation)
+        text, kept = await self._library.drafts.load(conversation)
         if conversation is not self._wanted or conversation is self._shown:
             return
         written, added = self._composer.draft()

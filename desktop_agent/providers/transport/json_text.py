@@ -11,6 +11,9 @@ from typing import Any, TypeGuard
 
 import orjson
 
+DEEPEST = 100
+"""Levels of nesting that are taken in. Every reader and writer down to the disk can carry twice as many."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,12 +65,15 @@ def loads_leniently(text: str) -> Any:
 
 
 def loads_object(text: str) -> dict[str, Any] | None:
-    """The arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact."""
+    """The arguments of a call: a JSON object, or None. NaN and infinities are not JSON; integers stay exact.
+
+    What is nested deeper than DEEPEST is none either.
+    """
     try:
         value = json.loads(text, strict=False, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
-    return mended_json(value) if is_object(value) else None
+    return mended_json(value) if is_object(value) and not _is_too_deep(value) else None
 
 
 def dumps(value: Any) -> bytes:
@@ -86,14 +92,16 @@ def mended(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def mended_json(value: Any) -> Any:
-    """The same for every string inside; NaN and infinities become null."""
+def mended_json(value: Any, levels: int = DEEPEST) -> Any:
+    """The same for every string inside; NaN, infinities and what is nested too deep become null."""
     if isinstance(value, str):
         return mended(value)
+    if isinstance(value, (dict, list)) and not levels:
+        return None
     if is_object(value):
-        return {mended(key): mended_json(member) for key, member in value.items()}
+        return {mended(key): mended_json(member, levels - 1) for key, member in value.items()}
     if is_array(value):
-        return [mended_json(entry) for entry in value]
+        return [mended_json(entry, levels - 1) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -127,6 +135,16 @@ class SurrogateJoiner:
         """What still waited."""
         rest, self._half = mended(self._half), ""
         return rest
+
+
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = [member for each in level for member in (each.values() if is_object(each) else each)]
+        level = [each for each in inner if isinstance(each, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def _no_constant(_: str) -> None:

@@ -21,7 +21,8 @@ Frame = tuple[str, Any]
 
 SIZE_LIMIT = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
 
 
 class SseDecoder:

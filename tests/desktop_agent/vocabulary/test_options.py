@@ -27,6 +27,18 @@ def test_a_key_is_not_in_repr() -> None:
     assert "sk-planted" not in repr(AgentOptions(model="m", api_key=SecretStr("sk-planted")))
 
 
+def test_a_misplaced_key_is_not_in_the_error() -> None:
+    with pytest.raises(ValidationError) as caught:
+        AgentOptions.model_validate({"model": "m", "api_key": ["sk-planted"], "apikey": "sk-planted"})
+    assert "sk-planted" not in str(caught.value)
+
+
+def test_without_a_model_there_are_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DESKTOP_AGENT_MODEL", raising=False)
+    with pytest.raises(WrongUse, match="model"):
+        AgentOptions.checked()
+
+
 def test_every_preference_is_declared_for_people() -> None:
     for section in Preferences.model_fields:
         for name, field in type(getattr(Preferences(), section)).model_fields.items():

@@ -45,9 +45,11 @@ def _count(value: Any) -> int | None:
 def _cost(data: dict[str, Any]) -> float | None:
     """US dollars: OpenRouter's `cost`, xAI's ticks."""
     ticks = _count(data.get("cost_in_usd_ticks"))
-    if ticks is not None:
-        return ticks / _XAI_TICKS_PER_DOLLAR
-    cost = data.get("cost")
-    if not isinstance(cost, (int, float)) or isinstance(cost, bool) or not 0 <= cost < math.inf:
+    cost = data.get("cost") if ticks is None else ticks
+    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
         return None
-    return float(cost)
+    try:
+        dollars = float(cost) if ticks is None else ticks / _XAI_TICKS_PER_DOLLAR
+    except OverflowError:
+        return None
+    return dollars if 0 <= dollars < math.inf else None

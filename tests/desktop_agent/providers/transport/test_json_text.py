@@ -1,6 +1,14 @@
 import pytest
 
-from desktop_agent.providers.transport.json_text import SurrogateJoiner, dumps, loads, loads_object, mended, mended_json
+from desktop_agent.providers.transport.json_text import (
+    DEEPEST,
+    SurrogateJoiner,
+    dumps,
+    loads,
+    loads_object,
+    mended,
+    mended_json,
+)
 
 
 def test_lone_surrogates_become_the_replacement_character() -> None:
@@ -29,6 +37,21 @@ def test_arguments_are_objects_with_exact_integers() -> None:
     assert loads_object('{"t": "\\ud83d"}') == {"t": "\ufffd"}
     assert loads_object("[" * 100_000) is None
     assert loads_object('{"n": ' + "9" * 10_000 + "}") is None
+
+
+def test_arguments_that_are_nested_too_deep_are_none() -> None:
+    def nested(levels: int) -> str:
+        return '{"a":' * levels + "1" + "}" * levels
+
+    assert loads_object(nested(DEEPEST)) == loads(nested(DEEPEST).encode())
+    assert loads_object(nested(DEEPEST + 1)) is None
+    assert loads_object(nested(900)) is None
+
+
+def test_state_that_is_nested_too_deep_is_cut_and_breaks_nothing() -> None:
+    deep = loads(b"[" * 900 + b"]" * 900)
+    assert mended_json(deep) == loads(b"[" * DEEPEST + b"null" + b"]" * DEEPEST)
+    assert loads(dumps({"a": deep}))["a"] is not None
 
 
 def test_what_json_cannot_carry_is_mended_on_the_way_out() -> None:

@@ -90,6 +90,11 @@ def test_a_long_line_in_small_pieces_is_read() -> None:
     assert decoded(*pieces(f'data: {{"a":"{text}"}}\n\n'.encode(), 1000)) == [("", {"a": text})]
 
 
+def test_a_line_of_unclosed_strings_is_read_once() -> None:
+    # Read again from each quote, this would take hours.
+    assert decoded(b"{" + b'"\\' * 500_000 + b'\n\ndata: {"a":1}\n\n')[-1] == ("", {"a": 1})
+
+
 LINES = st.sampled_from(
     [
         b'data: {"a":1}',

@@ -412,6 +412,8 @@ def test_an_empty_answer_says_so() -> None:
         ({"prompt_tokens": True}, {}),
         ({"cost": 0.25}, {"cost": 0.25}),
         ({"cost": float("inf")}, {}),
+        ({"cost": 10**400}, {}),
+        ({"cost_in_usd_ticks": 10**400}, {}),
         ({"cost_in_usd_ticks": 200_000_000}, {"cost": 0.02}),
         ({"prompt_cache_hit_tokens": 7}, {"cache_read_tokens": 7}),
         ({"prompt_tokens_details": {"cached_tokens": 5}, "prompt_cache_hit_tokens": 7}, {"cache_read_tokens": 5}),

@@ -1,0 +1,80 @@
+"""Servers for the check of the packaged program: Chat Completions on loopback, plain or over TLS."""
+
+import json
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ANSWER = "Packed and well."
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Streams one answer, and remembers the keys that came with the questions."""
+
+    server: "Server"
+
+    def do_POST(self) -> None:
+        self.server.keys.append(self.headers.get("authorization", "").removeprefix("Bearer "))
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for delta, reason in (({"role": "assistant", "content": ANSWER}, None), ({}, "stop")):
+            choice = {"index": 0, "delta": delta, "finish_reason": reason}
+            chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
+            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+class Server(ThreadingHTTPServer):
+    """On a free port. `keys` are those it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.keys: list[str] = []
+        self.scheme = "http"
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return f"{self.scheme}://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, *_: object) -> None:
+        """A client that refuses a certificate hangs up: no news."""
+
+
+@contextmanager
+def serving(certificate: Path | None = None) -> Iterator[Server]:
+    """A server; over TLS with `certificate`, a file with the key in it too."""
+    server = Server()
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.scheme = "https"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def own_certificate(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody has signed, and its key, in one file."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return both

@@ -1,0 +1,239 @@
+"""From the start of the process to a window in which one can type, memory and wake-ups at rest: ours and a bare shell.
+
+The bare shell is what anybody would write by hand: a plain PySide6 window with a splitter, a list, a text view and an
+editor. Both show the same conversation. Both are whole processes, in turn, and each tells its own moments on the
+clock that all processes share.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Self
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.messages import Message
+
+DISPLAY = True
+GOALS = {"first_paint.ratio": 1.1, "typing.ratio": 1.5, "memory_mb.ours": 90.0}
+
+ROUNDS = 7
+REST = 3.0
+"""Seconds at rest before and while memory and wake-ups are taken."""
+PATIENCE = 30.0
+MESSAGES = 40
+
+# Tells two moments: the window's first paint, and the first one at which a key would reach the editor.
+WATCH = """
+import json, sys, time
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+class Watch(QObject):
+    def __init__(self, window, editor):
+        super().__init__(window)
+        self.window, self.editor, self.painted = window, editor, None
+        self.timer = QTimer(self, interval=1)
+        self.timer.timeout.connect(self.look)
+        self.timer.start()
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint and self.painted is None:
+            # Paint events are delivered in one go; the next turn of the loop is after the pixels.
+            self.painted = 0.0
+            QTimer.singleShot(0, self.paint)
+        return False
+
+    def paint(self):
+        self.painted = time.monotonic()
+
+    def look(self):
+        if self.painted and self.window.isActiveWindow() and self.editor.hasFocus():
+            self.timer.stop()
+            print(json.dumps({"paint": self.painted, "typing": time.monotonic()}), flush=True)
+"""
+
+# Our program, with the watch put on its window at the moment when the class is made; nothing is imported earlier.
+OURS = """
+import sys, importlib.abc, importlib.machinery
+class After(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "ui.shell.window":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+        def exec_module(module):
+            run(module)
+            made = module.MainWindow.__init__
+            def init(window, *args, **more):
+                made(window, *args, **more)
+                exec(WATCH, globals())
+                Watch(window, window.page.composer.editor)
+            module.MainWindow.__init__ = init
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, After())
+from ui.__main__ import main
+sys.exit(main(["--data-dir", sys.argv[1]]))
+"""
+
+BARE = """
+import json, sys
+from PySide6.QtWidgets import (
+    QApplication, QHBoxLayout, QListWidget, QMainWindow, QPlainTextEdit, QPushButton, QSplitter, QTextBrowser,
+    QVBoxLayout, QWidget,
+)
+app = QApplication(sys.argv)
+window = QMainWindow()
+titles = QListWidget()
+titles.addItems(json.load(open(sys.argv[1] + "/titles.json")))
+view = QTextBrowser()
+view.setMarkdown(open(sys.argv[1] + "/conversation.md").read())
+editor = QPlainTextEdit()
+editor.setMaximumHeight(100)
+send = QPushButton("Send")
+row = QHBoxLayout()
+row.addWidget(editor)
+row.addWidget(send)
+column = QVBoxLayout()
+column.addWidget(view)
+column.addLayout(row)
+page = QWidget()
+page.setLayout(column)
+splitter = QSplitter()
+splitter.addWidget(titles)
+splitter.addWidget(page)
+window.setCentralWidget(splitter)
+window.resize(1180, 800)
+exec(WATCH, globals())
+Watch(window, editor)
+window.show()
+editor.setFocus()
+app.exec()
+"""
+
+ANSWER = """\
+## Part {0}
+
+An ordinary answer of a few sentences, with **emphasis**, `code` and a list. It is about as long as such answers are.
+
+- the first point, which needs some words
+- the second point, which needs a few more words than the first
+
+```python
+def part(number: int = {0}) -> str:
+    return f"part {{number}}"
+```
+"""
+
+
+def run() -> dict[str, Any]:
+    """Milliseconds, megabytes, and wake-ups in a second: medians, and how ours compare."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-start-") as place:
+        folder = Path(place)
+        asyncio.run(_fill(folder))
+        # Bytecode is written at installation or by the first start, which is not the one that is measured.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+        programs = {"ours": OURS, "bare": BARE}
+        for code in programs.values():
+            _moments(code, folder, environment)
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in programs}
+        for _ in range(ROUNDS):
+            for name, code in programs.items():
+                found[name].append(_moments(code, folder, environment))
+        rest = {name: _at_rest(code, folder, environment) for name, code in programs.items()}
+    return {
+        "first_paint": _compared(found, "paint"),
+        "typing": _compared(found, "typing"),
+        "memory_mb": {name: figures["memory_mb"] for name, figures in rest.items()},
+        "wakeups_per_s": {name: figures["wakeups_per_s"] for name, figures in rest.items()},
+    }
+
+
+def _compared(found: dict[str, list[dict[str, float]]], moment: str) -> dict[str, float]:
+    medians = {name: statistics.median(each[moment] for each in rounds) for name, rounds in found.items()}
+    return {
+        **{f"{name}_ms": round(value, 1) for name, value in medians.items()},
+        "ratio": round(medians["ours"] / medians["bare"], 2),
+    }
+
+
+async def _fill(folder: Path) -> None:
+    """A data folder with a server and a conversation, and the same for the bare shell."""
+    engine = await Engine.open(folder)
+    server = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1")
+    providers = engine.preferences.providers.model_copy(
+        update={"endpoints": (server,), "endpoint_id": server.id, "model": "m"}
+    )
+    await engine.change_preferences(engine.preferences.model_copy(update={"providers": providers}))
+    titles = [f"Conversation {number}" for number in range(50)]
+    parts: list[str] = []
+    for title in titles:
+        record = await engine.store.create_conversation(title=title, endpoint_id=server.id, model="m")
+    for number in range(MESSAGES // 2):
+        question, answer = f"Tell me about part {number}.", ANSWER.format(number)
+        await engine.store.commit(record.id, Message.user(question), Message.assistant(answer))
+        parts += [question, answer]
+    await engine.close()
+    (folder / "titles.json").write_text(json.dumps(titles))
+    (folder / "conversation.md").write_text("\n\n".join(parts))
+
+
+class _Process:
+    def __init__(self, code: str, folder: Path, environment: dict[str, str]) -> None:
+        self.begun = time.monotonic()
+        command = [sys.executable, "-c", f"WATCH = {WATCH!r}\n{code}", str(folder)]
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self._process.stdout is not None
+        self.moments: dict[str, float] = json.loads(self._process.stdout.readline() or self._failure())
+        self.pid = self._process.pid
+
+    def _failure(self) -> str:
+        _, errors = self._process.communicate()
+        raise RuntimeError(errors.decode()[-2000:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+
+def _moments(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
+    """Milliseconds from the start of the process."""
+    with _Process(code, folder, environment) as process:
+        return {name: (at - process.begun) * 1000 for name, at in process.moments.items()}
+
+
+def _at_rest(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
+    """Resident memory, and voluntary context switches of all threads in a second."""
+    with _Process(code, folder, environment) as process:
+        time.sleep(REST)
+        before = _switches(process.pid)
+        time.sleep(REST)
+        woken = _switches(process.pid) - before
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        kilobytes = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    return {"memory_mb": round(kilobytes / 1024, 1), "wakeups_per_s": round(woken / REST, 2)}
+
+
+def _switches(pid: int) -> int:
+    total = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        lines = status.read_text().splitlines()
+        total += next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+    return total

@@ -1,0 +1,113 @@
+"""Coroutines inside Qt's own event loop, as the program runs them."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+import pytest
+import qasync
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from ui.bridge.frame_clock import FrameClock
+from ui.bridge.library import Library
+from ui.bridge.pictures import Pictures
+from ui.bridge.servers import Servers
+from ui.bridge.settings import Settings
+from ui.bridge.tasks import Tasks
+
+T = TypeVar("T")
+LIMIT = 30
+"""Seconds until a test that waits in vain fails."""
+SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
+
+InLoop = Callable[[Coroutine[Any, Any, T]], T]
+
+
+@pytest.fixture
+def in_loop(qapp) -> Iterator[InLoop]:
+    """Runs a coroutine to its end; the loop is closed with the test."""
+    quits = qapp.quitOnLastWindowClosed()
+    qapp.setQuitOnLastWindowClosed(False)  # as ui.bridge.loop does: the loop ends with its coroutine
+    loop = qasync.QEventLoop(qapp)
+    asyncio.set_event_loop(loop)
+
+    def run(work):
+        async def limited():
+            async with asyncio.timeout(LIMIT):
+                return await work
+
+        return loop.run_until_complete(limited())
+
+    yield run
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+    asyncio.set_event_loop(None)
+    qapp.setQuitOnLastWindowClosed(quits)
+
+
+async def until(true: Callable[[], Any]) -> Any:
+    """What the condition answers once it is true."""
+    while not (answer := true()):
+        await asyncio.sleep(0.002)
+    return answer
+
+
+class Heard(list):
+    """What a signal said."""
+
+    def __init__(self, signal) -> None:
+        super().__init__()
+        self._signal = signal
+        signal.connect(self._hear)
+
+    def _hear(self, *given) -> None:
+        self.append(given[0] if len(given) == 1 else given)
+
+    async def next(self):
+        """Wait for one more, and return it."""
+        count = len(self)
+        await until(lambda: len(self) > count)
+        return self[-1]
+
+    def leave(self) -> None:
+        """Stop listening."""
+        self._signal.disconnect(self._hear)
+
+
+class Bridge:
+    """The whole bridge over a real engine whose server `scripted` plays these turns."""
+
+    def __init__(self, engine: Engine, provider: ScriptedProvider) -> None:
+        self.engine = engine
+        self.provider = provider
+        self.errors: list[AgentError] = []
+        self.clock = FrameClock()
+        self.tasks = Tasks(self.errors.append)
+        self.pictures = Pictures(engine.pictures)
+        self.library = Library(engine, self.clock, self.tasks, self.pictures)
+        self.servers = Servers(engine, self.tasks)
+        self.settings = Settings(engine, self.tasks)
+
+    @classmethod
+    async def open(cls, folder, *turns: Turn, connected: bool = True) -> "Bridge":
+        engine = await Engine.open(folder)
+        provider = ScriptedProvider(*turns)
+        if connected:
+            engine.connections._providers["scripted"] = provider
+            providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+            await engine.change_preferences(Preferences(providers=providers))
+        return cls(engine, provider)
+
+    async def idle(self) -> None:
+        """Until no background task runs."""
+        await until(lambda: not self.tasks._running)
+
+    async def close(self) -> None:
+        await self.tasks.close()
+        self.library.close()
+        self.clock.stop()
+        await self.engine.close()

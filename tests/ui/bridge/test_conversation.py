@@ -1,0 +1,184 @@
+"""A session as the screens see it."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.conversation.items import Added, AnswerItem, Removed, Updated
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.tool_calls import AllowOnce, DiffPreview, TextPreview
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import call
+from tests.ui.bridge.in_loop import Bridge, Heard, until
+from ui.bridge.conversation import OpenConversation
+
+
+class Silent:
+    """A session that says what the test says."""
+
+    def subscribe(self, on_changes, on_event):
+        self.tell = on_changes
+
+    def unsubscribe(self, listener):
+        self.tell = None
+
+
+class Ticks:
+    """A clock that a test turns by hand."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.asked = 0
+
+    def request(self):
+        self.asked += 1
+
+    @property
+    def tick(self):
+        return self.clock.tick
+
+
+@pytest.fixture
+def by_hand(qtbot):
+    from ui.bridge.frame_clock import FrameClock
+
+    clock = FrameClock()
+    session, ticks = Silent(), Ticks(clock)
+    conversation = OpenConversation(session, ticks)
+    yield session, ticks, conversation, Heard(conversation.changed)
+    conversation.deleteLater()
+    clock.deleteLater()
+
+
+def test_the_changes_of_a_frame_come_together(by_hand):
+    session, ticks, _, heard = by_hand
+    session.tell([Added(0)])
+    session.tell([Updated(0, "text")])
+    session.tell([Updated(0, "text"), Updated(0, "state"), Updated(1, "text")])
+    session.tell([Updated(0, "text")])
+    assert heard == []
+    assert ticks.asked == 4
+    ticks.tick.emit()
+    assert heard == [[Added(0), Updated(0, "text"), Updated(0, "state"), Updated(1, "text")]]
+    ticks.tick.emit()
+    assert len(heard) == 1
+    session.tell([Updated(0, "text")])
+    ticks.tick.emit()
+    assert heard[1:] == [[Updated(0, "text")]]
+
+
+@pytest.mark.parametrize("change", [Added(1), Removed(1, 1)])
+def test_updates_are_never_joined_across_a_change_of_places(by_hand, change):
+    session, ticks, _, heard = by_hand
+    session.tell([Updated(0, "text"), Updated(0, "text")])
+    session.tell([change])
+    session.tell([Updated(0, "text"), Updated(0, "text")])
+    ticks.tick.emit()
+    assert heard == [[Updated(0, "text"), change, Updated(0, "text")]]
+
+
+def test_one_who_is_detached_is_silent(by_hand):
+    session, ticks, conversation, heard = by_hand
+    session.tell([Added(0)])
+    conversation.detach()
+    ticks.tick.emit()
+    assert heard == []
+    assert session.tell is None
+
+
+def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
+    async def work():
+        usage = UsageUpdate(Usage(total_tokens=5))
+        bridge = await Bridge.open(tmp_path, Turn(ContentDelta("Hel"), ContentDelta("lo"), usage), Turn())
+        bridge.library.new()
+        conversation = bridge.library.current
+        working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
+        used, changed = Heard(conversation.usage_changed), Heard(conversation.changed)
+        assert (conversation.is_empty, conversation.working, conversation.last_prompt()) == (True, False, "")
+        conversation.send(Message.user("Say hello"))
+        assert working == [True]
+        assert conversation.working
+        assert not conversation.is_empty
+        await until(lambda: finished)
+        assert working[-1] is False
+        assert not conversation.working
+        assert len(used) == 1
+        assert conversation.usage == Usage(total_tokens=5)
+        # What was said last is on the screen before the end is told.
+        assert [change for group in changed for change in group][-1] == Updated(1, "state")
+        assert [str(each.text) for each in conversation.transcript if isinstance(each, AnswerItem)] == ["Hello"]
+        assert (conversation.title, conversation.last_prompt()) == ("Say hello", "Say hello")
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_the_next_prompt_can_be_sent_when_the_end_is_told(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path, Turn(), Turn())
+        bridge.library.new()
+        conversation = bridge.library.current
+        conversation.finished.connect(
+            lambda: conversation.send(Message.user("second")) if len(bridge.provider.requests) == 1 else None
+        )
+        conversation.send(Message.user("first"))
+        with pytest.raises(WrongUse):
+            conversation.send(Message.user("too early"))
+        await until(lambda: len(bridge.provider.requests) == 2 and not conversation.working)
+        assert [item.text for item in conversation.transcript] == ["first", "second"]
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_stop_ends_the_run(in_loop, tmp_path):
+    async def work():
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        bridge = await Bridge.open(tmp_path, Turn(ContentDelta("half"), wait))
+        bridge.library.new()
+        conversation = bridge.library.current
+        finished = Heard(conversation.finished)
+        conversation.send(Message.user("p"))
+        await wait.reached.wait()
+        conversation.stop()
+        await until(lambda: finished)
+        assert conversation.transcript[1].interrupted
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_waiting_calls_are_shown_previewed_and_answered(in_loop, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    async def work():
+        write = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+        bridge = await Bridge.open(tmp_path / "data", Turn(write), Turn(ContentDelta("done")))
+        bridge.library.new()
+        conversation = bridge.library.current
+        conversation.change(workspace=str(folder))
+        asked, finished = Heard(conversation.approvals_changed), Heard(conversation.finished)
+        conversation.send(Message.user("p"))
+        await until(conversation.approvals.waiting)
+        assert asked
+        (waiting,) = conversation.approvals.waiting()
+        assert waiting.tool == "write_file"
+        assert waiting.preview == DiffPreview("a.txt", None, "new")
+        assert waiting.validate({"path": 1}) is not None
+        assert waiting.validate({"path": "b.txt", "content": ""}) is None
+        preview = await conversation.approvals.preview(waiting.approval_id, {"path": "b.txt", "content": "x"})
+        assert preview == DiffPreview("b.txt", None, "x")
+        outside = await conversation.approvals.preview(waiting.approval_id, {"path": "../b.txt", "content": "x"})
+        assert isinstance(outside, TextPreview)
+        assert await conversation.approvals.preview("nobody", {}) is None
+        conversation.approvals.answer(waiting.approval_id, AllowOnce())
+        assert conversation.approvals.waiting() == ()
+        await until(lambda: finished)
+        assert (folder / "a.txt").read_text() == "new"
+        await bridge.close()
+
+    in_loop(work())

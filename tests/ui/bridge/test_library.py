@@ -1,0 +1,170 @@
+"""The conversations for the screens."""
+
+import asyncio
+from io import BytesIO
+
+import pytest
+from PIL import Image as Picture
+
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import Bridge, Heard, until
+
+
+def run(in_loop, folder, work, *turns, connected=True):
+    async def whole():
+        bridge = await Bridge.open(folder, *turns, connected=connected)
+        try:
+            await work(bridge)
+        finally:
+            await bridge.close()
+
+    in_loop(whole())
+
+
+async def say(bridge, text):
+    bridge.library.new()
+    conversation = bridge.library.current
+    finished = Heard(conversation.finished)
+    conversation.send(Message.user(text))
+    await until(lambda: finished)
+    await bridge.engine._sessions[conversation.id].wait_idle()
+    await bridge.idle()
+    return conversation.id
+
+
+def test_a_new_conversation_is_shown_and_listed_from_its_first_prompt(in_loop, tmp_path):
+    async def work(bridge):
+        opened, listed = Heard(bridge.library.opened), Heard(bridge.library.listed)
+        bridge.library.refresh()
+        await bridge.idle()
+        assert listed == [[]]
+        id_ = await say(bridge, "Hello")
+        assert [each.id for each in opened] == [id_]
+        assert [each.title for each in listed[-1]] == ["Hello"]
+
+    run(in_loop, tmp_path, work, Turn())
+
+
+def test_a_stored_conversation_opens_and_the_latest_at_the_start(in_loop, tmp_path):
+    async def work(bridge):
+        first, second = await say(bridge, "first"), await say(bridge, "second")
+        opened = Heard(bridge.library.opened)
+        bridge.library.open(second)
+        await bridge.idle()
+        assert opened == []  # it is open
+        bridge.library.open(first)
+        await bridge.idle()
+        assert [each.id for each in opened] == [first]
+        bridge.library.open_latest(pytest.fail)
+        await bridge.idle()
+        assert bridge.library.current.id == second
+        bridge.library.open("nobody")
+        await bridge.idle()
+        assert [each.kind for each in bridge.errors] == ["wrong_use"]
+        assert bridge.library.current.id == second
+
+    run(in_loop, tmp_path, work, Turn(), Turn())
+
+
+def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
+    async def work(bridge):
+        done = []
+        bridge.library.open_latest(lambda: done.append(1))
+        await bridge.idle()
+        assert done == [1]
+        assert bridge.library.current is None
+
+    run(in_loop, tmp_path, work)
+
+
+def test_renaming_lasts(in_loop, tmp_path):
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+        listed = Heard(bridge.library.listed)
+        bridge.library.rename(id_, "Mine")
+        await bridge.idle()
+        bridge.library.refresh()
+        await bridge.idle()
+        assert listed[-1][0].title == "Mine"
+        assert not listed[-1][0].title_is_automatic
+
+    run(in_loop, tmp_path, work, Turn())
+
+
+def test_deleting_can_be_undone(in_loop, tmp_path):
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+        deleted, listed = Heard(bridge.library.deleted), Heard(bridge.library.listed)
+        bridge.library.delete(id_)
+        await bridge.idle()
+        assert deleted == [(id_, "Hello")]
+        assert listed[-1] == []
+        assert bridge.library.current.is_empty  # not a deleted one on the screen
+        bridge.library.restore(id_)
+        await bridge.idle()
+        assert bridge.library.current.id == id_
+        assert [each.id for each in listed[-1]] == [id_]
+        assert len(bridge.library.current.transcript) == 2
+
+    run(in_loop, tmp_path, work, Turn(ContentDelta("Hi")))
+
+
+def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
+    data = BytesIO()
+    Picture.new("RGB", (2, 2), "red").save(data, "PNG")
+
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+        spoken = bridge.library.current
+        taken = await bridge.pictures.take(data.getvalue(), "red.png")
+        await bridge.library.drafts.keep(spoken, "half a", [(taken, "red.png")])
+        bridge.library.new()
+        fresh = bridge.library.current
+        assert await bridge.library.drafts.load(fresh) == ("", [])
+        await bridge.library.drafts.keep(fresh, "something new", [])
+        bridge.library.open(id_)
+        await bridge.idle()
+        text, ((picture, name),) = await bridge.library.drafts.load(bridge.library.current)
+        assert (text, name, picture.data) == ("half a", "red.png", taken.data)
+        # A picture whose file is gone is left out.
+        for path in (tmp_path / "pictures").rglob("*.png"):
+            path.unlink()
+        assert await bridge.library.drafts.load(bridge.library.current) == ("half a", [])
+        # Sent: neither its own nor the one from before it existed stays.
+        await bridge.library.drafts.keep(bridge.library.current, "", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == ("", [])
+        bridge.library.new()
+        assert await bridge.library.drafts.load(bridge.library.current) == ("", [])
+
+    run(in_loop, tmp_path, work, Turn())
+
+
+def test_the_demo_can_be_talked_to(in_loop, tmp_path):
+    async def work(bridge):
+        bridge.library.new_demo()
+        await bridge.idle()
+        conversation = bridge.library.current
+        assert (conversation.endpoint_id, conversation.model) == ("demo", "demo")
+        bridge.library.new()
+        assert bridge.library.current is not conversation
+        assert bridge.library.current.endpoint_id == "demo"
+
+    run(in_loop, tmp_path, work, connected=False)
+
+
+def test_work_in_a_conversation_that_is_not_shown_counts(in_loop, tmp_path):
+    wait = []
+
+    async def work(bridge):
+        wait.append(Wait(asyncio.Event(), asyncio.Event()))
+        bridge.provider._turns.append(Turn(wait[0]))
+        bridge.library.new()
+        bridge.library.current.send(Message.user("p"))
+        await wait[0].reached.wait()
+        bridge.library.new()
+        assert not bridge.library.current.working
+        assert bridge.library.working
+
+    run(in_loop, tmp_path, work)

@@ -1,0 +1,64 @@
+"""Coroutines started from slots."""
+
+import asyncio
+
+from desktop_agent.vocabulary.errors import WrongUse
+from ui.bridge.tasks import Tasks
+
+
+def test_errors_reach_who_asked_for_them(in_loop, caplog):
+    errors = []
+
+    async def work():
+        tasks = Tasks(errors.append)
+
+        async def wrong():
+            raise WrongUse("not like that")
+
+        async def broken():
+            raise KeyError("secret detail")
+
+        async def fine():
+            done.set()
+
+        done = asyncio.Event()
+        for each in (wrong(), broken(), fine()):
+            tasks.start(each)
+        await done.wait()
+        await tasks.close()
+
+    in_loop(work())
+    assert [each.kind for each in errors] == ["wrong_use", "error"]
+    assert "KeyError" in str(errors[1])
+    assert "secret detail" not in str(errors[1])
+    assert "secret detail" in caplog.text
+
+
+def test_close_cancels_what_runs_and_what_that_starts(in_loop):
+    errors, ended = [], []
+
+    async def work():
+        tasks = Tasks(errors.append)
+
+        async def last():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("last")
+
+        async def waits():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("first")
+                tasks.start(last())
+                await asyncio.sleep(0)
+
+        tasks.start(waits())
+        await asyncio.sleep(0)
+        await tasks.close()
+        assert not tasks._running
+
+    in_loop(work())
+    assert ended == ["first", "last"]
+    assert errors == []

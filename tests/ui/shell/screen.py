@@ -1,0 +1,125 @@
+"""The whole window over a real engine, without a screen."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QMessageBox, QPlainTextEdit, QPushButton, QWidget
+
+from desktop_agent.conversation.items import AnswerItem
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.faces.arguments import Place
+from desktop_agent.providers.scripted import ScriptedProvider
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from tests.ui.bridge.in_loop import SCRIPTED, until
+from ui.app import Desk
+from ui.look.theme import ThemeSource
+
+NOWHERE = Place(None, None, None)
+
+
+class Screen:
+    """The window as a person uses it: by the names on it."""
+
+    def __init__(self, app, engine, provider, folder):
+        self.engine = engine
+        self.provider = provider
+        self.desk = Desk(app, ThemeSource(), engine, folder)
+        self.window = self.desk.window
+
+    @classmethod
+    async def open(cls, app, folder, *turns, connected=True, defaults=None, place=NOWHERE):
+        engine = await Engine.open(folder, defaults or RunDefaults())
+        provider = ScriptedProvider(*turns)
+        if connected:
+            engine.connections._providers["scripted"] = provider
+            providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
+            await engine.change_preferences(Preferences(providers=providers))
+        screen = cls(app, engine, provider, folder)
+        screen.desk.begin(place)
+        await screen.idle()
+        return screen
+
+    async def close(self):
+        await self.desk.close()
+        await self.engine.close()
+        for each in (self.desk.library, self.desk.servers, self.desk._clock):
+            each.deleteLater()
+
+    async def idle(self):
+        """Until nothing works in the background."""
+        await until(lambda: not self.desk._tasks._running)
+
+    def find(self, kind, name):
+        found = [each for each in self.window.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+        return found[0] if found else None
+
+    async def wait_for(self, kind, name):
+        return await until(lambda: self.find(kind, name))
+
+    @property
+    def editor(self):
+        return self.find(QPlainTextEdit, "Message")
+
+    @property
+    def conversation(self):
+        return self.desk.library.current
+
+    @property
+    def banners(self):
+        return self.window.page.banners
+
+    def words(self, inside: QWidget | None = None):
+        return [each.text() for each in (inside or self.window).findChildren(QLabel) if each.isVisible()]
+
+    def answers(self):
+        return [str(each.text) for each in self.conversation.transcript if isinstance(each, AnswerItem)]
+
+    def write(self, text):
+        self.editor.setFocus()
+        QTest.keyClicks(self.editor, text)
+
+    def press(self, name):
+        button = self.find(QWidget, name)
+        assert button is not None, name
+        assert button.isEnabled(), name
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    async def say(self, text):
+        self.write(text)
+        self.press("Send")
+        await until(lambda: self.conversation.working or not self.conversation.is_empty)
+        await until(lambda: not self.conversation.working)
+        await self.engine._sessions[self.conversation.id].wait_idle()
+        await self.idle()
+
+    def action(self, text):
+        return next(each for each in self.window.actions() if each.text() == text)
+
+    def question(self):
+        boxes = [each for each in self.window.findChildren(QMessageBox) if each.isVisible()]
+        assert len(boxes) <= 1
+        return boxes[0] if boxes else None
+
+    def answer_question(self, text):
+        button = next(each for each in self.question().findChildren(QPushButton) if each.text() == text)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+@pytest.fixture
+def on_screen(qapp, in_loop, tmp_path):
+    """Runs `work(screen)` with the window open; more openings of the same folder may follow."""
+
+    def run(work, *turns, folder=None, **options):
+        async def whole():
+            screen = await Screen.open(qapp, folder or tmp_path / "data", *turns, **options)
+            try:
+                await work(screen)
+                await asyncio.sleep(0)
+            finally:
+                await screen.close()
+
+        in_loop(whole())
+
+    return run

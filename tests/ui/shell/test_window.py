@@ -1,0 +1,427 @@
+"""The window over a real engine."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QListView, QPushButton, QWidget
+
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem
+from desktop_agent.engine import connections
+from desktop_agent.engine.engine import RunDefaults
+from desktop_agent.faces.arguments import Place
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import call
+from tests.desktop_agent.engine.servers import endpoint, model_server
+from tests.ui.bridge.in_loop import until
+from tests.ui.shell.screen import Screen
+from ui.approval.approval_dialog import ApprovalDialog
+
+
+def waiting():
+    return Wait(asyncio.Event(), asyncio.Event())
+
+
+@pytest.fixture(autouse=True)
+def no_local_servers(monkeypatch):
+    monkeypatch.setattr(connections, "LOCAL_SERVERS", ())
+
+
+def test_without_a_provider_there_is_the_welcome(on_screen):
+    async def work(screen):
+        assert screen.find(QWidget, "Message") is None
+        assert any("demo" in word.lower() for word in screen.words()) or screen.find(QWidget, "Try the demo")
+        assert screen.conversation is None
+
+    on_screen(work, connected=False)
+
+
+def test_the_demo_opens_a_conversation(on_screen):
+    async def work(screen):
+        screen.press("Try the demo")
+        await until(lambda: screen.conversation is not None)
+        await screen.idle()
+        assert screen.conversation.endpoint_id == "demo"
+        await screen.say("What is 6 * 7?")
+        assert "42" in screen.answers()[-1]
+
+    on_screen(work, connected=False)
+
+
+def test_what_is_sent_is_answered_in_the_transcript(on_screen):
+    async def work(screen):
+        assert screen.window.windowTitle() == "New conversation — Desktop Agent"
+        await screen.say("Say hello")
+        assert screen.answers() == ["Hello"]
+        assert screen.editor.toPlainText() == ""
+        assert screen.window.windowTitle() == "Say hello — Desktop Agent"
+        assert "1,234 tokens" in screen.words()
+        rows = screen.find(QListView, "Conversations").model()
+        assert [rows.index(n, 0).data() for n in range(rows.rowCount())] == ["Say hello"]
+
+    on_screen(work, Turn(ContentDelta("Hel"), ContentDelta("lo"), UsageUpdate(Usage(total_tokens=1234))))
+
+
+def test_enter_sends(on_screen):
+    async def work(screen):
+        screen.write("Hello")
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: screen.answers() == ["Hi"])
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_stop_stands_where_send_was_and_stops(on_screen):
+    async def work(screen):
+        wait = waiting()
+        screen.provider._turns.append(Turn(ContentDelta("half"), wait))
+        assert screen.find(QWidget, "Stop") is None
+        screen.write("Hello")
+        screen.press("Send")
+        await wait.reached.wait()
+        await screen.wait_for(QWidget, "Stop")
+        assert screen.find(QWidget, "Send") is None
+        screen.press("Stop")
+        await screen.wait_for(QWidget, "Send")
+        assert screen.answers() == ["half"]
+        assert screen.conversation.transcript[1].interrupted
+        assert screen.provider.closed_early == 1
+
+    on_screen(work)
+
+
+def test_what_cannot_be_sent_comes_back(on_screen, tmp_path):
+    async def work(screen):
+        screen.conversation.change(workspace=str(tmp_path / "gone"))
+        screen.write("precious words")
+        screen.press("Send")
+        await until(lambda: screen.banners.keys)
+        assert screen.editor.toPlainText() == "precious words"
+        assert screen.conversation.is_empty
+        screen.conversation.change(workspace=None)
+        screen.press("Send")
+        await until(lambda: screen.answers() == ["ok"])
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, Turn(ContentDelta("ok")))
+
+
+def test_a_call_is_approved_in_the_dialog(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    write = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.write("Write")
+        screen.press("Send")
+        dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
+        assert not (folder / "a.txt").exists()
+        await until(lambda: screen.find(QWidget, "Allow once").isEnabled())
+        screen.press("Allow once")
+        await until(lambda: screen.answers() == ["done"])
+        await until(lambda: not screen.conversation.working)
+        assert (folder / "a.txt").read_text() == "new"
+        assert not dialog.isVisible()
+
+    on_screen(work, Turn(write), Turn(ContentDelta("done")))
+
+
+def test_a_denial_and_a_stop_reach_the_session(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    write = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.write("Write")
+        screen.press("Send")
+        await screen.wait_for(ApprovalDialog, "Approve tool call")
+        await until(lambda: screen.find(QWidget, "Deny").isEnabled())
+        screen.press("Deny")
+        await until(lambda: screen.answers() == ["all right"])
+        await until(lambda: not screen.conversation.working)
+        screen.write("Again")
+        screen.press("Send")
+        dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
+        # Closed, it is only put off; the card brings it back.
+        dialog.reject()
+        assert screen.conversation.working
+        screen.window.page.transcript.approval_requested.emit("any")
+        await until(dialog.isVisible)
+        screen.conversation.stop()
+        await until(lambda: not screen.conversation.working)
+        await until(lambda: not dialog.isVisible())
+        outcomes = [each.outcome for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
+        assert outcomes == [Outcome.DENIED, Outcome.CANCELLED]
+        assert list(folder.iterdir()) == []
+
+    on_screen(work, Turn(write), Turn(ContentDelta("all right")), Turn(write))
+
+
+def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        (notice,) = [each for each in screen.conversation.transcript if isinstance(each, NoticeItem)]
+        assert "empty" in str(notice.sentence)
+        assert screen.banners.keys == []
+        screen.window.page.transcript.remedy_requested.emit(notice.id, RemedyAction.RETRY)
+        await until(lambda: screen.answers() == ["now"])
+        await until(lambda: not screen.conversation.working)
+        screen.window.page.transcript.remedy_requested.emit(notice.id, RemedyAction.CONTINUE)
+        await until(lambda: screen.answers() == ["now", "more"])
+        await until(lambda: not screen.conversation.working)
+        assert screen.conversation.last_prompt() == "Continue."
+
+    on_screen(work, Turn(QuotaExhausted("empty")), Turn(ContentDelta("now")), Turn(ContentDelta("more")))
+
+
+def test_a_problem_of_the_program_is_a_banner(on_screen):
+    async def work(screen):
+        async def fails():
+            raise DiskFull("The disk is full.")
+
+        screen.desk._tasks.start(fails())
+        await until(lambda: screen.banners.keys)
+        assert "The disk is full." in screen.words(screen.banners)
+
+    on_screen(work)
+
+
+def test_a_deleted_conversation_comes_back(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        id_ = screen.conversation.id
+        screen.window.sidebar.delete_requested.emit(id_)
+        await until(lambda: screen.banners.keys)
+        await screen.idle()
+        assert screen.conversation.is_empty
+        (undo,) = [each for each in screen.banners.findChildren(QPushButton) if each.text() == "Undo"]
+        QTest.mouseClick(undo, Qt.MouseButton.LeftButton)
+        await until(lambda: screen.conversation.id == id_)
+        assert screen.answers() == ["Hi"]
+        await screen.idle()
+        assert screen.banners.keys == []
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_a_draft_lasts_over_a_restart(on_screen):
+    async def write(screen):
+        screen.write("half a thou")
+        await until(lambda: screen.window.page._drafts._kept[0] == "half a thou")
+        screen.write("ght")  # the moment before the end counts too
+
+    async def look(screen):
+        assert screen.editor.toPlainText() == "half a thought"
+
+    on_screen(write)
+    on_screen(look)
+
+
+def test_a_draft_stays_with_its_conversation(on_screen):
+    async def work(screen):
+        await screen.say("one")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        await screen.say("two")
+        screen.write("about two")
+        screen.desk.library.open(first)  # at once, before the draft's own pause is over
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+        screen.write("about one")
+        screen.desk.library.new()
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "about one"
+        screen.action("Previous conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "about two"
+
+    on_screen(work, Turn(), Turn())
+
+
+def test_a_sent_draft_is_gone(on_screen):
+    async def send(screen):
+        screen.write("Hello")
+        await until(lambda: screen.window.page._drafts._kept[0] == "Hello")
+        screen.press("Send")
+        await until(lambda: screen.answers() == ["Hi"])
+        await until(lambda: not screen.conversation.working)
+
+    async def look(screen):
+        assert screen.answers() == ["Hi"]  # the same place
+        assert screen.editor.toPlainText() == ""
+        screen.desk.library.new()
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(send, Turn(ContentDelta("Hi")))
+    on_screen(look)
+
+
+def test_closing_while_idle_asks_nothing(on_screen):
+    async def work(screen):
+        screen.window.close()
+        assert screen.question() is None
+        assert screen.desk.closed.done()
+
+    on_screen(work)
+
+
+def test_closing_while_working_asks_once(on_screen):
+    async def work(screen):
+        wait = waiting()
+        screen.provider._turns.append(Turn(ContentDelta("half"), wait))
+        screen.write("Hello")
+        screen.press("Send")
+        await wait.reached.wait()
+        # Also when another conversation is on the screen by now.
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        screen.window.close()
+        screen.window.close()
+        assert screen.question() is not None
+        assert not screen.desk.closed.done()
+        screen.answer_question("Keep working")
+        await until(lambda: screen.question() is None)
+        assert not screen.desk.closed.done()
+        screen.window.close()
+        screen.answer_question("Stop and close")
+        await until(screen.desk.closed.done)
+
+    async def look(screen):
+        assert screen.answers() == ["half"]
+
+    on_screen(work)
+    on_screen(look)
+
+
+SHORTCUTS = {
+    "New conversation": "Ctrl+N",
+    "Settings": "Ctrl+,",
+    "Attach image": "Ctrl+Shift+A",
+    "Choose model": "Ctrl+M",
+    "Next conversation": "Ctrl+Tab",
+    **{f"Conversation {number}": f"Ctrl+{number}" for number in range(1, 10)},
+    "Normal text size": "Ctrl+0",
+    "Larger text": "Ctrl++",
+    "Smaller text": "Ctrl+-",
+    "Quit": "Ctrl+Q",
+}
+
+
+def test_actions_have_their_shortcuts_and_no_key_means_two_things(on_screen):
+    async def work(screen):
+        keys = {each.text(): each.shortcut() for each in screen.window.actions()}
+        for text, wanted in SHORTCUTS.items():
+            assert keys[text].matches(QKeySequence(wanted)) == QKeySequence.SequenceMatch.ExactMatch, text
+        used = [each.toString() for each in keys.values() if not each.isEmpty()]
+        assert len(used) == len(set(used))
+
+    on_screen(work)
+
+
+def test_actions_do_what_they_say(on_screen):
+    async def work(screen):
+        await screen.say("one")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        assert screen.conversation.is_empty
+        screen.action("Conversation 1").trigger()
+        await until(lambda: screen.conversation.id == first)
+        screen.action("Larger text").trigger()
+        await screen.idle()
+        assert screen.engine.preferences.appearance.zoom == 110
+        screen.action("Normal text size").trigger()
+        await screen.idle()
+        assert screen.engine.preferences.appearance.zoom == 100
+        screen.action("Settings").trigger()
+        await screen.idle()
+        dialog = next(each for each in QApplication.topLevelWidgets() if each.accessibleName() == "Settings")
+        assert dialog.isVisible()
+        dialog.close()
+        screen.action("Connect a model").trigger()
+        assert screen.find(QWidget, "Message") is None
+        screen.action("Quit").trigger()
+        assert screen.desk.closed.done()
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_a_server_named_without_a_model_uses_its_first(on_screen, in_loop, tmp_path, qapp):
+    async def work():
+        async with model_server("a", "b") as server:
+            given = endpoint(server, "command-line")
+            screen = await Screen.open(
+                qapp,
+                tmp_path / "data",
+                connected=False,
+                defaults=RunDefaults(endpoint=given),
+                place=Place(None, given, None),
+            )
+            assert screen.conversation.model == "a"
+            screen.action("New conversation").trigger()
+            await screen.idle()
+            assert screen.conversation.model == "a"
+            await screen.say("Hello")
+            assert screen.answers() == ["Hello"]
+            await screen.close()
+
+    in_loop(work())
+
+
+def test_a_model_connected_at_the_welcome_begins_a_conversation(in_loop, tmp_path, qapp):
+    async def work():
+        async with model_server("a") as server:
+            screen = await Screen.open(qapp, tmp_path / "data", connected=False)
+            welcome = screen.window._connecting.welcome
+            for wrong in ("ftp://x", "http://me:secret@127.0.0.1/v1", "http://"):
+                welcome.custom_submitted.emit(wrong, None)
+                await screen.idle()
+                assert screen.conversation is None
+            welcome.custom_submitted.emit(f" 127.0.0.1:{server.port}/v1/ ", None)
+            await until(lambda: screen.conversation is not None)
+            await screen.idle()
+            assert screen.conversation.model == "a"
+            (kept,) = screen.engine.preferences.providers.endpoints
+            assert kept.id == f"custom:{server.url}"
+            await screen.say("Hello")
+            assert screen.answers() == ["Hello"]
+            await screen.close()
+
+    in_loop(work())
+
+
+def test_the_window_returns_to_its_place(on_screen):
+    async def move(screen):
+        screen.window.resize(700, 500)
+
+    async def look(screen):
+        assert (screen.window.width(), screen.window.height()) == (700, 500)
+
+    on_screen(move)
+    on_screen(look)
+
+
+def test_wrong_use_is_a_banner_too(on_screen):
+    async def work(screen):
+        screen.desk.library.open("nobody")
+        await until(lambda: screen.banners.keys)
+        screen.window.show_problem(WrongUse("again"))
+        assert len(screen.banners.keys) == 2
+
+    on_screen(work)

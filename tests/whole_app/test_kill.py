@@ -1,0 +1,115 @@
+"""`kill -9` in the middle of an answer: what was on the screen a second before is there at the next start.
+
+Two records are kept until the kill. What the screen told assistive technology, each look with the moment it began: text
+only grows, so a look that began after the moment in question holds at least what was on the screen at that moment. And
+what the server had sent, piece by piece, with its moments: nothing can be on the screen that was not sent.
+
+DESKTOP_AGENT_KILLS says how often to kill; without it, often enough for every run of the tests.
+"""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numbered
+from tests.whole_app.window import Screen, opened, wait_until
+
+KILLS = int(os.environ.get("DESKTOP_AGENT_KILLS", "6"))
+PROMISED = 1.0
+"""Seconds of text that a kill may cost."""
+MARK = "Stopped before the end"
+SEED = 4
+
+
+def look_on(screen: Screen, stream: Stream, until: float) -> list[tuple[float, str]]:
+    """What is on the screen, again and again until the moment comes."""
+    looks: list[tuple[float, str]] = []
+    while time.monotonic() < until:
+        began = time.monotonic()
+        looks.append((began, screen.last("Assistant said")))
+    assert stream.gone_at is None
+    return looks
+
+
+def kill_in_the_middle(
+    environment: dict[str, str], data: Path, server: ModelServer, seconds: float
+) -> tuple[float, list[tuple[float, str]], Stream]:
+    """When it was killed, what was seen, and what was sent."""
+    arguments = ("--base-url", server.url, "--model", MODEL)
+    with opened(environment, data, *arguments) as (running, screen):
+        screen.press("New conversation")
+        screen.wait_gone("You said")
+        known = len(server.streams)
+        screen.send(f"story {known}")
+        stream = wait_until("the server is asked", lambda: server.streams[known:])[0]
+        wait_until("text is shown", lambda: screen.last("Assistant said"))
+        looks = look_on(screen, stream, time.monotonic() + seconds)
+        killed_at = time.monotonic()
+        running.process.kill()
+        running.process.wait()
+    return killed_at, looks, stream
+
+
+def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) -> str:
+    """The broken answer, without the mark that it must have."""
+    with opened(environment, data) as (running, screen):
+        screen.wait_for("Assistant said")
+        assert screen.last("You said") == prompt
+        text = screen.last("Assistant said")
+        assert text.endswith(MARK), text[-200:]
+        assert screen.find("Stop") is None
+        assert running.end() == 0
+    return text.removesuffix(MARK).strip()
+
+
+@pytest.mark.timeout(60 + 20 * KILLS)
+def test_a_kill_costs_less_than_the_last_second(real_display: dict[str, str], tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    margins: list[float] = []
+    losses: list[float] = []
+    with ModelServer(lambda _: Story(numbered(), pace=0.01)) as server:
+        for number in range(KILLS):
+            data = tmp_path / "data" if number % 2 else tmp_path / f"data {number}"
+            seconds = chance.uniform(0.0, 4.0)
+            killed_at, looks, stream = kill_in_the_middle(real_display, data, server, seconds)
+            kept = shown_after_restart(real_display, data, f"story {len(server.streams) - 1}")
+            # What was kept is a beginning of what was sent, without a hole.
+            assert stream.text.startswith(kept)
+            told = next((text for began, text in looks if began >= killed_at - PROMISED), "")
+            assert kept.startswith(told.strip()), (number, seconds, told[len(kept) :])
+            margins.append(lead(kept, told, stream))
+            lost = [at for at, piece in stream.sent if at <= killed_at][len(kept.split()) :]
+            losses.append(killed_at - lost[0] if lost else 0.0)
+    print(
+        f"{KILLS} kills: text of the last {max(losses):.2f} s lost at most, {sorted(losses)[KILLS // 2]:.2f} s in the "
+        f"middle; kept beyond the screen of a second before: {min(margins):.2f} s of text at least"
+    )
+    assert max(losses) < PROMISED
+
+
+def lead(kept: str, told: str, stream: Stream) -> float:
+    """How much later the last kept piece was sent than the last told one, in seconds."""
+    if not told:
+        return stream.sent[len(kept.split()) - 1][0] - stream.sent[0][0]
+    return stream.sent[len(kept.split()) - 1][0] - stream.sent[len(told.split()) - 1][0]
+
+
+def test_a_waiting_call_is_closed_after_a_kill_and_never_run(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with opened(real_display, data, "--demo") as (running, screen):
+        screen.send("write a file")
+        screen.wait_for("Approve tool call", "dialog")
+        # The journal is written at least twice a second; a kill before that shows less, never something else.
+        time.sleep(PROMISED)
+        running.kill()
+    with opened(real_display, data) as (running, screen):
+        card = wait_until("the call is shown", lambda: screen.last("Tool call: write_file"))
+        assert "Cancelled" in card
+        assert screen.find("Approve tool call", "dialog") is None
+        assert not list(Path(data).rglob("hello.txt"))
+        screen.send("and now calculate 6 * 7")
+        screen.wait_for("Send")
+        assert "42" in screen.last("Assistant said")
