@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QMessageLogContext, QSettings, Qt, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QCoreApplication, QMessageLogContext, QSettings, Qt, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from desktop_agent.engine.connections import key_from_environment
@@ -134,7 +134,9 @@ class Desk:
         self.window.settings_requested.connect(self._show_settings)
         banners = self.window.page.banners
         banners.offer(
-            RemedyAction.OPEN_SETTINGS, "Open settings", lambda: self._settings_presenter.show(providers=True)
+            RemedyAction.OPEN_SETTINGS,
+            QCoreApplication.translate("Desk", "Open settings"),
+            lambda: self._settings_presenter.show(providers=True),
         )
         app.aboutToQuit.connect(self.end)
 

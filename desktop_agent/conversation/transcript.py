@@ -57,6 +57,7 @@ class Transcript:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._items: list[Item] = []
         self._calls: dict[str, ToolCallItem] = {}
+        self._places: dict[str, int] = {}  # of calls, by item
         self._message_id = ""
         self._ids = (f"item-{number}" for number in count(1))
         self._thinking_since: datetime | None = None
@@ -153,6 +154,8 @@ class Transcript:
 
     def _add(self, item: Item) -> Added:
         self._items.append(item)
+        if isinstance(item, ToolCallItem):
+            self._places[item.id] = len(self._items) - 1
         return Added(len(self._items) - 1)
 
     def _add_user(self, message: Message) -> Added:
@@ -271,11 +274,8 @@ class Transcript:
         return [self._updated(item)]
 
     def _updated(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
-        # Calls stand near the end; searching backwards by identity is short and needs no index to be kept right.
-        for index in range(len(self._items) - 1, -1, -1):
-            if self._items[index] is item:
-                return Updated(index, what)
-        raise LookupError(item.tool_use_id)
+        # Only what stands at the end is ever removed, so a call stays where it was added.
+        return Updated(self._places[item.id], what)
 
 
 def _last_of_the_model(items: list[Item]) -> int | None:

@@ -134,19 +134,11 @@ class Engine:
     async def _opened(self, conversation_id: str) -> Session:
         loaded = await self.store.load(conversation_id)
         lost = recovered_messages(loaded.messages, loaded.journal)
-        if lost:
-            await self.store.commit(conversation_id, *lost)
-        await self._end_lost_runs(loaded)
+        # By the writer: a disk that refuses keeps nobody from reading, and is tried again.
         writer = Writer(self.store, loaded.record, (*loaded.messages, *lost), is_new=False)
+        await writer.write(*lost)
+        await _end_lost_runs(writer, loaded)
         return Session(writer, self._setup())
-
-    async def _end_lost_runs(self, loaded: LoadedConversation) -> None:
-        """Say in the journal that the runs of a dead process are over, so that nobody looks at them again."""
-        last = {envelope.run_id: envelope for envelope in loaded.journal}
-        for envelope in last.values():
-            end = replace(envelope, seq=envelope.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED))
-            await self.store.append_journal(loaded.record.id, [end])
-            await self.store.finish_run(loaded.record.id, envelope.run_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises StorageFailed."""
@@ -201,3 +193,11 @@ class Engine:
         """A conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
+
+
+async def _end_lost_runs(writer: Writer, loaded: LoadedConversation) -> None:
+    """Say in the journal that the runs of a dead process are over, so that nobody looks at them again."""
+    last = {envelope.run_id: envelope for envelope in loaded.journal}
+    for envelope in last.values():
+        writer.take(replace(envelope, seq=envelope.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
+        await writer.finish_run(envelope.run_id)

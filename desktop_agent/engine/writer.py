@@ -75,6 +75,10 @@ class Writer:
     async def commit(self, *messages: Message) -> None:
         """Remember at once, write as soon as the disk lets us."""
         self._messages.extend(messages)
+        await self.write(*messages)
+
+    async def write(self, *messages: Message) -> None:
+        """Write what is remembered already as soon as the disk lets us."""
         if messages:
             await self._ledger.commit(*messages)
 

@@ -9,6 +9,11 @@ from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.provider_events import ToolArgsDelta
 
 NAMELESS = "unnamed"
+# Servers that tell their calls apart by whole arguments alone send short ones; looking again and again at long ones
+# would cost the square of their length.
+LONGEST_LOOKED_AT = 64 * 1024
+# No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
+LONGEST_NAME = 256
 
 
 @dataclass(slots=True)
@@ -21,6 +26,7 @@ class _Call:
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list[str])
+    size: int = 0
     shown: int = -1  # pieces shown; -1 before the call itself was
     state: JsonObject | None = None
 
@@ -30,7 +36,7 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        return loads_object(self.arguments) is not None
+        return self.size <= LONGEST_LOOKED_AT and loads_object(self.arguments) is not None
 
 
 class CallBuilder:
@@ -66,11 +72,13 @@ class CallBuilder:
             self._by_wire_id[wire_id] = call
             call.id = self._public_id(wire_id)
         if name and not call.name:
-            call.name = mended(name)
+            call.name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
         if arguments is not None and not isinstance(arguments, str):
             call.pieces, call.shown = [dumps(arguments).decode()], min(call.shown, 0)
+            call.size = len(call.pieces[0])
         elif piece:
             call.pieces.append(piece)
+            call.size += len(piece)
         return self._showable(call)
 
     def attach(self, wire_id: str | None, state: JsonObject) -> None:
@@ -142,8 +150,9 @@ class CallBuilder:
         return call
 
     def _public_id(self, wire_id: str) -> str:
-        """The server's own id, unless it used it twice in this answer."""
-        chosen = self._new_id() if wire_id in self._used_ids else wire_id
+        """The server's own id, unless it used it twice in this answer or it is a novel."""
+        is_usable = len(wire_id) <= LONGEST_NAME and wire_id not in self._used_ids
+        chosen = wire_id if is_usable else self._new_id()
         self._used_ids.add(chosen)
         return chosen
 

@@ -90,10 +90,13 @@ def error(status: int, message: str, code: str) -> Plain:
 class ModelServer:
     """Speaks Chat Completions. `answer` is for prompts; a listing is answered by itself unless `listing` is given."""
 
-    def __init__(self, answer: Answer | Callable[[Asked], Answer], listing: Answer | None = None) -> None:
+    def __init__(
+        self, answer: Answer | Callable[[Asked], Answer], listing: Answer | None = None, port: int = 0
+    ) -> None:
         self.asked: list[Asked] = []
         self.streams: list[Stream] = []
         self.answer = answer
+        self._port = port
         self._listing = listing or Plain(json.dumps({"object": "list", "data": [{"id": MODEL}]}).encode())
         self._closing = threading.Event()
 
@@ -111,7 +114,7 @@ class ModelServer:
         class Server(ThreadingTCPServer):
             allow_reuse_address = True
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", self._port), Handler)
         self._connections: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="model server")
         self._thread.start()
@@ -132,6 +135,11 @@ class ModelServer:
     def url(self) -> str:
         """The base URL as a person enters it."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_address[1]
 
     @property
     def prompts(self) -> list[Asked]:

@@ -48,8 +48,7 @@ def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
 
 def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     program, screen = demo
-    screen.press("New conversation")
-    screen.wait_gone("You said")
+    screen.new_conversation()
     screen.send("write a file")
     screen.wait_for("Approve tool call", "dialog")
     written = program.data / "demo workspace" / "notes" / "hello.txt"
@@ -69,8 +68,7 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
 
 def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     _, screen = demo
-    screen.press("New conversation")
-    screen.wait_gone("You said")
+    screen.new_conversation()
     image = Image.new("RGB", (123, 45), "teal")
     held = io.BytesIO()
     image.save(held, "PNG")
@@ -110,8 +108,7 @@ def test_stop_closes_the_connection_at_once(real_display: dict[str, str], tmp_pa
         with opened(real_display, tmp_path / "data", "--base-url", server.url, "--model", MODEL) as (_, screen):
             for number, (way, press) in enumerate(ways):
                 if number:
-                    screen.press("New conversation")
-                    screen.wait_gone("You said")
+                    screen.new_conversation()
                 screen.send(f"story {number}")
                 stream = wait_until(f"the server is asked for {number}", lambda n=number: server.streams[n:])[0]
                 wait_until("it streams", lambda s=stream: len(s.sent) > 10 and screen.find("Stop"))

@@ -40,8 +40,6 @@ def kill_in_the_middle(
     """When it was killed, what was seen, and what was sent."""
     arguments = ("--base-url", server.url, "--model", MODEL)
     with opened(environment, data, *arguments) as (running, screen):
-        screen.press("New conversation")
-        screen.wait_gone("You said")
         known = len(server.streams)
         screen.send(f"story {known}")
         stream = wait_until("the server is asked", lambda: server.streams[known:])[0]

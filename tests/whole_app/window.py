@@ -99,7 +99,15 @@ class Screen(Reader):
         self.write("Message", text)
         wait_until("Send can be pressed", lambda: "enabled" in (self.find("Send") or {"states": ()})["states"])
         self.press("Send")
-        self.wait_for("You said")
+        wait_until("the message is sent", lambda: self.last("Message") == "")
+
+    def new_conversation(self) -> None:
+        """Leave a conversation that has begun for a new one."""
+        # Qt holds a button down for 100 ms when assistive technology presses it: the title tells when it was pressed.
+        title = "New conversation — Desktop Agent"
+        assert self.find(title, "frame") is None
+        self.press("New conversation")
+        self.wait_for(title, "frame")
 
     def press(self, name: str) -> float:
         """Press by accessibility; the monotonic moment just before."""

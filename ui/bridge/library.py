@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, RunStarted
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
@@ -95,8 +96,14 @@ class Library(QObject):
             self._open.deleteLater()
         self._open = OpenConversation(session, self._clock, self)
         self._open.record_changed.connect(self.refresh)
-        self._open.finished.connect(self.refresh)
+        # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
+        session.unsubscribe(self._on_event)
+        session.subscribe(on_event=self._on_event)
         self.opened.emit(self._open)
+
+    def _on_event(self, envelope: Envelope) -> None:
+        if self._open is not None and isinstance(envelope.event, RunStarted | RunFinished):
+            self.refresh()
 
     async def _refresh(self) -> None:
         records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(LISTED)

@@ -1,22 +1,21 @@
-"""Icons: our SVG files in a theme's colours, sharp at 1x, 2x and 3x."""
+"""Icons: our SVG files in a theme's colours, sharp at 1x and 2x, and at 3x where there is such a screen."""
 
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from resources import resource_path
 from ui.look.theme import Theme
 
 ICON_SIZE = 18
-RATIOS = (1, 2, 3)
 
 
 def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_SIZE) -> QIcon:
     """The icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` where a control is disabled."""
     made = QIcon()
-    for ratio in RATIOS:
+    for ratio in _ratios():
         made.addPixmap(pixmap(name, colour, size, ratio), QIcon.Mode.Normal)
         made.addPixmap(pixmap(name, disabled or colour, size, ratio), QIcon.Mode.Disabled)
     return made
@@ -48,5 +47,15 @@ def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
 
 
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    source = resource_path("icons", f"{name}.svg").read_text(encoding="utf-8").replace("currentColor", colour)
-    return QSvgRenderer(QByteArray(source.encode("utf-8")))
+    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode("utf-8")))
+
+
+@lru_cache(maxsize=128)
+def _source(name: str) -> str:
+    return resource_path("icons", f"{name}.svg").read_text(encoding="utf-8")
+
+
+def _ratios() -> tuple[int, ...]:
+    """Each is drawn for each icon at the start, so the largest only where a screen shows it."""
+    finest = max((screen.devicePixelRatio() for screen in QGuiApplication.screens()), default=1.0)
+    return (1, 2) if finest <= 2 else (1, 2, 3)

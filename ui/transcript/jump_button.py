@@ -15,8 +15,8 @@ class JumpButton(QAbstractButton):
         self._over = over
         self._look = look
         self._count = 0
-        self.setAccessibleName("Jump to latest")
-        self.setToolTip("Jump to latest")
+        self.setAccessibleName(self.tr("Jump to latest"))
+        self.setToolTip(self.tr("Jump to latest"))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.hide()
@@ -31,7 +31,7 @@ class JumpButton(QAbstractButton):
         """So many items are new."""
         if count != self._count:
             self._count = count
-            self.setAccessibleDescription(f"{count} new" if count else "")
+            self.setAccessibleDescription(self._words() if count else "")
             self._fit()
 
     def use(self, look: Look) -> None:
@@ -59,7 +59,7 @@ class JumpButton(QAbstractButton):
         return QSize(px(36) + int(wide) + px(12), px(36))
 
     def _words(self) -> str:
-        return f"{self._count} new"
+        return self.tr("{0} new").format(self._count)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         """Hovered."""

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.providers.transport import broken_lines, failures
-from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, WrongUse
+from desktop_agent.providers.transport.inflating import inflated
+from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
 from desktop_agent.vocabulary.requests import Timeouts
 
 if TYPE_CHECKING:
@@ -87,7 +88,13 @@ class HttpAnswer:
         """
         import httpx
 
-        source = self._source()
+        from desktop_agent.providers.transport.routes import STREAM
+
+        # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
+        raw = aiter(cast("AsyncIterable[bytes]", self._response.extensions[STREAM]))
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        plain = None if encoding in ("", "identity") else inflated(raw, encoding)
+        source = plain or raw
         failure: AgentError | None = None
         try:
             yield source if self._deadline is None else _within(source, self._deadline)
@@ -97,17 +104,11 @@ class HttpAnswer:
             failure = _total_exceeded(self._call)
         finally:
             await self.aclose()
-            await _unwound(source)
+            if plain is not None:
+                await plain.aclose()
+            await _unwound(raw)
         if failure is not None:
             raise failure
-
-    def _source(self) -> AsyncIterator[bytes]:
-        """The library's own iterator. Where nothing is encoded, the transport's bytes are the same and cost less."""
-        from desktop_agent.providers.transport.routes import STREAM
-
-        if self.headers.get("content-encoding", "identity") != "identity":
-            return self._response.aiter_bytes()
-        return aiter(cast("AsyncIterable[bytes]", self._response.extensions[STREAM]))
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""
@@ -202,7 +203,7 @@ class HttpClient:
 async def refusal(answer: HttpAnswer, call: HttpCall) -> AgentError:
     """The error that an answer of 400 or above means; reads at most 64 KB of it, without the key."""
     body = b""
-    with suppress(Truncated, TimedOut):
+    with suppress(Truncated, TimedOut, UnreadableAnswer):
         body = await answer.read(ERROR_BODY_LIMIT)
     if call.secret is not None:
         body = call.secret.removed_from(body)

@@ -96,12 +96,10 @@ def mended_json(value: Any, levels: int = DEEPEST) -> Any:
     """The same for every string inside; NaN, infinities and what is nested too deep become null."""
     if isinstance(value, str):
         return mended(value)
-    if isinstance(value, (dict, list)) and not levels:
-        return None
     if is_object(value):
-        return {mended(key): mended_json(member, levels - 1) for key, member in value.items()}
+        return None if not levels else {mended(key): mended_json(member, levels - 1) for key, member in value.items()}
     if is_array(value):
-        return [mended_json(entry, levels - 1) for entry in value]
+        return None if not levels else [mended_json(entry, levels - 1) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -120,6 +120,23 @@ def test_a_call_that_was_never_finished_being_written_disappears(feed: Feed) -> 
     assert len(feed.transcript) == 1
 
 
+def test_thousands_of_calls_each_know_their_place(feed: Feed) -> None:
+    # Looked for one by one from the end, this takes minutes.
+    feed(*[ToolUse(id=str(number), name="a") for number in range(20_000)])
+    changes = feed(*[ToolFinished(str(number), ToolResult(tool_use_id=str(number))) for number in range(20_000)])
+    assert changes == [Updated(number, "state") for number in range(20_000)]
+
+
+def test_a_call_added_after_one_disappeared_knows_its_place(feed: Feed) -> None:
+    feed(ContentDelta("I will write."), ToolUse(id="a", name="x"), ToolArgsDelta("b", "y", "{"))
+    feed(RetryScheduled(1, "Why.", 1))
+    feed(TurnStarted("turn2", "m2", "model"))
+    (added,) = feed(ToolUse(id="c", name="z"))
+    assert added == Added(3)
+    assert feed(ToolStarted("c", {})) == [Updated(3, "state")]
+    assert feed(ToolStarted("a", {})) == [Updated(1, "state")]
+
+
 def test_an_id_used_again_in_a_later_message_is_a_new_call(feed: Feed) -> None:
     feed(ToolUse(id="0", name="a"), ToolFinished("0", ToolResult(tool_use_id="0")))
     feed(TurnStarted("turn2", "m2", "model"), ToolUse(id="0", name="b"))

@@ -26,12 +26,13 @@ LIMIT = 20
 
 
 class Shaky:
-    """A store that refuses or waits when told to, and remembers which writes were asked for."""
+    """A store that refuses or waits when told to (`late_gate`: when it has written), and remembers what was asked."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.refuse: Exception | None = None
         self.gate: asyncio.Event | None = None
+        self.late_gate: asyncio.Event | None = None
         self.reached = asyncio.Event()
         self.asked: list[str] = []
 
@@ -45,7 +46,11 @@ class Shaky:
                 await self.gate.wait()
             if self.refuse is not None:
                 raise self.refuse
-            return await real(*given, **named)
+            answer = await real(*given, **named)
+            if self.late_gate is not None:
+                self.reached.set()
+                await self.late_gate.wait()
+            return answer
 
         return watched
 

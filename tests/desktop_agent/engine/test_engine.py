@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
@@ -212,12 +213,23 @@ async def test_close_ends_every_run_and_keeps_it(tmp_path: Path) -> None:
     await engine.close()
 
 
-async def test_a_preferences_file_that_cannot_be_read_lets_go_of_the_folder(tmp_path: Path) -> None:
+async def test_a_preferences_file_that_cannot_be_read_lets_go_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Store] = []
+    close = Store.close
+
+    async def watched(store: Store) -> None:
+        closed.append(store)
+        await close(store)
+
+    monkeypatch.setattr(Store, "close", watched)
     (tmp_path / "preferences.json").mkdir()
     with pytest.raises(StorageFailed):
         await Engine.open(tmp_path)
+    assert len(closed) == 1
     (tmp_path / "preferences.json").rmdir()
-    engine = await Engine.open(tmp_path)  # its database is free again
+    engine = await Engine.open(tmp_path)
     await engine.close()
 
 

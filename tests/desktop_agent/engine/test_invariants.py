@@ -28,8 +28,8 @@ _call = st.builds(
     ToolUse,
     id=st.sampled_from(["call_0", "call_1", "call_2"]),  # servers do repeat them from answer to answer
     name=st.sampled_from(["look", "act", "break", "nobody"]),
-    input=st.sampled_from([{}, {"word": "w"}, {"word": 1}]),
-    malformed=st.sampled_from([None, None, None, '{"wor']),
+    input=st.sampled_from([{}, {"word": "w"}, {"word": "v"}, {"word": 1}]),
+    malformed=st.sampled_from([None, None, None, None, None, None, '{"wor']),
 )
 _end = st.one_of(
     st.none(),
@@ -83,7 +83,7 @@ class Worker:
             if len(self.running) > 1:
                 self.overlaps.append(list(self.running))
             try:
-                for _ in range(self._chance.randrange(3)):
+                for _ in range(self._chance.randrange(4)):
                     await asyncio.sleep(0)
                 if name == "break":
                     raise ValueError("broken tool")
@@ -96,7 +96,7 @@ class Worker:
 
 async def _decide(stage: Stage, chance: random.Random) -> None:
     """A person who decides, changes their mind, and decides again."""
-    decisions = [AllowOnce(), AllowOnce(), AllowForConversation(), Deny(message="no"), DenyAndStop()]
+    decisions = [AllowOnce()] * 4 + [AllowForConversation(), Deny(message="no"), DenyAndStop()]
     while True:
         for approval in stage.session.open_approvals():
             stage.session.answer(approval.approval_id, chance.choice(decisions))

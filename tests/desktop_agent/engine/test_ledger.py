@@ -136,15 +136,15 @@ async def test_notes_that_come_while_a_write_fails_stay_behind_it(kept: Kept) ->
 
 async def test_a_cancelled_caller_leaves_the_write_whole(kept: Kept) -> None:
     await kept.ledger.commit(Message.user("p"))
-    kept.shaky.gate = asyncio.Event()
+    kept.shaky.late_gate = asyncio.Event()
     kept.ledger.note(envelope(1, ContentDelta("a")))
     writing = asyncio.create_task(kept.ledger.settle())
     await kept.shaky.reached.wait()
     writing.cancel()
-    kept.ledger.note(envelope(2, ContentDelta("b")))
     await asyncio.gather(writing, return_exceptions=True)
     assert writing.cancelled()
-    kept.shaky.gate.set()
+    kept.ledger.note(envelope(2, ContentDelta("b")))
+    kept.shaky.late_gate.set()
     await kept.ledger.settle()
     assert [(each.seq, each.event) for each in await kept.journal()] == [(1, ContentDelta("a")), (2, ContentDelta("b"))]
 

@@ -232,11 +232,13 @@ async def test_a_tool_that_ignores_stop_does_not_make_the_model_go_on(shaky: Sha
 
     stage = Stage(
         shaky,
-        Turn(call("1", "look"), call("2", "nothing of that name")),
+        Turn(call("1", "act"), call("2", "nothing of that name")),
         Turn(ContentDelta("never")),
-        tools=(tool("look", stubborn, read_only=True),),
+        tools=(tool("act", stubborn),),
     )
     stage.session.send(Message.user("p"))
+    await stage.until(stage.session.open_approvals)
+    stage.session.answer(stage.session.open_approvals()[0].approval_id, AllowOnce())
     await started.wait()
     stage.session.interrupt()
     await stage.idle()

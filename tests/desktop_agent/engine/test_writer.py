@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.items import AnswerItem, NoticeItem
+from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed
 from desktop_agent.engine.writer import RunRecorder, Writer
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
@@ -137,11 +137,14 @@ async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Pa
 async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
         about = writer(shaky)
+        changes: list[Any] = []
+        about.subscribe(changes.extend, None)
         recorder = RunRecorder(about)
         recorder.emit(TurnStarted("t", "m", "model"))
         recorder.emit(ToolArgsDelta("1", "look", '{"wor'))
         recorder.emit(RetryScheduled(0.1, "It broke."))
         assert [type(item) for item in about.transcript] == [NoticeItem]
+        assert changes == [Added(0), Removed(0, 1), Added(0)]
         recorder.emit(ToolArgsDelta("1", "look", '{"word'))
         assert [str(item.arguments) for item in about.transcript if hasattr(item, "arguments")] == ['{"word']
         recorder.emit(RunFinished(RunEnd.FAILED))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPen
 
 from ui.transcript.blocks.block import Block, Brush, Control
@@ -36,7 +36,7 @@ class ImagePlaceholder(Block):
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
         painter.drawPixmap(look.px(14), (height - look.px(22)) // 2, look.icon("picture", "muted", 22, brush.ratio))
         left, room = look.px(48), self._width - look.px(60)
-        label = self._image.label or "Picture"
+        label = self._image.label or QCoreApplication.translate("Transcript", "Picture")
         for y, text, color in ((7, label, "text"), (27, self._image.target, "muted")):
             painter.setFont(look.small)
             painter.setPen(look.color(color))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainterPath, QPixmap
 
 from desktop_agent.vocabulary.blocks import Image
@@ -99,7 +99,11 @@ class ThumbnailsBlock(Block):
 
     def _paint_words(self, brush: Brush, image: Image, box: QRect) -> None:
         look, source = brush.look, image.source
-        text = source.url if isinstance(source, UrlSource) else f"{image.name or 'Picture'} cannot be shown"
+        if isinstance(source, UrlSource):
+            text = source.url
+        else:
+            name = image.name or QCoreApplication.translate("Transcript", "Picture")
+            text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
         font = look.small
         brush.painter.setFont(font)
         brush.painter.setPen(look.color("muted"))
@@ -113,13 +117,18 @@ class ThumbnailsBlock(Block):
 
     def spoken(self) -> str:
         """The names."""
-        return ", ".join(f"Image: {image.name}" if image.name else "Image" for image in self._images)
+        named, unnamed = (
+            QCoreApplication.translate("Transcript", "Image: {0}"),
+            QCoreApplication.translate("Transcript", "Image"),
+        )
+        return ", ".join(named.format(image.name) if image.name else unnamed for image in self._images)
 
     def controls(self) -> Sequence[Control]:
         """Each opens its picture."""
         if not self.laid:
             return ()
+        words = QCoreApplication.translate("Transcript", "Open image: {0}")
         return [
-            Control(f"Open image: {image.name or number}", box, partial(self._open, image))
+            Control(words.format(image.name or number), box, partial(self._open, image))
             for number, (image, box) in enumerate(zip(self._images, self._boxes, strict=True), start=1)
         ]

@@ -19,21 +19,17 @@ def transcript_menu(
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     entries: list[tuple[str, Callable[[], None] | None]] = [
-        (_words("Copy"), copy),
-        (_words("Copy message"), copy_message),
-        (_words("Copy as Markdown"), copy_markdown),
+        (QCoreApplication.translate("Transcript", "Copy"), copy),
+        (QCoreApplication.translate("Transcript", "Copy message"), copy_message),
+        (QCoreApplication.translate("Transcript", "Copy as Markdown"), copy_markdown),
     ]
     if copy_link:
-        entries.insert(0, (_words("Copy link"), copy_link))
+        entries.insert(0, (QCoreApplication.translate("Transcript", "Copy link"), copy_link))
     for words, act in entries:
         action = menu.addAction(words)
         action.setEnabled(act is not None)
         if act is not None:
             action.triggered.connect(act)
     menu.addSeparator()
-    menu.addAction(_words("Select all")).triggered.connect(select_all)
+    menu.addAction(QCoreApplication.translate("Transcript", "Select all")).triggered.connect(select_all)
     return menu
-
-
-def _words(text: str) -> str:
-    return QCoreApplication.translate("Transcript", text)

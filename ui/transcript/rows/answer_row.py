@@ -1,5 +1,9 @@
 """What the assistant said."""
 
+from PySide6.QtCore import QCoreApplication
+
+from PySide6.QtCore import QCoreApplication
+
 from desktop_agent.conversation.items import AnswerItem
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
@@ -21,7 +25,7 @@ class AnswerRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return "Assistant said"
+        return QCoreApplication.translate("Transcript", "Assistant said")
 
     @property
     def is_open(self) -> bool:
@@ -54,7 +58,7 @@ class AnswerRow(Row):
     def _mark(self) -> None:
         if self._answer.interrupted and not self._marked:
             self._marked = True
-            block = TextBlock(Line("Stopped before the end"), SMALL, "muted")
+            block = TextBlock(Line(QCoreApplication.translate("Transcript", "Stopped before the end")), SMALL, "muted")
             block.gap = self.stage.look.px(8)
             self.put(len(self.blocks), block)
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem
@@ -17,9 +17,9 @@ from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
 _WORDS = {
-    RemedyAction.RETRY: "Retry",
-    RemedyAction.OPEN_SETTINGS: "Open settings",
-    RemedyAction.CONTINUE: "Continue",
+    RemedyAction.RETRY: QT_TRANSLATE_NOOP("Transcript", "Retry"),
+    RemedyAction.OPEN_SETTINGS: QT_TRANSLATE_NOOP("Transcript", "Open settings"),
+    RemedyAction.CONTINUE: QT_TRANSLATE_NOOP("Transcript", "Continue"),
 }
 
 
@@ -38,7 +38,9 @@ class NoticeRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return "Error" if self._notice.level == "error" else "Notice"
+        if self._notice.level == "error":
+            return QCoreApplication.translate("Transcript", "Error")
+        return QCoreApplication.translate("Transcript", "Notice")
 
     def build(self) -> None:
         """Sentence, remedy, buttons."""
@@ -50,9 +52,10 @@ class NoticeRow(Row):
         facts = self.stage.facts
         if notice.action in _WORDS:
             press = partial(facts.remedy_requested.emit, notice.id, notice.action)
-            buttons.append(Button(_WORDS[notice.action], press))
+            buttons.append(Button(QCoreApplication.translate("Transcript", _WORDS[notice.action]), press))
         if notice.detail:
-            buttons.append(Button("Copy details", partial(facts.details_copied.emit, notice.detail)))
+            words = QCoreApplication.translate("Transcript", "Copy details")
+            buttons.append(Button(words, partial(facts.details_copied.emit, notice.detail)))
         if buttons:
             blocks.append(ButtonsBlock(buttons))
         for index, block in enumerate(blocks):

@@ -1,6 +1,6 @@
 """A reasoning summary: quiet, in its true place, folded once it is over."""
 
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import ThinkingItem
@@ -11,8 +11,6 @@ from ui.transcript.look import Look
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
-
-_TOGGLE = "Show thinking"
 
 
 class ThinkingRow(Row):
@@ -29,7 +27,7 @@ class ThinkingRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return "Thinking"
+        return QCoreApplication.translate("Transcript", "Thinking")
 
     @property
     def is_open(self) -> bool:
@@ -75,12 +73,13 @@ class ThinkingRow(Row):
     def _head(self) -> Head:
         seconds = self._thinking.seconds
         if not self._thinking.finished:
-            title = "Thinking…"
+            title = QCoreApplication.translate("Transcript", "Thinking…")
         elif seconds is None:
-            title = "Thought"
+            title = QCoreApplication.translate("Transcript", "Thought")
         else:
-            title = f"Thought for {_spoken(seconds)}"
-        return Head(title, icon="thought", is_open=self.unfolded, control=_TOGGLE)
+            title = QCoreApplication.translate("Transcript", "Thought for {0}").format(_spoken(seconds))
+        control = QCoreApplication.translate("Transcript", "Show thinking")
+        return Head(title, icon="thought", is_open=self.unfolded, control=control)
 
     def _toggle(self) -> None:
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
@@ -114,5 +113,5 @@ class ThinkingRow(Row):
 
 def _spoken(seconds: float) -> str:
     if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    return f"{int(seconds // 60)} min {round(seconds % 60)} s"
+        return QCoreApplication.translate("Transcript", "{0} s").format(max(1, round(seconds)))
+    return QCoreApplication.translate("Transcript", "{0} min {1} s").format(int(seconds // 60), round(seconds % 60))

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
@@ -24,19 +24,19 @@ _OUTPUT_LINES = 12
 
 # Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
 _RUNNING_STATES = {
-    CallState.WRITING: ("Writing", "pencil", "muted"),
-    CallState.PENDING: ("Pending", "more", "muted"),
-    CallState.WAITING: ("Waiting for you", "eye", "warning"),
-    CallState.RUNNING: ("Running", "play", "accent"),
+    CallState.WRITING: (QT_TRANSLATE_NOOP("Transcript", "Writing"), "pencil", "muted"),
+    CallState.PENDING: (QT_TRANSLATE_NOOP("Transcript", "Pending"), "more", "muted"),
+    CallState.WAITING: (QT_TRANSLATE_NOOP("Transcript", "Waiting for you"), "eye", "warning"),
+    CallState.RUNNING: (QT_TRANSLATE_NOOP("Transcript", "Running"), "play", "accent"),
 }
 _OUTCOMES = {
-    Outcome.SUCCEEDED: ("Done", "check", "success"),
-    Outcome.FAILED: ("Failed", "error", "danger"),
-    Outcome.DENIED: ("Denied", "close", "danger"),
-    Outcome.CANCELLED: ("Cancelled", "stop", "muted"),
-    Outcome.TIMED_OUT: ("Timed out", "warning", "warning"),
-    Outcome.LIMIT: ("Limit reached", "warning", "warning"),
-    Outcome.UNKNOWN: ("Unknown", "info", "warning"),
+    Outcome.SUCCEEDED: (QT_TRANSLATE_NOOP("Transcript", "Done"), "check", "success"),
+    Outcome.FAILED: (QT_TRANSLATE_NOOP("Transcript", "Failed"), "error", "danger"),
+    Outcome.DENIED: (QT_TRANSLATE_NOOP("Transcript", "Denied"), "close", "danger"),
+    Outcome.CANCELLED: (QT_TRANSLATE_NOOP("Transcript", "Cancelled"), "stop", "muted"),
+    Outcome.TIMED_OUT: (QT_TRANSLATE_NOOP("Transcript", "Timed out"), "warning", "warning"),
+    Outcome.LIMIT: (QT_TRANSLATE_NOOP("Transcript", "Limit reached"), "warning", "warning"),
+    Outcome.UNKNOWN: (QT_TRANSLATE_NOOP("Transcript", "Unknown"), "info", "warning"),
 }
 
 
@@ -55,7 +55,7 @@ class ToolRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return f"Tool call: {self._call.name}"
+        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(self._call.name)
 
     @property
     def is_open(self) -> bool:
@@ -74,7 +74,8 @@ class ToolRow(Row):
         blocks += self._output()
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.stage.facts.approval_requested.emit, self._call.approval_id)
-            blocks.append(ButtonsBlock([Button("Review", review, primary=True)]))
+            words = QCoreApplication.translate("Transcript", "Review")
+            blocks.append(ButtonsBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
             block.gap = self.stage.look.px(8 if isinstance(block, CodeBlock | ButtonsBlock) else 2)
             self.put(index, block)
@@ -82,13 +83,14 @@ class ToolRow(Row):
     def _head(self) -> Head:
         call = self._call
         if call.state is CallState.ENDED:
-            word, icon, color = _OUTCOMES[call.outcome or Outcome.UNKNOWN]
-            if call.seconds is not None and call.seconds >= 0.95:
-                word = f"{word} · {call.seconds:.0f} s"
+            source, icon, color = _OUTCOMES[call.outcome or Outcome.UNKNOWN]
         else:
-            word, icon, color = _RUNNING_STATES[call.state]
+            source, icon, color = _RUNNING_STATES[call.state]
+        word = QCoreApplication.translate("Transcript", source)
+        if call.state is CallState.ENDED and call.seconds is not None and call.seconds >= 0.95:
+            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
         return Head(
-            call.name or "tool",
+            call.name or QCoreApplication.translate("Transcript", "tool"),
             icon="tool",
             strong=True,
             color="text",
@@ -96,7 +98,7 @@ class ToolRow(Row):
             state_icon=icon,
             state_color=color,
             is_open=self.unfolded,
-            control="Show details",
+            control=QCoreApplication.translate("Transcript", "Show details"),
         )
 
     def _arguments(self) -> list[Block]:
@@ -106,8 +108,10 @@ class ToolRow(Row):
         given = call.input if call.effective_input is None else call.effective_input
         if not self.unfolded:
             return [_small(short)] if (short := _short(given)) else []
-        label = "arguments" if call.effective_input is None else "arguments, edited"
-        return [self._code(json.dumps(given, ensure_ascii=False, indent=2), "json", label)] if given else []
+        title = QCoreApplication.translate("Transcript", "arguments")
+        if call.effective_input is not None:
+            title = QCoreApplication.translate("Transcript", "arguments, edited")
+        return [self._code(json.dumps(given, ensure_ascii=False, indent=2), "json", title)] if given else []
 
     def _output(self) -> list[Block]:
         text = self._result_text() or str(self._call.output)
@@ -115,7 +119,10 @@ class ToolRow(Row):
             return []
         text = text.rstrip("\n")
         if self.unfolded:
-            return [self._code(text, "", "result" if self._call.result else "output")]
+            title = QCoreApplication.translate("Transcript", "output")
+            if self._call.result:
+                title = QCoreApplication.translate("Transcript", "result")
+            return [self._code(text, "", title)]
         if self._call.state is CallState.ENDED and self._call.outcome is Outcome.SUCCEEDED:
             return []
         lines = text.split("\n")
@@ -130,11 +137,12 @@ class ToolRow(Row):
             elif isinstance(part, Json):
                 parts.append(json.dumps(part.value, ensure_ascii=False, indent=2))
             else:
-                parts.append(f"[Image: {part.name or 'unnamed'}]")
+                name = part.name or QCoreApplication.translate("Transcript", "unnamed")
+                parts.append(QCoreApplication.translate("Transcript", "[Image: {0}]").format(name))
         return "\n".join(parts)
 
-    def _code(self, text: str, language: str, what: str) -> CodeBlock:
-        return CodeBlock(text, language, code_host(self, f"wrap {what}"), title=what)
+    def _code(self, text: str, language: str, title: str) -> CodeBlock:
+        return CodeBlock(text, language, code_host(self, f"wrap {title}"), title=title)
 
     def _toggle(self) -> None:
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)

@@ -2,6 +2,10 @@
 
 import json
 
+from PySide6.QtCore import QCoreApplication
+
+from PySide6.QtCore import QCoreApplication
+
 from desktop_agent.conversation.items import UnknownItem
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
@@ -21,7 +25,7 @@ class UnknownRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return "Unknown content"
+        return QCoreApplication.translate("Transcript", "Unknown content")
 
     def build(self) -> None:
         """Raw content as JSON."""
@@ -29,5 +33,8 @@ class UnknownRow(Row):
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
         code = CodeBlock(text, "json", code_host(self, "wrap"))
         code.gap = stage.look.px(6)
-        self.put(0, TextBlock(Line("This version does not know this content. It is kept as it came."), SMALL, "muted"))
+        words = QCoreApplication.translate(
+            "Transcript", "This version does not know this content. It is kept as it came."
+        )
+        self.put(0, TextBlock(Line(words), SMALL, "muted"))
         self.put(1, code)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPixmap
 
 from desktop_agent.conversation.items import UserItem
@@ -36,7 +36,7 @@ class UserRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return "You said"
+        return QCoreApplication.translate("Transcript", "You said")
 
     def build(self) -> None:
         """Pictures first, as they are above the text in most messengers."""

@@ -15,13 +15,11 @@ def paint_hint(viewport: QWidget, look: Look) -> None:
     center = Qt.AlignmentFlag.AlignHCenter
     painter.setFont(look.heading(2))
     painter.setPen(look.color("text"))
-    painter.drawText(box.adjusted(0, middle - look.px(40), 0, 0), center, _words("What can I do for you?"))
+    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
+    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
+    painter.drawText(box.adjusted(0, middle - look.px(40), 0, 0), center, greeting)
     painter.setFont(look.body)
     painter.setPen(look.color("muted"))
-    hint = _words("Write a message below. You can paste or drop pictures too.")
+    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures too.")
     painter.drawText(box.adjusted(0, middle, 0, 0), center | Qt.TextFlag.TextWordWrap, hint)
     painter.end()
-
-
-def _words(text: str) -> str:
-    return QCoreApplication.translate("Transcript", text)

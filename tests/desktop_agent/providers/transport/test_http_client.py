@@ -12,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
+from desktop_agent.providers.transport.inflating import PIECE
 from desktop_agent.vocabulary.errors import (
     ConnectionFailed,
     ProviderError,
@@ -189,6 +190,26 @@ async def test_compressed_all_the_same(http: HttpClient) -> None:
     async with Loopback(Reply(b"not gzip", headers={"content-encoding": "gzip"})) as server:
         with pytest.raises(UnreadableAnswer, match="damaged"):
             await read(http, call(server.url))
+
+
+async def test_a_small_answer_that_inflates_to_much_comes_in_bounded_pieces(http: HttpClient) -> None:
+    packed = gzip.compress(bytes(20_000_000))
+    async with Loopback(Reply(packed, headers={"content-encoding": "gzip"})) as server:
+        answer = await http.open(call(server.url))
+        async with answer.body() as chunks:
+            sizes = [len(chunk) async for chunk in chunks]
+    assert sum(sizes) == 20_000_000
+    assert max(sizes) <= PIECE
+
+
+async def test_layers_of_compression_are_not_opened(http: HttpClient) -> None:
+    packed = gzip.compress(gzip.compress(bytes(1000)))
+    layered = {"content-encoding": "gzip, gzip"}
+    async with Loopback(Reply(packed, headers=layered), Reply(packed, 503, headers=layered)) as server:
+        with pytest.raises(UnreadableAnswer, match="not asked for"):
+            await read(http, call(server.url))
+        answer = await http.open(call(server.url))
+        assert "HTTP 503" in str(await refusal(answer, call(server.url)))
 
 
 async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> None:

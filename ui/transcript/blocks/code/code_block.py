@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QTextCharFormat
 
 from ui.transcript.blocks.block import Block, Brush, Control, Span
@@ -93,17 +93,26 @@ class CodeBlock(Block):
     def _place_buttons(self, look: Look) -> None:
         height, y, x = look.px(24), look.px(5), self._width - look.px(6)
         self._controls = []
-        for name in ("Copy code", "Wrap lines"):
-            wide = quiet_width(look, self._words(name), icon=name == "Copy code")
+        names = (
+            QCoreApplication.translate("Transcript", "Copy code"),
+            QCoreApplication.translate("Transcript", "Wrap lines"),
+        )
+        presses = (self._press_copy, self._press_wrap)
+        for name, (words, icon), press in zip(names, self._faces(), presses, strict=True):
+            wide = quiet_width(look, words, icon=bool(icon))
             x -= wide
-            press = self._press_copy if name == "Copy code" else self._press_wrap
             self._controls.append(Control(name, QRect(x, y, wide, height), press))
             x -= look.px(2)
 
-    def _words(self, name: str) -> str:
-        if name == "Copy code":
-            return "Copied" if self._copied else "Copy"
-        return "No wrap" if self._lines.wraps else "Wrap"
+    def _faces(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Words and icon of Copy, and of Wrap."""
+        copy = QCoreApplication.translate("Transcript", "Copy"), "copy"
+        if self._copied:
+            copy = QCoreApplication.translate("Transcript", "Copied"), "check"
+        wrap = QCoreApplication.translate("Transcript", "Wrap")
+        if self._lines.wraps:
+            wrap = QCoreApplication.translate("Transcript", "No wrap")
+        return copy, (wrap, "")
 
     def _press_copy(self) -> None:
         self._host.copy(self.text)
@@ -156,11 +165,10 @@ class CodeBlock(Block):
         painter.setPen(look.color("muted"))
         painter.setFont(look.small)
         label = QRect(self._pad, look.px(5), self._width // 2, look.px(24))
-        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, self._title or self.language or "text")
-        for control in self._controls:
-            is_copy = control.name == "Copy code"
-            icon = ("check" if self._copied else "copy") if is_copy else ""
-            quiet_button(brush, control, self._words(control.name), icon)
+        title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
+        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, title)
+        for control, (words, icon) in zip(self._controls, self._faces(), strict=True):
+            quiet_button(brush, control, words, icon)
 
     def plain(self) -> str:
         """The code."""

@@ -1,0 +1,33 @@
+"""Compressed answers, a bounded piece at a time: a few kilobytes may stand for gigabytes."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from desktop_agent.vocabulary.errors import UnreadableAnswer
+
+PIECE = 64 * 1024
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_KINDS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1
+
+
+async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
+    """The bytes behind one layer of gzip or deflate, at most PIECE at once; the loop gets its turn between two.
+
+    Raises UnreadableAnswer for damaged data and for every other encoding: none was asked for, and layers upon layers
+    are how small answers become endless ones.
+    """
+    if encoding not in _KINDS:
+        raise UnreadableAnswer(f"its body is compressed in a way that was not asked for ({encoding[:40]})")
+    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    async for chunk in source:
+        waiting, piece = chunk, b""
+        while (waiting or len(piece) == PIECE) and not inflater.eof:
+            try:
+                piece = inflater.decompress(waiting, PIECE)
+            except zlib.error:
+                raise UnreadableAnswer("its compressed body is damaged") from None
+            waiting = inflater.unconsumed_tail
+            if piece:
+                yield piece
+                await asyncio.sleep(0)
