@@ -1,13 +1,13 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format bench gallery package lock clean
+# The others: lint format bench gallery package package-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
 
-.PHONY: run test lint format bench gallery package lock clean setup-run setup-test setup-package
+.PHONY: run test lint format bench gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -36,6 +36,10 @@ gallery: setup-test
 
 package: setup-package
 	@$(BIN)/python packaging/build.py
+
+# Tries what `make package` built, from another folder; needs what the tests need.
+package-check: setup-test setup-package
+	@$(BIN)/python packaging/check.py
 
 # make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
 lock: setup-test

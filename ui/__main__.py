@@ -1,6 +1,7 @@
 """`desktop-agent`: the window, or `ask` without ever importing Qt."""
 
 import gc
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def _imported_for_good() -> Callable[["Place"], int]:
     """
     gc.disable()
     try:
-        import desktop_agent.engine.engine  # noqa: F401  see above
+        importlib.import_module("desktop_agent.engine.engine")
         from ui.app import run_window
     finally:
         gc.freeze()

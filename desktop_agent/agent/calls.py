@@ -11,7 +11,7 @@ from typing import Literal
 from desktop_agent.agent.recorder import Recorder
 from desktop_agent.conversation.repair import missing_result
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker, Resolution
-from desktop_agent.permissions.gate import Ask, Refused, Verdict, still_allowed
+from desktop_agent.permissions.gate import Allowed, Ask, Refused, Verdict, still_allowed
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
@@ -44,6 +44,7 @@ _NOT_STARTED: dict[Outcome, str] = {
     Outcome.CANCELLED: "The call was cancelled before it was started.",
     Outcome.LIMIT: "The call was not run: a limit was reached.",
 }
+_NOT_AS_SHOWN = "Not run: what the call would do changed after the person allowed it. Read again, then call again."
 _STARTED = "The call was stopped while it was running. It may have taken effect."
 
 
@@ -140,12 +141,21 @@ class CallRound:
             if resolution.verdict is None:
                 return
             verdict, arguments = resolution.verdict, resolution.input
+            if not resolution.edited and await self._does_something_else(call, tool, call.approval):
+                self._finish(call, missing_result(call.use, Outcome.FAILED, _NOT_AS_SHOWN))
+                return
         if self._closed:
             return
         if not still_allowed(verdict, tool, arguments):
             self._finish(call, missing_result(call.use, Outcome.DENIED, "The call changed after it was allowed."))
             return
         await self._execute(call, tool, arguments)
+
+    async def _does_something_else(self, call: _Call, tool: AnyTool, approval: Approval) -> bool:
+        """Whether it would do something else by now than what the person was shown, and allowed only that."""
+        if approval.preview is None or isinstance(self._standing.verdict(call.use, tool, ()), Allowed):
+            return False
+        return await _preview(tool, call.use.input) != approval.preview
 
     async def _resolution(self, call: _Call, approval: Approval) -> Resolution:
         """Wait for the person; a denial is answered here."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Literal
 
 from desktop_agent.agent.calls import CallRound
@@ -28,15 +29,16 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message, MessageState, new_id, now
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.provider_events import CUT_SHORT, StopReason
 
 _log = logging.getLogger(__name__)
 
+# A flood of events is taken in slices of this many seconds.
+SLICE = 0.008
 # After Stop the tools get this long to end by themselves, in seconds.
 STOP_GRACE = 2.0
 # The model is not finished, it only paused: the runtime goes on by itself.
 _UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
-_CUT = {StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED}
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,11 @@ class Run:
         provider = await self._around.open_provider()
         for _ in range(self._settings.max_tool_iterations):
             answer = await self._ask(provider)
-            if answer.stop_reason in _CUT:
-                return self._limit("the longest answer that the model may give")
             if answer.stop_reason is StopReason.CONTENT_FILTER:
                 # What a filter withheld in part is not acted upon.
                 return RunEnd.COMPLETED
+            if answer.stop_reason in CUT_SHORT:
+                return self._limit("the longest answer that the model may give")
             if answer.tool_uses:
                 if not await self._run_calls(answer):
                     return RunEnd.CANCELLED
@@ -140,7 +142,7 @@ class Run:
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
         await self._stream_with_retry(provider, answer)
-        state = MessageState.INTERRUPTED if answer.stop_reason in _CUT else MessageState.COMPLETE
+        state = MessageState.INTERRUPTED if answer.stop_reason in CUT_SHORT else MessageState.COMPLETE
         message = answer.message(state, now())
         self._answer = None
         self._round = self._calls_of(message)
@@ -165,10 +167,15 @@ class Run:
             self._recorder.history(), self._settings, self._around.tools.specs(), self._around.read_picture
         )
         events = provider.stream(request)
+        pause_at = monotonic() + SLICE
         try:
             async for event in events:
                 answer.feed(event, now())
                 self._recorder.emit(event)
+                if monotonic() > pause_at:
+                    # What has piled up comes without any waiting; the screen and Stop must have their turn.
+                    await asyncio.sleep(0)
+                    pause_at = monotonic() + SLICE
         finally:
             await events.aclose()
 

@@ -83,7 +83,8 @@ class AnswerBuilder:
             self._finish_thinking("".join(self._thinking), "", {}, at)
 
     def _finish_thinking(self, text: str, provider: str, metadata: dict[str, object], at: datetime) -> None:
-        seconds = (at - self._thinking_since).total_seconds() if self._thinking_since else None
+        # The clock of the machine may have been set back meanwhile.
+        seconds = max(0.0, (at - self._thinking_since).total_seconds()) if self._thinking_since else None
         self._blocks.append(Thinking(text=text, provider=provider, metadata=metadata, seconds=seconds))
         self._thinking.clear()
         self._thinking_since = None

@@ -38,6 +38,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
+    CUT_SHORT,
     ContentDelta,
     MessageDelta,
     StopReason,
@@ -145,12 +146,13 @@ class Transcript:
                 return []
 
     def _explain_end(self, event: MessageDelta, at: datetime) -> list[Change]:
-        """An answer that ends in silence, or was withheld, says so in place."""
+        """No text follows. What was cut short is marked; an answer that ends in silence, or was withheld, says so."""
+        closed = self._close_open(at, interrupted=event.stop_reason in CUT_SHORT)
         if event.details and event.details.get("empty"):
-            return self.add_notice(EMPTY, action=RemedyAction.RETRY)
+            return closed + self.add_notice(EMPTY, action=RemedyAction.RETRY)
         if event.stop_reason is StopReason.CONTENT_FILTER:
-            return self._close_open(at, interrupted=True) + self.add_notice(WITHHELD)
-        return []
+            return closed + self.add_notice(WITHHELD)
+        return closed
 
     def _add(self, item: Item) -> Added:
         self._items.append(item)
@@ -218,7 +220,8 @@ class Transcript:
         if isinstance(last, AnswerItem):
             last.interrupted = interrupted
         elif self._thinking_since is not None:
-            last.seconds = (at - self._thinking_since).total_seconds()
+            # The clock of the machine may have been set back meanwhile.
+            last.seconds = max(0.0, (at - self._thinking_since).total_seconds())
         return [Updated(index, "state")]
 
     def _end(self, at: datetime, *, interrupted: bool) -> list[Change]:

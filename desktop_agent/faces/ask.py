@@ -150,6 +150,7 @@ class _Conversation:
         self._end: RunEnd | None = None
         self._error: ErrorOccurred | None = None
         self._deaf = False
+        self._unwritten = False
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -166,6 +167,8 @@ class _Conversation:
             _say(f"{self._error.sentence} {self._error.remedy}")
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
+        if self._unwritten:
+            return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
             self._end or RunEnd.FAILED, ERROR
         )
@@ -206,17 +209,10 @@ class _Conversation:
         except OSError as error:
             # Whoever read has gone, or the disk is full: the same as Ctrl+C.
             self._deaf = True
-            _forget(self._out)
             if not isinstance(error, BrokenPipeError):
+                self._unwritten = True
                 _say(f"The answer cannot be written: {error.strerror}.")
             self._session.interrupt()
-
-
-def _forget(out: TextIO) -> None:
-    """Python writes what is left at its end, and would fail again: let it go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, out.fileno())
-    os.close(nowhere)
 
 
 def _json(line: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from desktop_agent.providers.transport.json_text import SurrogateJoiner, mended,
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.provider_events import (
+    CUT_SHORT,
     ContentDelta,
     Done,
     MessageDelta,
@@ -24,7 +25,6 @@ from desktop_agent.vocabulary.provider_events import (
 )
 from desktop_agent.vocabulary.usage import Usage
 
-_CUT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER, StopReason.CONTEXT_WINDOW_EXCEEDED})
 _CORRECTED = frozenset({StopReason.END_TURN, StopReason.TOOL_USE, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
 
 
@@ -157,7 +157,7 @@ class PartBuilder:
         TOOL_USE without a call is END_TURN. An answer without text and calls says `empty` in its details.
         """
         self.close_parts()
-        count = self.end_calls(cut=reason in _CUT)
+        count = self.end_calls(cut=reason in CUT_SHORT)
         if reason in _CORRECTED and (count or self.calls.ended):
             reason = StopReason.TOOL_USE
         elif reason is StopReason.TOOL_USE:

@@ -29,6 +29,14 @@ def disk_full(path: Path, detail: str = "") -> DiskFull:
     return DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": str(path)}), detail=detail)
 
 
+def gone(path: Path) -> StorageFailed:
+    """Somebody removed or moved it while it was in use."""
+    return StorageFailed(
+        Sentence("“{path}” is gone: it was removed or moved.", {"path": str(path)}),
+        "Put it back; nothing new is kept until then. The open text is still here: copy what you need.",
+    )
+
+
 def not_writable(path: Path, detail: str = "") -> StorageFailed:
     """The rights do not let us write."""
     return StorageFailed(

@@ -16,6 +16,7 @@ from desktop_agent.storage.database.connection import Connection, connect, failu
 from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_damage, open_database
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
 from desktop_agent.storage.files import failure_of as file_failure_of
+from desktop_agent.storage.files import gone
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import (
     ConversationChanges,
@@ -209,12 +210,16 @@ class Store:
         return await self._worker.run(lambda: self._guarded(work))
 
     def _guarded(self, work: Callable[[Connection], T]) -> T:
+        path = self._folder / DATABASE_NAME
+        if not path.exists():
+            # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
+            raise gone(path)
         try:
             return work(self._connection)
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise  # our own mistakes, not the disk's
         except sqlite3.DatabaseError as error:
-            failure = failure_of(error, self._folder / DATABASE_NAME)
+            failure = failure_of(error, path)
             if isinstance(failure, DatabaseDamaged):
                 with suppress(OSError):
                     note_damage(self._folder)

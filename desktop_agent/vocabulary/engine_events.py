@@ -243,7 +243,7 @@ class CheckpointRestored:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """A limit ended the run: turns, tool_iterations, tokens, cost, time."""
+    """A limit ended the run; `which` says it in words, for people."""
 
     which: str
     type: Literal["limit_reached"] = "limit_reached"

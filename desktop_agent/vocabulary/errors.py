@@ -17,6 +17,7 @@ Each carries two sentences for the person: what happened, and what to do about i
 named values, so that a screen can translate the template; `str()` gives the English.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Self
@@ -24,10 +25,10 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A translatable template and the values that fill it."""
+    """A translatable template and the values that fill it; a value may be a sentence itself."""
 
     template: str
-    values: dict[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, "str | Sentence"] = field(default_factory=dict[str, "str | Sentence"])
 
     def __str__(self) -> str:
         return self.template.format(**self.values) if self.values else self.template
@@ -56,7 +57,7 @@ class AgentError(Exception):
         *,
         detail: str = "",
     ) -> None:
-        self.sentence = what if isinstance(what, Sentence) else Sentence("{text}", {"text": what})
+        self.sentence = what if isinstance(what, Sentence) else Sentence(what)
         if remedy is None:
             remedy = Sentence(self.default_remedy)
         self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)

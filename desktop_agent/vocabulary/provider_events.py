@@ -31,6 +31,10 @@ class StopReason(StrEnum):
     UNKNOWN = "unknown"
 
 
+CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.CONTENT_FILTER})
+"""The answer ends where the model did not mean to end it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
     """A piece of visible text; of a refusal too."""

@@ -64,10 +64,10 @@ def find(root, name, role):
 def showing(root, name, interface):
     """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
     for node, _ in walk_showing(root):
-        if node.name == name and interface in pyatspi.listInterfaces(node):
-            # Qt's labels have the interface of actions and no action.
-            if interface != "Action" or node.queryAction().nActions:
-                return node
+        # Qt's labels have the interface of actions and no action.
+        able = interface in pyatspi.listInterfaces(node) if node.name == name else False
+        if able and (interface != "Action" or node.queryAction().nActions):
+            return node
     raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
 
 

@@ -32,6 +32,9 @@ FOREIGN = (
     "https_proxy",
 )
 
+# What a person tells the tests themselves: how often to kill (tests/whole_app/test_kill.py).
+SETTINGS = {"DESKTOP_AGENT_KILLS"}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Replace the environment of the whole run; what is replaced comes back at its end."""
@@ -40,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.TemporaryDirectory(prefix="desktop-agent-test-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     foreign = [name for name in os.environ if name.startswith("DESKTOP_AGENT_") or name.endswith("_API_KEY")]
+    foreign = [name for name in foreign if name not in SETTINGS]
     for name in (*FOREIGN, *foreign):
         patch.delenv(name, raising=False)
     runtime = Path(home.name, "run")

@@ -127,7 +127,7 @@ def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Pat
             assert screen.last("You said") == "While it is full"
             filler.unlink()
             work_goes_on(screen, server)
-        with talking(real_display, data, server) as screen:
+        with opened(real_display, data) as (_, screen):
             wait_until("all is there", lambda: screen.last("You said") == "And now?")
             stored = all_text(data)
             for text in ("Before it was full", "While it is full", "Said while the disk is full.", "And now?"):

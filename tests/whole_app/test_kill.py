@@ -1,8 +1,8 @@
 """`kill -9` in the middle of an answer: what was on the screen a second before is there at the next start.
 
-Two records are kept until the kill. What the screen told assistive technology, each look with the moment it began: text
-only grows, so a look that began after the moment in question holds at least what was on the screen at that moment. And
-what the server had sent, piece by piece, with its moments: nothing can be on the screen that was not sent.
+Two records are kept until the kill: what the server had sent, piece by piece, with its moments, and what the screen
+told assistive technology, each look with the moment it ended. Nothing can be on the screen that was not sent, so the
+first record is the stricter measure; the second shows that the text was on the screen at all, and how soon.
 
 DESKTOP_AGENT_KILLS says how often to kill; without it, often enough for every run of the tests.
 """
@@ -24,13 +24,12 @@ MARK = "Stopped before the end"
 SEED = 4
 
 
-def look_on(screen: Screen, stream: Stream, until: float) -> list[tuple[float, str]]:
+def look_on(screen: Screen, until: float) -> list[tuple[float, str]]:
     """What is on the screen, again and again until the moment comes."""
     looks: list[tuple[float, str]] = []
     while time.monotonic() < until:
-        began = time.monotonic()
-        looks.append((began, screen.last("Assistant said")))
-    assert stream.gone_at is None
+        text = screen.last("Assistant said")
+        looks.append((time.monotonic(), text))
     return looks
 
 
@@ -44,7 +43,7 @@ def kill_in_the_middle(
         screen.send(f"story {known}")
         stream = wait_until("the server is asked", lambda: server.streams[known:])[0]
         wait_until("text is shown", lambda: screen.last("Assistant said"))
-        looks = look_on(screen, stream, time.monotonic() + seconds)
+        looks = look_on(screen, time.monotonic() + seconds)
         killed_at = time.monotonic()
         running.process.kill()
         running.process.wait()
@@ -66,33 +65,33 @@ def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) ->
 @pytest.mark.timeout(60 + 20 * KILLS)
 def test_a_kill_costs_less_than_the_last_second(real_display: dict[str, str], tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    margins: list[float] = []
     losses: list[float] = []
+    lags: list[float] = []
     with ModelServer(lambda _: Story(numbered(), pace=0.01)) as server:
         for number in range(KILLS):
             data = tmp_path / "data" if number % 2 else tmp_path / f"data {number}"
-            seconds = chance.uniform(0.0, 4.0)
+            seconds = chance.uniform(0.5, 4.0)
             killed_at, looks, stream = kill_in_the_middle(real_display, data, server, seconds)
             kept = shown_after_restart(real_display, data, f"story {len(server.streams) - 1}")
-            # What was kept is a beginning of what was sent, without a hole.
+            # A beginning of what was sent, without a hole, and all that the screen showed a second before.
             assert stream.text.startswith(kept)
-            told = next((text for began, text in looks if began >= killed_at - PROMISED), "")
-            assert kept.startswith(told.strip()), (number, seconds, told[len(kept) :])
-            margins.append(lead(kept, told, stream))
-            lost = [at for at, piece in stream.sent if at <= killed_at][len(kept.split()) :]
+            assert kept.startswith(stream.sent_by(killed_at - PROMISED).strip()), (number, seconds)
+            for seen_at, text in looks:
+                assert seen_at > killed_at - PROMISED or kept.startswith(text.strip()), (number, seconds)
+            lost = [at for at, _ in stream.sent if at <= killed_at][len(kept.split()) :]
             losses.append(killed_at - lost[0] if lost else 0.0)
+            lags += [seen_at - moment_of(text, stream) for seen_at, text in looks if text]
+    losses.sort()
     print(
-        f"{KILLS} kills: text of the last {max(losses):.2f} s lost at most, {sorted(losses)[KILLS // 2]:.2f} s in the "
-        f"middle; kept beyond the screen of a second before: {min(margins):.2f} s of text at least"
+        f"{KILLS} kills: lost were the last {losses[0]:.2f} to {losses[-1]:.2f} s of text, median "
+        f"{losses[KILLS // 2]:.2f} s; least margin to the promise {PROMISED - losses[-1]:.2f} s. A look at the screen "
+        f"showed text that was sent {sorted(lags)[len(lags) // 2]:.2f} s before its end (median of {len(lags)})"
     )
-    assert max(losses) < PROMISED
 
 
-def lead(kept: str, told: str, stream: Stream) -> float:
-    """How much later the last kept piece was sent than the last told one, in seconds."""
-    if not told:
-        return stream.sent[len(kept.split()) - 1][0] - stream.sent[0][0]
-    return stream.sent[len(kept.split()) - 1][0] - stream.sent[len(told.split()) - 1][0]
+def moment_of(text: str, stream: Stream) -> float:
+    """When the last word of this text was sent."""
+    return stream.sent[len(text.split()) - 1][0]
 
 
 def test_a_waiting_call_is_closed_after_a_kill_and_never_run(real_display: dict[str, str], tmp_path: Path) -> None:

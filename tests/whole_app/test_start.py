@@ -59,15 +59,14 @@ def test_the_version_needs_no_display() -> None:
 
 def test_a_second_start_raises_the_first(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with opened(real_display, data, "--demo") as (_, screen):
-        with opened(real_display, tmp_path / "other", "--demo") as (other, covering):
-            wait_until("the other window is in front", lambda: is_active(covering))
-            second = Program(real_display, data)
-            assert second.wait() == 0
-            assert second.unexpected == ["Desktop Agent is already open; its window comes to the front."]
-            wait_until("the first window is in front", lambda: is_active(screen))
-            assert not is_active(covering)
-            assert other.end() == 0
+    other = opened(real_display, tmp_path / "other", "--demo")
+    with opened(real_display, data, "--demo") as (_, screen), other as (_, covering):
+        wait_until("the other window is in front", lambda: is_active(covering))
+        second = Program(real_display, data)
+        assert second.wait() == 0
+        assert second.unexpected == ["Desktop Agent is already open; its window comes to the front."]
+        wait_until("the first window is in front", lambda: is_active(screen))
+        assert not is_active(covering)
 
 
 def is_active(screen) -> bool:
@@ -100,16 +99,18 @@ def test_a_signal_ends_it_in_order_in_the_middle_of_an_answer(
     real_display: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     data = tmp_path / "data"
-    with ModelServer(Story(numbered(), pace=0.005)) as server:
-        with opened(real_display, data, "--base-url", server.url, "--model", MODEL) as (running, screen):
-            screen.send("story")
-            wait_until("text is shown", lambda: "w20" in screen.last("Assistant said"))
-            on_screen = screen.last("Assistant said")
-            children = running.children()
-            os.kill(running.process.pid, number)
-            assert running.wait() == 0
-            assert [pid for pid in children if alive(pid)] == []
-            assert wait_until("the connection closes", lambda: server.streams[0].gone_at)
+    with (
+        ModelServer(Story(numbered(), pace=0.005)) as server,
+        opened(real_display, data, "--base-url", server.url, "--model", MODEL) as (running, screen),
+    ):
+        screen.send("story")
+        wait_until("text is shown", lambda: "w20" in screen.last("Assistant said"))
+        on_screen = screen.last("Assistant said")
+        children = running.children()
+        os.kill(running.process.pid, number)
+        assert running.wait() == 0
+        assert [pid for pid in children if alive(pid)] == []
+        assert wait_until("the connection closes", lambda: server.streams[0].gone_at)
     with opened(real_display, data) as (_, screen):
         screen.wait_for("Assistant said")
         kept = screen.last("Assistant said")

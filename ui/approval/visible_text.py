@@ -5,6 +5,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from PySide6.QtCore import QCoreApplication
+
 from desktop_agent.vocabulary.blocks import JsonObject
 
 # Invisible although Unicode does not file them under control or format: fillers, and spaces that are no space.
@@ -60,20 +62,23 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     try:
         value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        return None, f"{error.msg} (line {error.lineno}, column {error.colno})"
+        # The words are the standard library's: a closed set, looked up like any other text.
+        words = QCoreApplication.translate("Json", error.msg)
+        place = QCoreApplication.translate("Json", "{0} (line {1}, column {2})")
+        return None, place.format(words, error.lineno, error.colno)
     except (ValueError, RecursionError) as error:
         return None, str(error)
     if not isinstance(value, dict):
-        return None, "The arguments must be a JSON object: {…}"
+        return None, QCoreApplication.translate("Json", "The arguments must be a JSON object: {…}")
     return value, ""  # pyright: ignore[reportUnknownVariableType]  # JSON from a person; `validate` reads it next
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(QCoreApplication.translate("Json", "{0} is not JSON").format(name))
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise ValueError("A key is written twice")
+        raise ValueError(QCoreApplication.translate("Json", "A key is written twice"))
     return values

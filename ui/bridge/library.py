@@ -70,7 +70,15 @@ class Library(QObject):
 
     def open_latest(self, otherwise: Callable[[], None]) -> None:
         """Return to the newest conversation; without any, do `otherwise`."""
-        self._tasks.start(self._open_latest(otherwise))
+
+        async def work() -> None:
+            records = await self._engine.store.list_conversations(1)
+            if records:
+                await self._open_stored(records[0].id)
+            else:
+                otherwise()
+
+        self._tasks.start(work())
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Give it a title; from then on it is not titled by itself."""
@@ -111,13 +119,6 @@ class Library(QObject):
 
     async def _open_stored(self, conversation_id: str) -> None:
         self._show(await self._engine.session(conversation_id))
-
-    async def _open_latest(self, otherwise: Callable[[], None]) -> None:
-        records = await self._engine.store.list_conversations(1)
-        if records:
-            await self._open_stored(records[0].id)
-        else:
-            otherwise()
 
     async def _new_demo(self) -> None:
         self._show(await self._engine.new_demo_session())

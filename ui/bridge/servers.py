@@ -107,7 +107,7 @@ class Servers(QObject):
         try:
             models = await self._connections.models(endpoint_id, refresh=True)
         except AgentError as error:
-            both = Sentence("{what} {remedy}", {"what": str(error), "remedy": str(error.remedy)})
+            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
             self.state_changed.emit(endpoint_id, "error", both)
         else:
             found = Sentence("It answers and has {count} models.", {"count": str(len(models))})
@@ -125,7 +125,7 @@ class Servers(QObject):
             self.state_changed.emit(endpoint.id, "no_keyring", error.sentence)
             return
         except AgentError as error:
-            both = Sentence("{what} {remedy}", {"what": str(error), "remedy": str(error.remedy)})
+            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
             self.state_changed.emit(endpoint.id, "error", both)
             return
         if not models:

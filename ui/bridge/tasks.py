@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.errors import AgentError, Sentence
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +22,8 @@ class Tasks:
         task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        # One that is cancelled before its first step never awaits its work.
+        task.add_done_callback(lambda _: work.close())
 
     async def close(self) -> None:
         """Cancel what still runs and wait for it."""
@@ -38,4 +40,5 @@ class Tasks:
             self._on_error(error)
         except Exception as error:  # noqa: BLE001 - the window must stay usable; the log has the rest
             _log.exception("a background task failed")
-            self._on_error(AgentError(f"Something went wrong inside the program ({type(error).__name__})."))
+            sentence = Sentence("Something went wrong inside the program ({kind}).", {"kind": type(error).__name__})
+            self._on_error(AgentError(sentence))

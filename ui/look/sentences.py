@@ -13,7 +13,10 @@ def spoken(sentence: Sentence) -> str:
     if not sentence.values:
         return template
     try:
-        return template.format(**sentence.values)
+        values = {
+            name: spoken(value) if isinstance(value, Sentence) else value for name, value in sentence.values.items()
+        }
+        return template.format(**values)
     except (KeyError, IndexError, ValueError):
         return str(sentence)
 

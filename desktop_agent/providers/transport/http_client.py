@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
 ERROR_BODY_LIMIT = 64 * 1024
+REFUSAL_PATIENCE = 10.0
 LISTING_LIMIT = 16 * 1024 * 1024
 
 
@@ -201,10 +202,16 @@ class HttpClient:
 
 
 async def refusal(answer: HttpAnswer, call: HttpCall) -> AgentError:
-    """The error that an answer of 400 or above means; reads at most 64 KB of it, without the key."""
-    body = b""
-    with suppress(Truncated, TimedOut, UnreadableAnswer):
-        body = await answer.read(ERROR_BODY_LIMIT)
+    """The error that an answer of 400 or above means; reads at most 64 KB of it, for 10 seconds, without the key."""
+    came = bytearray()
+    # A body that breaks off, or is held open, says what it says up to there.
+    with suppress(Truncated, TimedOut, UnreadableAnswer, TimeoutError):
+        async with asyncio.timeout(REFUSAL_PATIENCE), answer.body() as chunks:
+            async for chunk in chunks:
+                came += chunk
+                if len(came) >= ERROR_BODY_LIMIT:
+                    break
+    body = bytes(came[:ERROR_BODY_LIMIT])
     if call.secret is not None:
         body = call.secret.removed_from(body)
     return failures.from_answer(answer.status, answer.headers, body)

@@ -11,7 +11,7 @@ from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolStarted
 from desktop_agent.vocabulary.errors import ConnectionFailed
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, MessageState
 from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason
 from desktop_agent.vocabulary.tool_calls import DenyAndStop, Effect
 from tests.desktop_agent.agent.desk import Desk, call, tool
@@ -113,3 +113,4 @@ async def test_calls_of_a_withheld_answer_do_not_run() -> None:
     assert await desk.execute() is RunEnd.COMPLETED
     assert not desk.memory.of(ToolStarted)
     assert desk.memory.outcomes == [Outcome.CANCELLED]
+    assert desk.memory.messages[1].state is MessageState.INTERRUPTED

@@ -63,3 +63,12 @@ def test_thinking_without_text_is_kept_for_replay() -> None:
 @given(st.lists(st.text(min_size=1), min_size=1))
 def test_joined_pieces_equal_the_committed_text(pieces: list[str]) -> None:
     assert build(*(ContentDelta(piece) for piece in pieces)).text == "".join(pieces)
+
+
+def test_thinking_never_takes_less_than_no_time() -> None:
+    builder = AnswerBuilder("m", "model")
+    builder.feed(ThinkingDelta("hm"), START)
+    builder.feed(ContentDelta("so"), START - timedelta(days=3650))
+    thinking = builder.message(MessageState.COMPLETE, START).blocks[0]
+    assert isinstance(thinking, Thinking)
+    assert thinking.seconds == 0

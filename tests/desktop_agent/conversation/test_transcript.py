@@ -36,6 +36,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
+    CUT_SHORT,
     ContentDelta,
     Done,
     MessageDelta,
@@ -86,6 +87,15 @@ def test_thinking_has_its_own_item_with_its_duration(feed: Feed) -> None:
     assert isinstance(thinking, ThinkingItem)
     assert (str(thinking.text), thinking.finished, thinking.seconds) == ("hmm", True, 2.0)
     assert isinstance(answer, AnswerItem)
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_duration(feed: Feed) -> None:
+    feed(ThinkingDelta("hm"))
+    feed.seq -= 100
+    feed(ContentDelta("so"))
+    item = feed.transcript[0]
+    assert isinstance(item, ThinkingItem)
+    assert item.seconds == 0
 
 
 def test_stop_marks_the_open_text_as_interrupted(feed: Feed) -> None:
@@ -213,3 +223,14 @@ def test_silence_and_filters_are_explained_in_place(feed: Feed) -> None:
     assert isinstance(answer, AnswerItem)
     assert answer.interrupted
     assert isinstance(withheld, NoticeItem)
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+@pytest.mark.parametrize("end", [RunEnd.COMPLETED, RunEnd.CANCELLED, RunEnd.LIMIT])
+def test_an_answer_is_interrupted_when_it_was_cut_and_not_when_stop_came_after_its_end(
+    feed: Feed, reason: StopReason, end: RunEnd
+) -> None:
+    feed(ContentDelta("Once"), MessageDelta(reason), Done(), RunFinished(end))
+    answer = next(item for item in feed.transcript if isinstance(item, AnswerItem))
+    assert answer.finished
+    assert answer.interrupted is (reason in CUT_SHORT)

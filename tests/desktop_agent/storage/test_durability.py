@@ -199,3 +199,19 @@ async def test_two_stores_on_one_folder_see_each_other(tmp_path: Path) -> None:
     assert (await second.load(made.id)).record.message_count == 20
     assert len((await first.load(made.id)).messages) == 20
     await asyncio.gather(first.close(), second.close())
+
+
+async def test_a_folder_that_was_moved_away_says_so_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    folder.mkdir()
+    store = await Store.open(folder)
+    made = await store.create_conversation(title="t")
+    folder.rename(elsewhere)
+    with pytest.raises(StorageFailed, match="gone"):
+        await store.commit(made.id, Message.user("lost?"))
+    elsewhere.rename(folder)
+    await store.commit(made.id, Message.user("kept"))
+    await store.close()
+    again = await Store.open(folder)
+    assert [message.text for message in (await again.load(made.id)).messages] == ["kept"]
+    await again.close()

@@ -97,6 +97,8 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         conversation = bridge.library.current
         working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
         used, changed = Heard(conversation.usage_changed), Heard(conversation.changed)
+        told = []
+        conversation.finished.connect(lambda: told.extend(change for group in changed for change in group))
         assert (conversation.is_empty, conversation.working, conversation.last_prompt()) == (True, False, "")
         conversation.send(Message.user("Say hello"))
         assert working == [True]
@@ -108,7 +110,7 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         assert len(used) == 1
         assert conversation.usage == Usage(total_tokens=5)
         # What was said last is on the screen before the end is told.
-        assert [change for group in changed for change in group][-1] == Updated(1, "state")
+        assert told[-1] == Updated(1, "state")
         assert [str(each.text) for each in conversation.transcript if isinstance(each, AnswerItem)] == ["Hello"]
         assert (conversation.title, conversation.last_prompt()) == ("Say hello", "Say hello")
         await bridge.close()

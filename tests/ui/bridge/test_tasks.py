@@ -62,3 +62,19 @@ def test_close_cancels_what_runs_and_what_that_starts(in_loop):
     in_loop(work())
     assert ended == ["first", "last"]
     assert errors == []
+
+
+def test_work_that_is_closed_before_it_began_complains_about_nothing(in_loop):
+    began = []
+
+    async def work():
+        tasks = Tasks(began.append)
+
+        async def late():
+            began.append("late")
+
+        tasks.start(late())
+        await tasks.close()
+
+    in_loop(work())
+    assert began == []  # and no warning of a coroutine that was never awaited

@@ -2,8 +2,6 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from PySide6.QtCore import QCoreApplication
-
 from desktop_agent.conversation.items import AnswerItem
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line

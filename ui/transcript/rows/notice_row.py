@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF
+from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem
@@ -15,12 +15,6 @@ from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
-
-_WORDS = {
-    RemedyAction.RETRY: QT_TRANSLATE_NOOP("Transcript", "Retry"),
-    RemedyAction.OPEN_SETTINGS: QT_TRANSLATE_NOOP("Transcript", "Open settings"),
-    RemedyAction.CONTINUE: QT_TRANSLATE_NOOP("Transcript", "Continue"),
-}
 
 
 class NoticeRow(Row):
@@ -50,9 +44,8 @@ class NoticeRow(Row):
             blocks.append(TextBlock(Line(spoken(notice.remedy)), SMALL, "muted"))
         buttons: list[Button] = []
         facts = self.stage.facts
-        if notice.action in _WORDS:
-            press = partial(facts.remedy_requested.emit, notice.id, notice.action)
-            buttons.append(Button(QCoreApplication.translate("Transcript", _WORDS[notice.action]), press))
+        if remedy := _remedies().get(notice.action):
+            buttons.append(Button(remedy, partial(facts.remedy_requested.emit, notice.id, notice.action)))
         if notice.detail:
             words = QCoreApplication.translate("Transcript", "Copy details")
             buttons.append(Button(words, partial(facts.details_copied.emit, notice.detail)))
@@ -73,3 +66,13 @@ class NoticeRow(Row):
         name, color = ("error", "danger") if is_error else ("info", "muted")
         ratio = painter.device().devicePixelRatio()
         painter.drawPixmap(px(15), self.above + (look.line - px(18)) // 2, look.icon(name, color, 18, ratio))
+
+
+def _remedies() -> dict[RemedyAction, str]:
+    """What the buttons say, in the language of now."""
+    translate = QCoreApplication.translate
+    return {
+        RemedyAction.RETRY: translate("Transcript", "Retry"),
+        RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
+        RemedyAction.CONTINUE: translate("Transcript", "Continue"),
+    }

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QRectF
+from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
@@ -21,23 +21,6 @@ from ui.transcript.rows.stage import Stage
 
 _LONGEST_SHORT = 110
 _OUTPUT_LINES = 12
-
-# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
-_RUNNING_STATES = {
-    CallState.WRITING: (QT_TRANSLATE_NOOP("Transcript", "Writing"), "pencil", "muted"),
-    CallState.PENDING: (QT_TRANSLATE_NOOP("Transcript", "Pending"), "more", "muted"),
-    CallState.WAITING: (QT_TRANSLATE_NOOP("Transcript", "Waiting for you"), "eye", "warning"),
-    CallState.RUNNING: (QT_TRANSLATE_NOOP("Transcript", "Running"), "play", "accent"),
-}
-_OUTCOMES = {
-    Outcome.SUCCEEDED: (QT_TRANSLATE_NOOP("Transcript", "Done"), "check", "success"),
-    Outcome.FAILED: (QT_TRANSLATE_NOOP("Transcript", "Failed"), "error", "danger"),
-    Outcome.DENIED: (QT_TRANSLATE_NOOP("Transcript", "Denied"), "close", "danger"),
-    Outcome.CANCELLED: (QT_TRANSLATE_NOOP("Transcript", "Cancelled"), "stop", "muted"),
-    Outcome.TIMED_OUT: (QT_TRANSLATE_NOOP("Transcript", "Timed out"), "warning", "warning"),
-    Outcome.LIMIT: (QT_TRANSLATE_NOOP("Transcript", "Limit reached"), "warning", "warning"),
-    Outcome.UNKNOWN: (QT_TRANSLATE_NOOP("Transcript", "Unknown"), "info", "warning"),
-}
 
 
 class ToolRow(Row):
@@ -82,13 +65,12 @@ class ToolRow(Row):
 
     def _head(self) -> Head:
         call = self._call
-        if call.state is CallState.ENDED:
-            source, icon, color = _OUTCOMES[call.outcome or Outcome.UNKNOWN]
+        if call.state is not CallState.ENDED:
+            word, icon, color = _running_states()[call.state]
         else:
-            source, icon, color = _RUNNING_STATES[call.state]
-        word = QCoreApplication.translate("Transcript", source)
-        if call.state is CallState.ENDED and call.seconds is not None and call.seconds >= 0.95:
-            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
+            word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
+            if call.seconds is not None and call.seconds >= 0.95:
+                word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
         return Head(
             call.name or QCoreApplication.translate("Transcript", "tool"),
             icon="tool",
@@ -176,3 +158,27 @@ def _short(arguments: dict[str, object]) -> str:
     ]
     line = " ".join(" · ".join(parts)[: _LONGEST_SHORT * 3].split())
     return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"
+
+
+# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
+def _running_states() -> dict[CallState, tuple[str, str, str]]:
+    translate = QCoreApplication.translate
+    return {
+        CallState.WRITING: (translate("Transcript", "Writing"), "pencil", "muted"),
+        CallState.PENDING: (translate("Transcript", "Pending"), "more", "muted"),
+        CallState.WAITING: (translate("Transcript", "Waiting for you"), "eye", "warning"),
+        CallState.RUNNING: (translate("Transcript", "Running"), "play", "accent"),
+    }
+
+
+def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
+    translate = QCoreApplication.translate
+    return {
+        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "success"),
+        Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
+        Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
+        Outcome.CANCELLED: (translate("Transcript", "Cancelled"), "stop", "muted"),
+        Outcome.TIMED_OUT: (translate("Transcript", "Timed out"), "warning", "warning"),
+        Outcome.LIMIT: (translate("Transcript", "Limit reached"), "warning", "warning"),
+        Outcome.UNKNOWN: (translate("Transcript", "Unknown"), "info", "warning"),
+    }

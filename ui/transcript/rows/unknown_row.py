@@ -4,8 +4,6 @@ import json
 
 from PySide6.QtCore import QCoreApplication
 
-from PySide6.QtCore import QCoreApplication
-
 from desktop_agent.conversation.items import UnknownItem
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock

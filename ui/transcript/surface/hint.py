@@ -16,7 +16,6 @@ def paint_hint(viewport: QWidget, look: Look) -> None:
     painter.setFont(look.heading(2))
     painter.setPen(look.color("text"))
     greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
-    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
     painter.drawText(box.adjusted(0, middle - look.px(40), 0, 0), center, greeting)
     painter.setFont(look.body)
     painter.setPen(look.color("muted"))

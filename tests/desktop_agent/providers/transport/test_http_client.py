@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
 from desktop_agent.providers.transport.inflating import PIECE
 from desktop_agent.vocabulary.errors import (
@@ -221,6 +222,18 @@ async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> No
         assert KEY not in error.detail
         answer = await http.open(one)
         assert len(await answer.read(ERROR_BODY_LIMIT)) == ERROR_BODY_LIMIT
+
+
+@pytest.mark.parametrize("ending", ["cut", "held"])
+async def test_an_error_body_that_never_ends_says_what_it_says(
+    http: HttpClient, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_client, "REFUSAL_PATIENCE", 0.1)
+    body = b'{"error":{"message":"slow down"}}'
+    reply = Reply(body, 429, cut=True) if ending == "cut" else Reply(body, 429, hold=asyncio.Event())
+    async with Loopback(reply) as server:
+        one = call(server.url)
+        assert "slow down" in str(await refusal(await http.open(one), one))
 
 
 async def test_exchange(http: HttpClient) -> None:

@@ -1,0 +1,19 @@
+"""A model that speaks faster than anybody can look."""
+
+import asyncio
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.engine_events import RunEnd
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.desktop_agent.agent.desk import Desk
+
+
+async def test_others_have_their_turn_while_a_flood_comes() -> None:
+    desk = Desk(Turn(*[ContentDelta("x")] * 50_000))
+    running = desk.start()
+    seen: set[int] = set()
+    while not running.done():
+        seen.add(len(desk.memory.events))
+        await asyncio.sleep(0)
+    assert await running is RunEnd.COMPLETED
+    assert len([count for count in seen if 10 < count < 50_000]) > 2

@@ -1,0 +1,122 @@
+"""The packaged program lacks nothing: what is imported late, and every resource, is in PyInstaller's recipe."""
+
+import ast
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("PyInstaller", reason="the packaging tools are not installed")
+
+ROOT = Path(__file__).parents[2]
+SPEC = ROOT / "packaging" / "desktop-agent.spec"
+PACKAGES = ("desktop_agent", "ui", "resources")
+
+
+@pytest.fixture(scope="module")
+def recipe() -> dict[str, Any]:
+    """What the recipe tells PyInstaller."""
+    told: dict[str, Any] = {}
+
+    def analysis(scripts: list[str], **more: Any) -> SimpleNamespace:
+        told.update(more, scripts=scripts)
+        return SimpleNamespace(binaries=[], datas=[], pure=None, scripts=scripts)
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    names = {"SPECPATH": str(SPEC.parent), "Analysis": analysis, "PYZ": nothing, "EXE": nothing, "COLLECT": nothing}
+    exec(compile(SPEC.read_text(encoding="utf-8"), str(SPEC), "exec"), names)
+    return told
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """The modules that a statement imports; of `from a import b` also a.b where that is a module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module
+        for alias in node.names:
+            if is_module(f"{node.module}.{alias.name}"):
+                yield f"{node.module}.{alias.name}"
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "import_module":
+        yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+
+
+def is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def late_imports() -> set[str]:
+    functions = (
+        each
+        for _, tree in trees()
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return {name for function in functions for node in ast.walk(function) for name in imported(node)}
+
+
+def all_imports() -> set[str]:
+    return {name for _, tree in trees() for node in ast.walk(tree) for name in imported(node)}
+
+
+def test_the_reader_of_imports_reads() -> None:
+    assert {"httpx", "keyring", "PIL.Image", "ui.app", "desktop_agent.engine.engine"} <= late_imports()
+    assert len(all_imports()) > 200
+
+
+def test_our_own_modules_all_go_along(recipe: dict[str, Any]) -> None:
+    files = [file for package in ("desktop_agent", "ui") for file in (ROOT / package).rglob("*.py")]
+    names = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}
+    assert len(names) > 150
+    assert names - set(recipe["hiddenimports"]) == set()
+
+
+def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]) -> None:
+    late = late_imports()
+    assert [name for name in sorted(late) if not is_module(name)] == []
+    left_out = tuple(f"{name}." for name in recipe["excludes"])
+    assert [name for name in sorted(all_imports()) if f"{name}.".startswith(left_out)] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "certifi",
+        "keyring.backends.SecretService",
+        "keyring.backends.kwallet",
+        "keyring.backends.macOS",
+        "keyring.backends.Windows",
+        "pygments.lexers.python",
+        "pygments.lexers.rust",
+    ],
+)
+def test_what_is_found_by_name_goes_along(recipe: dict[str, Any], name: str) -> None:
+    assert name in recipe["hiddenimports"]
+
+
+def test_every_resource_goes_along(recipe: dict[str, Any]) -> None:
+    collected = {(Path(source), target) for source, target in recipe["datas"]}
+    files = [file for file in (ROOT / "resources").rglob("*") if file.is_file()]
+    files = [file for file in files if file.suffix != ".py" and "__pycache__" not in file.parts]
+    assert len(files) > 30
+    assert [file for file in files if (file, str(file.parent.relative_to(ROOT))) not in collected] == []
+
+
+def test_the_metadata_that_is_asked_for_goes_along(recipe: dict[str, Any]) -> None:
+    targets = {target for _, target in recipe["datas"]}
+    for name in ("desktop_agent", "keyring"):
+        assert any(target.lower().replace("-", "_").startswith(name) for target in targets), name

@@ -1,0 +1,410 @@
+"""Everything a person reads goes through translation: by reading the source, and by looking at every pane."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import QBuffer, QCoreApplication, QPoint, Qt, QTranslator
+from PySide6.QtGui import QAction
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QPushButton,
+    QWidget,
+)
+
+from desktop_agent.conversation.items import UnknownItem
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ErrorOccurred,
+    LimitReached,
+    RunEnd,
+    RunFinished,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
+from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, ToolClass
+from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.rows import RowRole
+from ui.look.sentences import spoken
+from ui.look.theme import ThemeSource
+
+# Names, addresses and key names, which no translation of ours changes.
+NAMES = sorted(
+    {
+        "Desktop Agent",
+        *(each.title for each in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)),
+        *(each.base_url for each in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)),
+        "https://server.example/v1",
+        "json",
+        *("Ctrl", "Shift", "Enter", "Return", "Esc", "Del"),
+    },
+    key=len,
+    reverse=True,
+)
+
+
+class Marks(QTranslator):
+    """Answers every lookup with the source between brackets."""
+
+    def isEmpty(self):
+        return False
+
+    def translate(self, context, source, disambiguation=None, n=-1):
+        return f"⟦{source}⟧" if source else ""
+
+
+@pytest.fixture
+def marked(qapp):
+    translator = Marks()
+    QCoreApplication.installTranslator(translator)
+    yield
+    QCoreApplication.removeTranslator(translator)
+
+
+def unmarked(text):
+    """What of a text is neither between brackets nor a name. The conversation's own words are Greek here."""
+    depth, rest = 0, []
+    for each in text:
+        depth += {"⟦": 1, "⟧": -1}.get(each, 0)
+        rest.append(each if not depth else " ")
+    left = "".join(rest)
+    for name in NAMES:
+        left = left.replace(name, " ")
+    return re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]*>", " ", left))
+
+
+def texts_of(widget):
+    """All that a widget or an action says, drawn or to a screen reader."""
+    if isinstance(widget, QAction):
+        return [widget.text()]
+    found = [widget.windowTitle(), widget.accessibleName(), widget.accessibleDescription(), widget.toolTip()]
+    if isinstance(widget, QLabel | QAbstractButton):
+        found.append(widget.text())
+    if isinstance(widget, QLineEdit | QPlainTextEdit):
+        found.append(widget.placeholderText())
+    if isinstance(widget, QComboBox):
+        found += [widget.itemText(row) for row in range(widget.count())]
+    if isinstance(widget, QMenu):
+        found.append(widget.title())
+    if isinstance(widget, QAbstractItemView) and widget.model() is not None:
+        rows = [widget.model().index(row, 0) for row in range(widget.model().rowCount())]
+        found += [str(row.data(role) or "") for row in rows for role in (Qt.ItemDataRole.DisplayRole, RowRole.DETAIL)]
+    return found
+
+
+def bare_texts(root):
+    """The texts of a widget and all in it that are not marked. Qt's own inner widgets are Qt's to translate."""
+    everything = [root, *root.findChildren(QWidget), *root.findChildren(QAction)]
+    own = [each for each in everything if not each.objectName().startswith(("qt_", "_q_"))]
+    texts = [text for each in own for text in texts_of(each) if text]
+    assert sum("⟦" in each for each in texts) > 2, "nothing was looked at"
+    return sorted({each for each in texts if unmarked(each)})
+
+
+def painted(widget):
+    """The words that painting a widget draws, in order."""
+    buffer = QBuffer()
+    drawing = QSvgGenerator()
+    drawing.setOutputDevice(buffer)
+    drawing.setSize(widget.size())
+    widget.render(drawing, QPoint())
+    root = ElementTree.fromstring(bytes(buffer.data().data()))
+    return " ".join("".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+# What the source says.
+
+
+def test_no_literal_reaches_a_person_untranslated():
+    read = list(modules("ui"))
+    assert len(read) > 50
+    assert [each for path, _ in read for each in untranslated((ROOT / path).read_text(encoding="utf-8"), path)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'field.setText("Hello")',
+        'field.setToolTip(plain_tip(f"{name} is here"))',
+        'box = QMessageBox(QMessageBox.Icon.Critical, "Oh no", spoken(error.sentence))',
+        'made = label("Hello", "muted")',
+        'made = button("Go", act, "link", self.tr("Go there"))',
+        'made = button(self.tr("Go"), act, name="Go there")',
+        'made = IconButton(themes, "close", "Close")',
+        'banners.offer(action, "Open settings", act)',
+        'menu.addAction("Copy").triggered.connect(act)',
+        'field = QLineEdit(placeholderText="Filter")',
+        'field.setText(self.tr("Stop") if working else "Go")',
+        'field.setText("{} tokens".format(count))',
+        'field.setText({True: "yes", False: "no"}[held])',
+        'head = Head(title, state="Done", control=self.tr("Show"))',
+        'buttons = BannerButton("Copy details", act)',
+        'painter.drawText(box, flags, "Nothing yet")',
+        'def show():\n    word = "Done"\n    field.setText(f"{word} · 3 s")',
+        'class A:\n    def label(self):\n        return "You said"',
+    ],
+)
+def test_a_seeded_literal_is_found(line):
+    assert len(untranslated(line)) >= 1
+
+
+def test_what_is_translated_or_no_text_is_left_alone():
+    source = """
+label(self.tr("Hello"), "muted")
+field.setText(self.tr("{0} of {1}").format(done, "…"))
+field.setToolTip(self.tr("Send") + " (Ctrl+Enter)")
+painter.drawPixmap(0, 0, look.icon("copy", "muted", 16, 1))
+field.setText(f"{count:,}")
+field.setText(translate("Size", "bytes") if mode == "bytes" else "")
+window.setWindowTitle(f"{title} — Desktop Agent")
+"""
+    assert untranslated(source) == []
+
+
+# What the runtime says.
+
+
+def test_every_template_of_the_runtime_can_be_collected():
+    templates, unread = sentence_templates()
+    assert unread == []
+    assert len(templates) > 140
+    for each in (
+        "The model server could not be reached: {message}",  # a class attribute
+        "This answer was interrupted.",  # a Sentence
+        "“{path}” is a folder, not a file.",  # from a table
+        "“{path}” is too long for a path.",  # put together from two
+        "There is no tool “{name}”; this conversation has no tools.",  # through a function
+        "The keyring is locked.",  # plain words given to an error
+        "Attach it as PNG or JPEG.",  # a remedy
+    ):
+        assert each in templates
+    for each in templates:
+        assert any(letter.isalpha() for letter in each), each
+        assert "{}" not in each
+
+
+def test_sentences_are_spoken_with_the_sentences_in_them(marked):
+    error = ConnectionFailed("ωω")
+    both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+    assert spoken(both) == (
+        "⟦⟦The model server could not be reached: ωω⟧ "
+        "⟦Check that the server is running and the address is right, then try again.⟧⟧"
+    )
+    assert str(both).startswith("The model server could not be reached: ωω Check")
+    assert spoken(AuthenticationFailed("x").remedy).startswith("⟦")
+
+
+# What the screen says.
+
+
+def conversation():
+    """A row of every kind, in every state; all words of its own are Greek."""
+    transcript = Transcript()
+    feed = Feed(transcript)
+    picture = Image(source=UrlSource(url="http://127.0.0.1/1"))
+    transcript.add_message(Message.user_with_blocks([Text(text="γειά"), picture]))
+    feed(TurnStarted("t", "m", "μ"))
+    feed(ThinkingDelta("σκέψη"))
+    feed(ThinkingBlock("σκέψη", "p"), after=75)
+    feed(ContentDelta("λόγος\n\n```\nκ\n```\n\n![](http://127.0.0.1/2)\n"))
+    for number, outcome in enumerate(Outcome):
+        result = ToolResult(tool_use_id=f"{number}", content=(Text(text="τέλος"), picture), outcome=outcome)
+        feed(ToolUse(id=f"{number}", name="έργο", input={"α": "β"}))
+        feed(ToolStarted(f"{number}", {"α": "γ"}))
+        feed(ToolFinished(f"{number}", result, 3.0))
+    feed(ToolUse(id="a", name="έργο", input={"α": "β"}))
+    feed(ApprovalRequested("approval", "a", "digest"))
+    feed(ToolUse(id="b", name="έργο", input={"α": "β"}))
+    feed(ToolStarted("b", {"α": "β"}))
+    feed(ToolUse(id="c", name="", input={}))
+    feed(ToolArgsDelta("d", "έργο", "{"))
+    feed(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, detail="δ"))
+    feed(LimitReached("ω"))
+    transcript.add_notice(Sentence("Look."), action=RemedyAction.OPEN_SETTINGS)
+    feed(TurnStarted("t", "n", "μ"))
+    feed(ContentDelta("μισό"))
+    feed(RunFinished(RunEnd.CANCELLED))
+    feed(ThinkingDelta("ακόμη"))
+    transcript._add(UnknownItem("unknown", "m", {"α": "β"}))
+    return transcript
+
+
+@pytest.fixture
+def view(qtbot, marked, tmp_path):
+    from ui.transcript.view import TranscriptView
+
+    made = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(made)
+    made.resize(1100, 9000)
+    made.show()
+    yield made
+    made.close_workers()
+
+
+def test_the_transcript(view):
+    assert unmarked(painted(view.viewport())) == []
+    view.set_transcript(conversation())
+    rows = [view.surface.rows.row(index) for index in range(len(view.surface.rows))]
+    kinds = {type(row).__name__ for row in rows}
+    assert len(kinds) == 6, kinds
+    for folded in (True, False):
+        for row in rows:
+            view._stage.choices.set(row.item.id, "unfolded", value=not folded)
+            row.refresh("state")
+        view._on_theme()
+        told = [row.label for row in rows] + [row.spoken() for row in rows]
+        told += [control.name for row in rows for _, control in row.controls()]
+        assert {text: left for text in told if (left := unmarked(text))} == {}
+        words = painted(view.viewport())
+        assert "⟦You said⟧" in told
+        assert "⟦Review⟧" in words
+        assert unmarked(words) == []
+    view.jump.set_count(3)
+    assert bare_texts(view) == []
+
+
+def test_a_literal_on_the_screen_is_found(qtbot, marked):
+    """The check itself can fail."""
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    pane.setAccessibleName("⟦A⟧")
+    for text in ("⟦Hello⟧", "⟦B⟧", "Hello", "⟦Hi⟧ there", "ωμέγα"):
+        QLabel(text, pane)
+    assert bare_texts(pane) == ["Hello", "⟦Hi⟧ there"]
+
+
+def test_the_jump_button_draws_its_count(view):
+    view.jump.set_count(3)
+    view.jump.show()
+    assert painted(view.jump) == "⟦3 new⟧"
+
+
+def test_the_menu_of_the_transcript(qtbot, marked):
+    from ui.transcript.input.menu import transcript_menu
+
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    nothing = lambda: None  # noqa: E731
+    menu = transcript_menu(
+        parent, copy=nothing, copy_message=None, copy_markdown=None, copy_link=nothing, select_all=nothing
+    )
+    assert bare_texts(menu) == []
+
+
+def test_the_composer_and_its_pickers(qtbot, marked):
+    from ui.bridge.servers import ModelGroup
+    from ui.composer.composer import Composer
+    from ui.composer.model_picker import ModelPicker
+    from ui.composer.workspace_picker import WorkspacePicker
+
+    themes = ThemeSource()
+    composer = Composer(themes, lambda *_: None)
+    models, folder = ModelPicker(themes), WorkspacePicker(themes)
+    composer.add_control(models)
+    composer.add_control(folder)
+    qtbot.addWidget(composer)
+    composer.show()
+    assert bare_texts(composer) == []
+    models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
+    models._popup.show_models(models._groups, ("", ""))
+    composer.set_can_see(False)
+    composer.set_working(True)
+    assert bare_texts(composer) == []
+
+
+def test_the_sidebar(qtbot, marked):
+    from tests.ui.sidebar.test_conversation_list import Record
+    from ui.sidebar.conversation_list import ConversationList
+
+    pane = ConversationList(ThemeSource())
+    qtbot.addWidget(pane)
+    pane.set_conversations([Record("1", "α"), Record("2", "")])
+    pane.show()
+    assert bare_texts(pane) == []
+
+
+def test_the_approval_dialog(qtbot, marked):
+    from ui.approval.approval_dialog import ApprovalDialog
+    from ui.approval.pending_approval import PendingApproval
+
+    dialog = ApprovalDialog(ThemeSource(), settle_ms=0)
+    qtbot.addWidget(dialog)
+    for effect, tool_class in zip(Effect, [*ToolClass] * 3, strict=False):
+        preview = DiffPreview("α", "α\n" * 30, "α\n" * 30 + "β")
+        calls = [
+            PendingApproval(
+                approval_id=f"{effect}{number}",
+                tool="έργο",
+                arguments={"α": "β"},
+                tool_class=tool_class,
+                effects=frozenset({effect}),
+                preview=preview,
+                agent_path=("ειδικός",) * number,
+            )
+            for number in range(2)
+        ]
+        dialog.set_approvals(calls)
+        dialog.show()
+        assert bare_texts(dialog) == []
+        assert unmarked(dialog._preview.shown_text) == []
+    for wrong in ("{", "[]", '{"α": NaN}', '{"α": 1, "α": 2}'):
+        dialog._arguments.edit(wrong)
+        assert dialog._arguments.problem
+        assert bare_texts(dialog) == []
+
+
+def test_the_welcome_screen(qtbot, marked):
+    from tests.ui.welcome.test_welcome import Found
+    from ui.welcome.welcome import Welcome
+
+    page = Welcome(ThemeSource())
+    qtbot.addWidget(page)
+    page.show()
+    assert bare_texts(page) == []
+    page.set_local_servers(
+        [Found(LOCAL_SERVERS[0], None), Found(LOCAL_SERVERS[1], ()), Found(LOCAL_SERVERS[2], (ModelInfo("μ"),))]
+    )
+    page.set_endpoint_state("openai", "no_keyring", Sentence("No keyring."))
+    assert bare_texts(page) == []
+
+
+def test_the_settings(qtbot, marked):
+    from ui.preferences.settings_dialog import SettingsDialog
+
+    servers = Providers(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
+    dialog = SettingsDialog(ThemeSource(), Preferences(providers=servers))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.set_keys([CLOUD_PROVIDERS[0].id])
+    dialog.set_key_backend("κλειδιά")
+    assert bare_texts(dialog) == []
+
+
+def test_the_banners(qtbot, marked):
+    from ui.shell.banners import BannerArea
+
+    area = BannerArea(ThemeSource())
+    qtbot.addWidget(area)
+    area.show_error(AuthenticationFailed("όχι", detail="λόγος"))
+    area.show_undo("ωμέγα", lambda: None)
+    area.show_notice(Sentence("Something."))
+    assert bare_texts(area) == []
+    assert len(area.findChildren(QPushButton)) == 2
