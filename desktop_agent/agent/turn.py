@@ -33,8 +33,9 @@ from desktop_agent.vocabulary.provider_events import CUT_SHORT, StopReason
 
 _log = logging.getLogger(__name__)
 
-# A flood of events is taken in slices of this many seconds.
+# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
 SLICE = 0.008
+LONGEST_SLICE = 0.05
 # After Stop the tools get this long to end by themselves, in seconds.
 STOP_GRACE = 2.0
 # The model is not finished, it only paused: the runtime goes on by itself.
@@ -174,8 +175,9 @@ class Run:
                 self._recorder.emit(event)
                 if monotonic() > pause_at:
                     # What has piled up comes without any waiting; the screen and Stop must have their turn.
+                    paused_at = monotonic()
                     await asyncio.sleep(0)
-                    pause_at = monotonic() + SLICE
+                    pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
         finally:
             await events.aclose()
 

@@ -46,13 +46,11 @@ from ui.look.rows import RowRole
 from ui.look.sentences import spoken
 from ui.look.theme import ThemeSource
 
-# Names, addresses and key names, which no translation of ours changes.
+# Names and key names, which no translation of ours changes.
 NAMES = sorted(
     {
         "Desktop Agent",
         *(each.title for each in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)),
-        *(each.base_url for each in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)),
-        "https://server.example/v1",
         "json",
         *("Ctrl", "Shift", "Enter", "Return", "Esc", "Del"),
     },
@@ -64,7 +62,7 @@ NAMES = sorted(
 class Marks(QTranslator):
     """Answers every lookup with the source between brackets."""
 
-    def isEmpty(self):
+    def isEmpty(self):  # noqa: N802 - Qt's name
         return False
 
     def translate(self, context, source, disambiguation=None, n=-1):
@@ -85,7 +83,7 @@ def unmarked(text):
     for each in text:
         depth += {"⟦": 1, "⟧": -1}.get(each, 0)
         rest.append(each if not depth else " ")
-    left = "".join(rest)
+    left = re.sub(r"https?://\S+", " ", "".join(rest))
     for name in NAMES:
         left = left.replace(name, " ")
     return re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]*>", " ", left))
@@ -127,7 +125,7 @@ def painted(widget):
     drawing.setSize(widget.size())
     widget.render(drawing, QPoint())
     root = ElementTree.fromstring(bytes(buffer.data().data()))
-    return " ".join("".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text"))
+    return "".join("".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text"))
 
 
 # What the source says.
@@ -227,13 +225,13 @@ def conversation():
     feed(ContentDelta("λόγος\n\n```\nκ\n```\n\n![](http://127.0.0.1/2)\n"))
     for number, outcome in enumerate(Outcome):
         result = ToolResult(tool_use_id=f"{number}", content=(Text(text="τέλος"), picture), outcome=outcome)
-        feed(ToolUse(id=f"{number}", name="έργο", input={"α": "β"}))
-        feed(ToolStarted(f"{number}", {"α": "γ"}))
+        feed(ToolUse(id=f"{number}", name="έργο", input={"δ": "λ"}))
+        feed(ToolStarted(f"{number}", {"δ": "ψ"}))
         feed(ToolFinished(f"{number}", result, 3.0))
-    feed(ToolUse(id="a", name="έργο", input={"α": "β"}))
+    feed(ToolUse(id="a", name="έργο", input={"δ": "λ"}))
     feed(ApprovalRequested("approval", "a", "digest"))
-    feed(ToolUse(id="b", name="έργο", input={"α": "β"}))
-    feed(ToolStarted("b", {"α": "β"}))
+    feed(ToolUse(id="b", name="έργο", input={"δ": "λ"}))
+    feed(ToolStarted("b", {"δ": "λ"}))
     feed(ToolUse(id="c", name="", input={}))
     feed(ToolArgsDelta("d", "έργο", "{"))
     feed(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, detail="δ"))
@@ -243,7 +241,7 @@ def conversation():
     feed(ContentDelta("μισό"))
     feed(RunFinished(RunEnd.CANCELLED))
     feed(ThinkingDelta("ακόμη"))
-    transcript._add(UnknownItem("unknown", "m", {"α": "β"}))
+    transcript._add(UnknownItem("unknown", "m", {"δ": "λ"}))
     return transcript
 
 
@@ -275,7 +273,7 @@ def test_the_transcript(view):
         assert {text: left for text in told if (left := unmarked(text))} == {}
         words = painted(view.viewport())
         assert "⟦You said⟧" in told
-        assert "⟦Review⟧" in words
+        assert all(f"⟦{each}⟧" in words for each in ("Review", "Open settings", "Copy details", "Thinking…", "Wrap"))
         assert unmarked(words) == []
     view.jump.set_count(3)
     assert bare_texts(view) == []
@@ -336,7 +334,7 @@ def test_the_sidebar(qtbot, marked):
 
     pane = ConversationList(ThemeSource())
     qtbot.addWidget(pane)
-    pane.set_conversations([Record("1", "α"), Record("2", "")])
+    pane.set_conversations([Record("1", "δ"), Record("2", "")])
     pane.show()
     assert bare_texts(pane) == []
 
@@ -348,12 +346,12 @@ def test_the_approval_dialog(qtbot, marked):
     dialog = ApprovalDialog(ThemeSource(), settle_ms=0)
     qtbot.addWidget(dialog)
     for effect, tool_class in zip(Effect, [*ToolClass] * 3, strict=False):
-        preview = DiffPreview("α", "α\n" * 30, "α\n" * 30 + "β")
+        preview = DiffPreview("δ", "δ\n" * 30, "δ\n" * 30 + "λ")
         calls = [
             PendingApproval(
                 approval_id=f"{effect}{number}",
                 tool="έργο",
-                arguments={"α": "β"},
+                arguments={"δ": "λ"},
                 tool_class=tool_class,
                 effects=frozenset({effect}),
                 preview=preview,
@@ -365,7 +363,7 @@ def test_the_approval_dialog(qtbot, marked):
         dialog.show()
         assert bare_texts(dialog) == []
         assert unmarked(dialog._preview.shown_text) == []
-    for wrong in ("{", "[]", '{"α": NaN}', '{"α": 1, "α": 2}'):
+    for wrong in ("{", "[]", '{"δ": NaN}', '{"δ": 1, "δ": 2}'):
         dialog._arguments.edit(wrong)
         assert dialog._arguments.problem
         assert bare_texts(dialog) == []

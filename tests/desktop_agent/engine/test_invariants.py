@@ -179,7 +179,7 @@ def _shown(transcript: Transcript) -> list[Any]:
 
 @settings(max_examples=40, deadline=None)
 @given(_turns, st.integers(0, 1000), st.one_of(st.none(), st.integers(0, 60)))
-@example([Turn(*(ToolUse(id=id_, name="act", input={"word": "slow"}) for id_ in "12")), Turn()], 0, None)
+@example([Turn(*(ToolUse(id=id_, name="act", input={"word": "slow"}) for id_ in "12")), Turn()], 4, None)
 def test_whatever_happens_when(
     tmp_path_factory: pytest.TempPathFactory, turns: list[Turn], seed: int, stop_after: int | None
 ) -> None:
