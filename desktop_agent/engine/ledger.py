@@ -67,6 +67,7 @@ class Ledger:
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._in_trouble = False
+        self._has_lost_messages = False
 
     @property
     def is_new(self) -> bool:
@@ -164,6 +165,10 @@ class Ledger:
             except (StorageFailed, asyncio.CancelledError):
                 self._pending.appendleft(write)
                 raise
+            except Exception:
+                # The streamed pieces are then the only copy on disk.
+                self._has_lost_messages = self._has_lost_messages or isinstance(write, _Commit)
+                raise
 
     async def _create(self) -> None:
         record = self.record
@@ -180,6 +185,8 @@ class Ledger:
                 await self._store.commit(self.record.id, *write.messages)
             case _ChangeRecord():
                 await self._store.update_conversation(self.record.id, **write.changes)
+            case _FinishRun() if self._has_lost_messages:
+                return
             case _FinishRun():
                 await self._store.finish_run(self.record.id, write.run_id)
 

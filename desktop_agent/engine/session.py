@@ -15,7 +15,7 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.requests import ProviderConfig
 from desktop_agent.vocabulary.tool_calls import Decision
 from desktop_agent.vocabulary.usage import Usage
@@ -98,6 +98,11 @@ class Session:
         _refuse_while(self.working)
         if not self.history:
             raise WrongUse("There is nothing to try again.")
+        last = self.history[-1]
+        if last.role is Role.ASSISTANT and last.state is MessageState.COMPLETE and not last.tool_uses:
+            raise WrongUse(
+                "The last answer is complete, so there is nothing to try again.", "Write what you want next."
+            )
         self._start(self._prepared(), self.history[-1].id, ())
 
     def interrupt(self) -> None:

@@ -10,13 +10,15 @@ from desktop_agent.engine.ledger import Ledger
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished, TurnStarted
-from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message, new_id, now
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed
+from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
 _log = logging.getLogger(__name__)
 _News = TypeVar("_News")
+
+UNANSWERED = Sentence("There is no answer to this yet.")
 
 ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
@@ -29,6 +31,9 @@ class Writer:
         self._ledger = Ledger(store, record, is_new=is_new, on_trouble=self._note_trouble)
         self._messages = list(messages)
         self.transcript = Transcript(self._messages)
+        if self._messages and self._messages[-1].role in {Role.USER, Role.TOOL}:
+            # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
+            self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
         self.usage: Usage | None = next((each.usage for each in reversed(self._messages) if each.usage), None)
         self._change_listeners: list[ChangeListener] = []
         self._event_listeners: list[EventListener] = []

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine.session import TITLE_LENGTH
+from desktop_agent.engine.writer import Writer
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Image, Outcome, Text
 from desktop_agent.vocabulary.engine_events import (
@@ -19,7 +20,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import QuotaExhausted, ToolInputInvalid, WrongUse
+from desktop_agent.vocabulary.errors import QuotaExhausted, RemedyAction, ToolInputInvalid, WrongUse
 from desktop_agent.vocabulary.images import UrlSource
 from desktop_agent.vocabulary.messages import Message, MessageState
 from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
@@ -358,3 +359,23 @@ async def test_the_rounds_of_a_run_are_counted(shaky: Shaky) -> None:
     check_invariants(stage.session.history, stage.events)
     await stage.say("Continue.")
     assert stage.session.history[-1].text == "rest"
+
+
+async def test_a_complete_answer_is_not_asked_for_again(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn(ContentDelta("All of it.")))
+    stage.session.send(Message.user("go"))
+    await stage.idle()
+    with pytest.raises(WrongUse, match="complete"):
+        stage.session.retry()
+    await stage.session.close()
+
+
+async def test_a_prompt_without_an_answer_offers_to_try_again_when_it_is_opened(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn(QuotaExhausted("no credit", status=429)))
+    stage.session.send(Message.user("go"))
+    await stage.idle()
+    await stage.session.close()
+    writer = Writer(shaky.store, stage.session.record, await stage.stored(), is_new=False)
+    notice = list(writer.transcript)[-1]
+    assert isinstance(notice, NoticeItem)
+    assert notice.action is RemedyAction.RETRY

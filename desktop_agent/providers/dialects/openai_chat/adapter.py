@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from pydantic import SecretStr
@@ -26,6 +27,8 @@ from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ModelRequ
 from desktop_agent.vocabulary.usage import Usage
 
 _log = logging.getLogger(__name__)
+# What may follow the finish reason is sent right behind it; in seconds.
+ENDING_PATIENCE = 5.0
 _DRAIN_SECONDS = 0.1
 
 
@@ -77,7 +80,7 @@ class OpenAIChat:
         failure: ProviderError | None = None
         try:
             async with answer.body() as chunks:
-                async for chunk in chunks:
+                async for chunk in _UntilSilent(chunks, reader):
                     for event in _events(decoder.feed(chunk), reader, builder):
                         yield event
                     if reader.done or reader.failure is not None:
@@ -183,6 +186,33 @@ def _secret(api_key: SecretStr | None, quirks: servers.Quirks) -> SecretHeader |
     if not stripped:
         return None
     return SecretHeader("api-key", stripped) if quirks.key_header == "api-key" else SecretHeader.bearer(stripped)
+
+
+class _UntilSilent:
+    """All chunks. Once the model has finished only usage and the end mark can follow, so a server that then keeps the
+    answer open, with or without signs of life, is waited for no longer than that takes.
+
+    Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader) -> None:
+        self._chunks = chunks
+        self._reader = reader
+        self._until: float | None = None
+
+    def __aiter__(self) -> "_UntilSilent":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._reader.has_ended:
+            return await anext(self._chunks)
+        if self._until is None:
+            self._until = monotonic() + ENDING_PATIENCE
+        try:
+            async with asyncio.timeout(self._until - monotonic()):
+                return await anext(self._chunks)
+        except TimeoutError:
+            raise StopAsyncIteration from None
 
 
 def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> list[ProviderEvent]:

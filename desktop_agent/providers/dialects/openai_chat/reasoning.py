@@ -1,7 +1,8 @@
 """How reasoning is switched on Chat Completions, family by family and, for OpenAI's own, model by model.
 
 Nothing is sent that a server is known to refuse. Graceful downgrades, all of them:
-- no documented switch (Groq, Mistral, LM Studio, vLLM, LiteLLM, Google's bridge, strangers): nothing is sent;
+- no documented switch (LM Studio, vLLM, LiteLLM, strangers): OpenAI's word, which is dropped when it is refused;
+  Mistral refuses every unknown field, so nothing is sent;
 - a level that a model lacks becomes the nearest one that it has; a budget becomes a level where only levels exist;
 - "off" where a model always reasons becomes its lowest level (xAI: nothing is sent);
 - OpenAI models that refuse tools beside reasoning get effort "none" with tools (5.4: no effort);
@@ -84,6 +85,9 @@ def switching(request: ModelRequest, quirks: Quirks) -> Switching:
             return Switching({"reasoning_effort": "none" if isinstance(wish, ReasoningDisabled) else _level(wish)})
         case "llamacpp" if isinstance(wish, ReasoningDisabled):
             return Switching({"chat_template_kwargs": {"enable_thinking": False}})
+        case "none" if wish is not None and quirks.family != "mistral":
+            # Asked for by the person, so it is sent; a server that refuses the field is asked again without it.
+            return Switching({"reasoning_effort": "none" if isinstance(wish, ReasoningDisabled) else _level(wish)})
         case _:
             return Switching()
 

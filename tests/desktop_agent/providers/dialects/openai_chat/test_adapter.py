@@ -322,3 +322,13 @@ async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytes
     async with Loopback(Reply([b"data: " + b"x" * 2000])) as server:
         with pytest.raises(UnreadableAnswer, match="larger than"):
             await anext(provider(server, http).stream(simple_request()))
+
+
+async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_for(
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desktop_agent.providers.dialects.openai_chat.adapter.ENDING_PATIENCE", 0.05)
+    held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
+    async with Loopback(held) as server:
+        async with asyncio.timeout(10):
+            assert await ask(provider(server, http), simple_request()) == HELLO_EVENTS

@@ -36,8 +36,9 @@ WARM = {"temperature": 0.5}  # OpenAI's reasoning models take no stop sequences 
 @pytest.mark.parametrize(
     ("family", "reasoning", "sent"),
     [
-        ("stranger", EFFORT, FREE),
-        ("groq", EFFORT, FREE),
+        ("stranger", EFFORT, {"reasoning_effort": "max", **FREE}),
+        ("stranger", OFF, {"reasoning_effort": "none", **FREE}),
+        ("groq", EFFORT, {"reasoning_effort": "max", **FREE}),
         ("mistral", OFF, FREE),
         ("openrouter", EFFORT, {"reasoning": {"effort": "xhigh"}, **FREE}),
         ("openrouter", ReasoningBudget(tokens=9), {"reasoning": {"max_tokens": 9}, **FREE}),
