@@ -97,8 +97,8 @@ def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
 def _ask_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="desktop-agent ask",
-        description="Ask a model and print its answer. The key comes from "
-        f"{API_KEY_VARIABLE} or the system's keyring. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted.",
+        description="Ask a model and print its answer. The key of a server named here comes from "
+        f"{API_KEY_VARIABLE} or the keyring, that of one set up in the window from the keyring. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted.",
     )
     _add_place(parser)
     parser.add_argument("--demo", action="store_true", help="ask the offline demo")
@@ -117,7 +117,9 @@ def _ask_parser() -> argparse.ArgumentParser:
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, help=f"keep everything here (also {DATA_DIR_VARIABLE})")
+    parser.add_argument(
+        "--data-dir", metavar="DIR", type=_data_dir, help=f"keep everything here (also {DATA_DIR_VARIABLE})"
+    )
     parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
     parser.add_argument(
         "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
@@ -155,6 +157,12 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")
     return number
+
+
+def _data_dir(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the folder is missing")
+    return Path(text)
 
 
 def _folder(text: str) -> Path:

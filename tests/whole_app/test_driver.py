@@ -82,6 +82,19 @@ def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     assert screen.find("Attached image: Pasted image") is None
 
 
+def test_what_is_sent_and_left_at_once_is_listed(demo: Desk) -> None:
+    _, screen = demo
+    screen.new_conversation()
+    screen.write("Message", "left at once")
+    screen.focus("Message")
+    screen.keys("Return", "ctrl+n")
+    wait_until("it is listed", lambda: listed(screen, "left at once, "))
+
+
+def listed(screen: Screen, beginning: str) -> bool:
+    return any(node["role"] == "list item" and node["name"].startswith(beginning) for node in screen.tree())
+
+
 def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     with opened(real_display, data, "--demo") as (program, screen):

@@ -8,6 +8,7 @@ import sys
 import traceback
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ from tests.whole_app.model_server import (
     error,
     pieces_of,
 )
-from tests.whole_app.window import Program, Screen, opened, wait_until
+from tests.whole_app.window import Program, Screen, wait_until
 
 KEY = "sk-planted-Zx7Qw9Lk3Vb5Nm1Ty8Pr2"
 FORMS = (KEY.encode(), b64encode(KEY.encode()), KEY[::-1].encode(), KEY.encode("utf-16-le"), KEY[3:].encode())
@@ -111,23 +112,29 @@ def go_through(screen: Screen, servers: Servers) -> None:
     assert KEY not in screen.says()
 
 
-def test_a_key_from_the_environment(real_display: dict[str, str], tmp_path: Path, servers: Servers) -> None:
-    data = tmp_path / "data"
-    hasty(data)
-    environment = {**real_display, "DESKTOP_AGENT_API_KEY": KEY, "PYTHONASYNCIODEBUG": "1"}
-    arguments = ("--base-url", servers.server.url, "--model", MODEL)
-    running = Program(environment, data, *arguments, command=LOUDLY)
+@contextmanager
+def loudly(environment: dict[str, str], data: Path, *arguments: str) -> Iterator[tuple[Program, Screen]]:
+    """The window, with everything logged."""
+    running = Program({**environment, "PYTHONASYNCIODEBUG": "1"}, data, *arguments, command=LOUDLY)
     screen = Screen(environment, running.process.pid)
     try:
         wait_until("the window opens", lambda: screen.find("Message"))
-        go_through(screen, servers)
+        yield running, screen
         assert running.end() == 0
     finally:
         screen.close()
         if running.process.poll() is None:
             running.kill()
-    servers.check()
     assert "DEBUG" in running.said
+
+
+def test_a_key_from_the_environment(real_display: dict[str, str], tmp_path: Path, servers: Servers) -> None:
+    data = tmp_path / "data"
+    hasty(data)
+    environment = {**real_display, "DESKTOP_AGENT_API_KEY": KEY}
+    with loudly(environment, data, "--base-url", servers.server.url, "--model", MODEL) as (running, screen):
+        go_through(screen, servers)
+    servers.check()
     assert_nowhere(tmp_path, running.said)
 
 
@@ -138,14 +145,11 @@ def test_a_key_from_the_keyring(real_display: dict[str, str], tmp_path: Path, se
     with keyring(real_display) as environment:
         store = "import keyring, sys; keyring.set_password(*sys.argv[1:])"
         subprocess.run([sys.executable, "-c", store, SERVICE, "planted", KEY], env=environment, check=True, timeout=30)
-        with opened(environment, data) as (running, screen):
-            screen.wait_for("Message")
-            servers.server.answer = Story(pieces_of("All is well."))
-            screen.send("prompt")
-            wait_until("the answer comes", lambda: screen.last("Assistant said") == "All is well.")
-            assert running.end() == 0
+        with loudly(environment, data) as (running, screen):
+            go_through(screen, servers)
     servers.check()
-    assert all(asked.headers.get("authorization") == f"Bearer {KEY}" for asked in servers.server.asked)
+    listings = [asked for asked in servers.server.asked if asked.method == "GET"]
+    assert all(asked.headers.get("authorization") == f"Bearer {KEY}" for asked in listings)
     assert_nowhere(tmp_path, running.said)
 
 

@@ -81,8 +81,13 @@ class Servers(QObject):
         self._tasks.start(self._test(endpoint_id))
 
     async def held_keys(self) -> tuple[str, ...]:
-        """The servers whose key is held. Raises SecretsUnavailable."""
-        return tuple([each.id for each in self.endpoints if await self._engine.secrets.get(each.id) is not None])
+        """The servers whose key is held, in the keyring or, without one, in memory."""
+        held: list[str] = []
+        for endpoint in self.endpoints:
+            with suppress(SecretsUnavailable):
+                if await self._engine.secrets.get(endpoint.id) is not None:
+                    held.append(endpoint.id)
+        return tuple(held)
 
     async def keyring_name(self) -> str:
         """Which keyring holds the keys, for the person."""

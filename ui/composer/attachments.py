@@ -103,7 +103,9 @@ class Attachments(QScrollArea):
 
     def add_text(self, text: str) -> None:
         """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
-        name = self.tr("Pasted text, {0}").format(size_in_words(len(text.encode("utf-8", "surrogatepass"))))
+        # Encoding 50 MB only to count them would hold the window up.
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        name = self.tr("Pasted text, {0}").format(size_in_words(size))
         chip = AttachmentChip(self._themes, "document", name)
         chip.setAccessibleName(name)
         chip.show_detail(self.tr("Sent after the message"))

@@ -69,8 +69,8 @@ class SettingsPresenter(QObject):
     async def _show_keys(self) -> None:
         if self._dialog is None:
             return
+        self._dialog.set_keys(await self._servers.held_keys())
         try:
             self._dialog.set_key_backend(await self._servers.keyring_name())
-            self._dialog.set_keys(await self._servers.held_keys())
         except SecretsUnavailable as error:
             self._dialog.set_no_key_backend(spoken(error.sentence))
