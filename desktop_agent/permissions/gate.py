@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 from desktop_agent.permissions.allowances import Allowances
 from desktop_agent.tools.tool import AnyTool
@@ -12,6 +12,9 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # What a read-only tool may touch without anybody being asked. Reaching the network tells somebody something.
 _HARMLESS = frozenset({Effect.READ})
+
+# Far more than any tool asks for, far less than what upsets a JSON library.
+DEEPEST = 200
 
 AllowedBy = Literal["default", "conversation", "person"]
 
@@ -51,13 +54,13 @@ def decide(call: ToolUse, tool: AnyTool | None, allowances: Allowances, known_na
         return _failed("The arguments are not a JSON object, so the call was not run. Write them again.")
     if tool is None:
         return _unknown(call.name, known_names)
+    if _is_nested_deeper(call.input, DEEPEST):
+        return _failed("The arguments are nested too deep to be checked.")
     try:
         tool.checked(call.input)
         digest = tool.digest(call.input)
     except ToolInputInvalid as error:
         return Refused(Outcome.FAILED, error.sentence)
-    except RecursionError:
-        return _failed("The arguments are nested too deep to be checked.")
     if tool.tool_class is ToolClass.READ_ONLY and tool.effects <= _HARMLESS:
         return Allowed(digest, "default")
     if allowances.covers(tool):
@@ -68,6 +71,21 @@ def decide(call: ToolUse, tool: AnyTool | None, allowances: Allowances, known_na
 def still_allowed(verdict: Verdict, tool: AnyTool, arguments: JsonObject) -> bool:
     """The last look before the start: the tool and the arguments are those that were allowed, and no others."""
     return isinstance(verdict, Allowed) and verdict.digest == tool.digest(arguments)
+
+
+def _is_nested_deeper(value: Any, levels: int) -> bool:
+    """Level by level, so that no depth is too deep to be looked at; how deep Python recurses differs by version."""
+    level: list[Any] = [value]
+    for _ in range(levels):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in cast("Iterable[Any]", each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _unknown(name: str, known_names: Iterable[str]) -> Refused:

@@ -129,6 +129,9 @@ def test_stop_closes_the_connection_at_once(real_display: dict[str, str], tmp_pa
                 gone_at = wait_until("the connection closes", lambda s=stream: s.gone_at)
                 took[way].append((gone_at - pressed_at) * 1000)
                 idle(screen)
+                wait_until(
+                    "the keyboard is back at the message", lambda: "focused" in screen.wait_for("Message")["states"]
+                )
         assert len(server.prompts) == len(ways), "Stop must not ask again"
     for way, figures in took.items():
         listed = " ".join(f"{each:.0f}" for each in sorted(figures))

@@ -17,6 +17,7 @@ class SendOrStop(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
+        self._had_focus = False
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")
         self._send.setToolTip(self.tr("Send") + " (Ctrl+Enter)")
         self._stop = QPushButton(self.tr("Stop"))
@@ -41,7 +42,7 @@ class SendOrStop(QWidget):
     @property
     def has_focus(self) -> bool:
         """Whether the keyboard is at one of the two."""
-        return self._send.hasFocus() or self._stop.hasFocus()
+        return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
 
     def show_working(self, *, working: bool) -> None:
         """Show Stop, or Send again."""
@@ -49,6 +50,7 @@ class SendOrStop(QWidget):
         self._stop.setEnabled(True)
         self._stop.setVisible(working)
         self._send.setVisible(not working)
+        self._had_focus = False
 
     def set_can_send(self, *, can_send: bool) -> None:
         """Whether there is something to send."""
@@ -59,6 +61,8 @@ class SendOrStop(QWidget):
         if not self.is_working or not self._stop.isEnabled():
             return
         self._stop.setText(self.tr("Stopping…"))
+        # A button that cannot be pressed loses the focus to its neighbour.
+        self._had_focus = self._stop.hasFocus()
         self._stop.setEnabled(False)
         # Now, not when the loop comes round: whoever listens may be busy for longer than a frame.
         self._stop.repaint()

@@ -48,6 +48,8 @@ class Block:
     gap = 0
     inside: tuple[Inside, ...] = ()
     laid = False
+    joint: str | None = None
+    """Between this block and the one before it, when both are pieces of one paragraph: what stood there."""
     dirty_from = 0
     """After a change of its own, the y from which it must be painted again."""
 

@@ -95,8 +95,14 @@ class Pointer(QObject):
     def _select_paragraph(self, point: QPoint) -> None:
         place = self._screen.place_at(point)
         row = self._screen.rows.row(place.row)
-        if row.blocks:
-            self._select_in(place, *row.blocks[place.block].paragraph_at(place.offset))
+        if not row.blocks:
+            return
+        start, end = row.blocks[place.block].paragraph_at(place.offset)
+        first, last = row.whole(place.block)
+        start = start if first == place.block else 0
+        end = end if last == place.block else row.blocks[last].paragraph_at(0)[1]
+        self._selecting = False
+        self._screen.select(Place(place.row, first, start), Place(place.row, last, end))
 
     def _text_at(self, place: Place) -> str:
         blocks = self._screen.rows.row(place.row).blocks if len(self._screen.rows) else []

@@ -7,6 +7,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from ui.transcript.markdown.parser import References, make_parser
+from ui.transcript.markdown.pieces import PIECE
 
 LINE_BREAK = "\u2028"
 """What Qt's layouts break a line at inside one paragraph."""
@@ -15,6 +16,8 @@ _PARSER = make_parser()
 # Without an inline marker there is nothing to parse; most short paragraphs are like that.
 _MARKUP = re.compile(r"[\\`*_~\[\]!<&\n]|https?://")
 _ADDRESS = re.compile(r"https?://[^\s<>\"`]+[^\s<>\"`.,:;!?')\]}]")
+# The parser looks for the end of a link from every bracket on: thousands of them cost tenths of a second.
+_MOST_BRACKETS = 500
 _SAFE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
@@ -69,9 +72,14 @@ def cut(text: str, start: int, end: int) -> str:
 
 
 def inline(text: str, references: References | None = None) -> Line:
-    """Parse inline Markdown. Links lead only to http, https and mailto; other targets are plain text."""
+    """Parse inline Markdown. Links lead only to http, https and mailto; other targets are plain text.
+
+    What is too long or too full of brackets to be read quickly is plain text as a whole.
+    """
     if not _MARKUP.search(text):
         return Line(text)
+    if len(text) > PIECE or text.count("[") > _MOST_BRACKETS:
+        return Line(text.replace("\n", LINE_BREAK))
     run = _Run()
     for token in _tokens(text, references):
         run.take(token)

@@ -20,7 +20,8 @@ class Leaf:
 
     `text` is inline Markdown for paragraphs and headings and the bare text for code. `cells` are the rows of a
     table, the first one its head. Leaves of one list or quote follow each other with the same `inside`; `starts` is
-    whether a top-level block begins here.
+    whether a top-level block begins here. A long paragraph is several leaves: `joint` is what stood between a leaf
+    and the one before it, None where a paragraph begins.
     """
 
     kind: LeafKind
@@ -32,6 +33,7 @@ class Leaf:
     cells: tuple[tuple[str, ...], ...] = ()
     aligns: tuple[str, ...] = ()
     starts: bool = False
+    joint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ import re
 from typing import Any, cast
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from ui.transcript.markdown.leaves import Inside, Leaf, Piece
+from ui.transcript.markdown.pieces import pieces as in_pieces
 
 References = dict[str, Any]
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
@@ -18,8 +21,31 @@ def make_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
+class _BlocksToADepth(ParserBlock):
+    """What is nested too deep is one paragraph of its words. The library's own parser would leave it out."""
+
+    def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803  the library's names
+        """The blocks between two lines, which stand in the same container."""
+        if state.level < state.md.options.maxNesting:
+            super().tokenize(state, startLine, endLine)
+            return
+        line = startLine
+        while line < endLine and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
+            line += 1
+        lines = (each.strip() for each in state.getLines(startLine, line, state.blkIndent, False).split("\n"))
+        content = "\n".join(each for each in lines if each)
+        state.line = line
+        if content:
+            state.push("paragraph_open", "p", 1).map = [startLine, line]
+            token = state.push("inline", "", 0)
+            token.content, token.map, token.children = content, [startLine, line], []
+            state.push("paragraph_close", "p", -1)
+
+
 # Only the outline is parsed here; inline text costs most and waits until somebody looks at it.
 _OUTLINE = make_parser()
+_OUTLINE.block = _BlocksToADepth()
+_OUTLINE.configure("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 
 
@@ -105,14 +131,18 @@ class _Walk:
     def _inline(self, token: Token, opener: Token) -> None:
         text = token.content
         if opener.type == "heading_open":
-            self._add("heading", text, level=int(opener.tag[1]))
+            self._add_text("heading", text, level=int(opener.tag[1]))
             return
         if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
             task = _TASK.match(text)
             if task:
                 self._inside[-1] = Inside("item", "☐" if task[1] == " " else "☑")
                 text = text[task.end() :]
-        self._add("paragraph", text, tight=opener.hidden)
+        self._add_text("paragraph", text, tight=opener.hidden)
+
+    def _add_text(self, kind: Any, text: str, *, level: int = 0, tight: bool = False) -> None:
+        for joint, piece in in_pieces(text):
+            self._add(kind, piece, level=level, tight=tight, joint=joint)
 
     def _table(self, token: Token) -> None:
         match token.type:
@@ -139,7 +169,8 @@ class _Walk:
         tight: bool = False,
         cells: tuple[tuple[str, ...], ...] = (),
         aligns: tuple[str, ...] = (),
+        joint: str | None = None,
     ) -> None:
         starts = not self._out
-        self._out.append(Leaf(kind, text, level, info, tuple(self._inside), tight, cells, aligns, starts))
+        self._out.append(Leaf(kind, text, level, info, tuple(self._inside), tight, cells, aligns, starts, joint))
         self._inside = [Inside(each.kind) for each in self._inside]

@@ -2,8 +2,12 @@
 
 import re
 
+from ui.transcript.markdown.pieces import PIECE
+
 # A line that may become a list, a heading, a rule, a setext underline or a fence: nobody can tell before more comes.
 _UNDECIDED = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\]+|\d{1,9}[.)]?)[ \t]*")
+# Longer lines are what they look like; the pattern takes quadratic time on rows of its signs.
+_LONGEST_UNDECIDED = 500
 _DELIMITER_PART = re.compile(r" {0,3}\|?[ \t:|-]*")
 _CODE_RUN = re.compile(r"`+")
 _OPEN_LINK = re.compile(r"!?\[(?P<label>[^\[\]]*)\]\([^()\s]*$")
@@ -18,7 +22,7 @@ def presentable(tail: str) -> str:
     head = above[above.rfind("\n", 0, cut - 1) + 1 :].rstrip("\n") if cut else ""
     if _is_head(head) and _DELIMITER_PART.fullmatch(line) and not _after_head(above, head):
         return above + _delimiter(head)
-    if line and _UNDECIDED.fullmatch(line):
+    if line and len(line) <= _LONGEST_UNDECIDED and _UNDECIDED.fullmatch(line):
         return above
     if _is_head(line) and line.rstrip().endswith("|") and not _in_table(above):
         return tail + "\n" + _delimiter(line)
@@ -44,6 +48,8 @@ def _delimiter(head: str) -> str:
 
 def closed_inline(text: str) -> str:
     """Inline Markdown with what was opened last and not closed shown as if it were: emphasis, code, links."""
+    if len(text) > PIECE:
+        return text
     ticks = _open_code(text)
     if ticks:
         return text + ticks if not text.endswith("`") else text.rstrip("`")

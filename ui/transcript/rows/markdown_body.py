@@ -99,7 +99,8 @@ class MarkdownBody:
         block = self._make_kind(index, leaf, is_open=is_open)
         px = self._row.stage.look.px
         tight = leaf.tight and not leaf.starts
-        block.gap = px(4 if tight else _GAPS[leaf.kind])
+        block.gap = px(4 if tight else _GAPS[leaf.kind]) if leaf.joint is None else 0
+        block.joint = leaf.joint
         block.inside = leaf.inside
         return block
 
@@ -112,7 +113,7 @@ class MarkdownBody:
             case "rule":
                 return RuleBlock()
             case _:
-                image = only_image(leaf.text, self._references) if leaf.kind == "paragraph" and not is_open else None
+                image = only_image(leaf.text, self._references) if _may_be_image(leaf) and not is_open else None
                 return ImagePlaceholder(image) if image else LeafText(leaf, self._references, self._color, self._font)
 
     def _make_code(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
@@ -144,13 +145,18 @@ def code_host(row: Row, key: str) -> CodeHost:
     )
 
 
+def _may_be_image(leaf: Leaf) -> bool:
+    return leaf.kind == "paragraph" and leaf.joint is None
+
+
 def _same_but_text(old: Leaf, new: Leaf) -> bool:
-    return (old.kind, old.level, old.inside, old.tight, old.aligns) == (
+    return (old.kind, old.level, old.inside, old.tight, old.aligns, old.joint) == (
         new.kind,
         new.level,
         new.inside,
         new.tight,
         new.aligns,
+        new.joint,
     ) and not new.text.startswith("![")
 
 

@@ -112,11 +112,25 @@ class Row(Stack):
             first = start[1] if index == start[0] else 0
             stop = end[1] if end and index == last else EVERYTHING[1]
             if text:
-                together = self.blocks[index].inside and self.blocks[index - 1].inside
-                joint = "\n" if together else "\n\n"
+                joint = self._joint(index)
                 marker = self._marker(index) if not first else ""
                 parts += [joint if parts else "", marker, cut(text, first, stop)]
         return "".join(parts)
+
+    def whole(self, index: int) -> tuple[int, int]:
+        """The first and the last block of the paragraph that a block is a piece of."""
+        first = last = index
+        while self.blocks[first].joint is not None:
+            first -= 1
+        while last + 1 < len(self.blocks) and self.blocks[last + 1].joint is not None:
+            last += 1
+        return first, last
+
+    def _joint(self, index: int) -> str:
+        block = self.blocks[index]
+        if block.joint is not None:
+            return block.joint
+        return "\n" if block.inside and self.blocks[index - 1].inside else "\n\n"
 
     def _marker(self, index: int) -> str:
         inside = self.blocks[index].inside

@@ -14,12 +14,10 @@ from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.blocks.thumbnails_block import ThumbnailsBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import LINE_BREAK, Line
+from ui.transcript.markdown.pieces import pieces
 from ui.transcript.pictures import size_of
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
-
-_PIECE = 2000
-"""Characters. Longer text is cut into blocks at line ends, so that only what is seen is laid out."""
 
 
 class UserRow(Row):
@@ -43,8 +41,10 @@ class UserRow(Row):
         blocks: list[Block] = []
         if self._said.images:
             blocks.append(self._pictures())
-        for piece in _pieces(self._said.text):
+        # Long text is several blocks, so that only what is seen of it is laid out.
+        for joint, piece in pieces(self._said.text):
             block = TextBlock(Line(piece.replace("\n", LINE_BREAK)))
+            block.joint = joint
             block.gap = self.stage.look.px(8) if len(blocks) == bool(self._said.images) and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
@@ -93,19 +93,3 @@ class UserRow(Row):
 
 def _measure(image: Image) -> QSize:
     return size_of(image.source)
-
-
-def _pieces(text: str) -> list[str]:
-    """Cut at line ends, at least every so many characters where lines allow it."""
-    pieces: list[str] = []
-    start = 0
-    while len(text) - start > _PIECE:
-        end = text.rfind("\n", start, start + _PIECE)
-        end = end if end > start else text.find("\n", start + _PIECE)
-        if end < 0:
-            break
-        pieces.append(text[start:end])
-        start = end + 1
-    if start < len(text) or not pieces:
-        pieces.append(text[start:])
-    return [piece for piece in pieces if piece or len(pieces) > 1]

@@ -1,0 +1,46 @@
+"""Long text in pieces that are read and laid out one by one, so that no paragraph costs more than what is seen of it."""
+
+import unicodedata
+from collections.abc import Iterator
+
+PIECE = 4000
+"""Characters. A text of this length is still one piece."""
+
+_LONGEST_CLUSTER = 64
+_JOINER = "\u200d"
+
+
+def pieces(text: str) -> Iterator[tuple[str | None, str]]:
+    """The pieces of a text, each with what stood before it: a line end, a space, or nothing in the middle of a word.
+
+    The first piece has None. Joined again they are the text. Where a piece ends depends on the text up to there
+    alone: a text that grows keeps its earlier pieces.
+    """
+    joint, start = None, 0
+    while len(text) - start > PIECE:
+        least, most = start + PIECE // 2, start + PIECE
+        end = text.rfind("\n", least, most)
+        end = end if end >= 0 else text.rfind(" ", least, most)
+        if end >= 0:
+            yield joint, text[start:end]
+            joint, start = text[end], end + 1
+        else:
+            end = _between_clusters(text, most)
+            yield joint, text[start:end]
+            joint, start = "", end
+    yield joint, text[start:]
+
+
+def _between_clusters(text: str, at: int) -> int:
+    """The nearest place before `at` that does not tear apart what is seen as one character; `at` if none is near."""
+    return next((place for place in range(at, at - _LONGEST_CLUSTER, -1) if not _joined(text, place)), at)
+
+
+def _joined(text: str, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if _JOINER in (before, after) or unicodedata.category(after).startswith("M"):
+        return True
+    # Skin tones, and flags, which are pairs of letters of their own.
+    return "\U0001f3fb" <= after <= "\U0001f3ff" or all(
+        "\U0001f1e6" <= each <= "\U0001f1ff" for each in (before, after)
+    )
