@@ -1,4 +1,4 @@
-"""Long text in pieces that are read and laid out one by one, so that no paragraph costs more than what is seen of it."""
+"""Long text in pieces that are read and laid out one by one: a paragraph costs what is seen of it."""
 
 import unicodedata
 from collections.abc import Iterator

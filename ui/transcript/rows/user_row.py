@@ -42,7 +42,7 @@ class UserRow(Row):
         if self._said.images:
             blocks.append(self._pictures())
         # Long text is several blocks, so that only what is seen of it is laid out.
-        for joint, piece in pieces(self._said.text):
+        for joint, piece in pieces(self._said.text) if self._said.text else ():
             block = TextBlock(Line(piece.replace("\n", LINE_BREAK)))
             block.joint = joint
             block.gap = self.stage.look.px(8) if len(blocks) == bool(self._said.images) and blocks else 0
