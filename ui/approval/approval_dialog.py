@@ -13,8 +13,8 @@ from ui.approval.call_list import LIST_WIDTH, CallList
 from ui.approval.decision_bar import SETTLE_MS, DecisionBar
 from ui.approval.pending_approval import PendingApproval
 from ui.approval.preview_view import PreviewView
-from ui.approval.visible_text import with_hidden_shown
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.look.visible_text import with_hidden_shown
 
 PREVIEW_PAUSE_MS = 250
 WIDTH, HEIGHT, SMALL_HEIGHT = 780, 640, 380

@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from ui.approval.pending_approval import PendingApproval
-from ui.approval.visible_text import with_hidden_shown
 from ui.look.controls import label, set_kind
 from ui.look.theme import SPACE_S, SPACE_XS
+from ui.look.visible_text import with_hidden_shown
 
 Tag = Literal["safe", "caution", "risk"]
 

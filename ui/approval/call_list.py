@@ -6,10 +6,10 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ui.approval.pending_approval import PendingApproval
-from ui.approval.visible_text import with_hidden_shown
 from ui.look.controls import label
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_S, ThemeSource
+from ui.look.visible_text import with_hidden_shown
 
 LIST_WIDTH = 200
 

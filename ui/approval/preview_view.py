@@ -6,10 +6,11 @@ from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview
 from ui.approval.diff_lines import DiffLine, diff_lines
-from ui.approval.visible_text import folded, with_hidden_shown
+from ui.approval.visible_text import folded
 from ui.look.controls import label
 from ui.look.fonts import mono_font
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.look.visible_text import with_hidden_shown
 
 _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯"}
 

@@ -1,47 +1,24 @@
 """Text whose hidden characters can be seen, so that what is approved is what was read."""
 
 import json
-import re
-import unicodedata
-from functools import lru_cache
 
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from ui.look.visible_text import hidden_written
 
-# Invisible although Unicode does not file them under control or format: fillers, and spaces that are no space.
-_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u00a0\u2000-\u200a\u202f\u205f\u3000\u1680"
-_HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-_SUSPECT = re.compile(f"[^\\t\\n\\x20-\\x7e]|[{_BLANKS}]")
-_BLANK = re.compile(f"[{_BLANKS}]")
 FOLD_WIDTH = 1000
 FOLD_MARK = "\n↪ "
 
 
-@lru_cache(maxsize=4096)
-def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in _HIDDEN_CATEGORIES or _BLANK.match(character) is not None
-
-
-def with_hidden_shown(text: str) -> str:
-    """Control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
-    return _SUSPECT.sub(_shown, text.replace("\r\n", "⟨CR⟩\n"))
-
-
-def _shown(match: re.Match[str]) -> str:
-    character = match.group()
-    return f"⟨U+{ord(character):04X}⟩" if _is_hidden(character) else character
-
-
-def _escaped(match: re.Match[str]) -> str:
-    character = match.group()
-    return json.dumps(character)[1:-1] if _is_hidden(character) else character
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def arguments_as_json(arguments: JsonObject) -> str:
     """Pretty JSON with hidden characters as JSON escapes: reading it back gives the same arguments."""
     plain = json.dumps(arguments, indent=2, ensure_ascii=False)
-    return _SUSPECT.sub(_escaped, plain)
+    return hidden_written(plain, _escaped)
 
 
 def folded(text: str, width: int = FOLD_WIDTH) -> str:

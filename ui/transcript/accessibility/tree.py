@@ -19,11 +19,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from ui.transcript.blocks.block import Control
-from ui.transcript.rows.row import Row
+from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.surface.screen import Screen
-
-_LONGEST = 20_000
-"""Characters of a row that are told; more would stall the bus."""
 
 _NOTHING = cast("int", shiboken6.VoidPtr(0))
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -217,7 +214,7 @@ class _RowInterface(_NodeInterface):
         if t == QAccessible.Text.Name:
             return row.label
         wanted = t in {QAccessible.Text.Description, QAccessible.Text.Value}
-        return row.spoken()[:_LONGEST] if wanted else ""
+        return row.spoken()[:SPOKEN] if wanted else ""
 
     def parent(self) -> QAccessibleInterface:
         return QAccessible.queryAccessibleInterface(self._node.tree.view)
@@ -253,7 +250,7 @@ class _RowText(QAccessibleTextInterface):
 
     def _all(self) -> str:
         row = self._row_node.row()
-        return row.spoken()[:_LONGEST] if row else ""
+        return row.spoken()[:SPOKEN] if row else ""
 
     def characterCount(self) -> int:
         return len(self._all())

@@ -11,9 +11,12 @@ from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line, inline, units
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.pieces import PIECE
 
 _ALIGN = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
 _CORNER = 10
+_MEASURED = 400
+"""Characters of a cell that say how wide its column wants to be."""
 _LEAST = 64
 """Pixels at 100 %: a column is never narrower; a table whose columns do not fit then moves sideways."""
 
@@ -26,7 +29,9 @@ class TableBlock(Block):
         self._references = references
         self._lines: list[list[Line]] = []
         self._widths: list[int] = []
-        self._flows: list[list[Flow]] = []
+        self._flows: list[list[Flow] | None] = []
+        self._needs: list[list[float]] = []
+        self._look: Look | None = None
         self._tops: list[int] = [0]
         self._width = 0
         self._natural: list[float] = []
@@ -42,6 +47,7 @@ class TableBlock(Block):
         self._leaf = leaf
         del self._lines[same:]
         del self._flows[same:]
+        del self._needs[same:]
         # The rounded corners below the last row become straight lines beside a row.
         self.dirty_from = max(0, self._tops[min(same, len(self._tops) - 1)] - _CORNER)
         self.laid = False
@@ -66,7 +72,8 @@ class TableBlock(Block):
 
     def forget(self) -> None:
         """Keep the text alone."""
-        self._flows, self._natural, self._widths, self.laid, self.dirty_from = [], [], [], False, 0
+        self._flows, self._needs, self._natural, self._widths = [], [], [], []
+        self.laid, self.dirty_from = False, 0
 
     def lay(self, width: int, look: Look) -> int:
         """Measure the new rows, and lay out what the columns' widths changed."""
@@ -74,20 +81,31 @@ class TableBlock(Block):
         widths = self._columns(lines, width - 1, look)
         if (width, widths) != (self._width, self._widths):
             self._flows, self.dirty_from = [], 0
-        self._width, self._widths = width, widths
+        self._width, self._widths, self._look = width, widths, look
         pad = look.px(10)
         self._tops = self._tops[: len(self._flows) + 1]
         for index in range(len(self._flows), len(lines)):
-            font = look.strong if index == 0 else look.body
-            flows = [
-                Flow(line, font, look, wide - 2 * pad, look.line, align=self._align(column))
-                for column, (line, wide) in enumerate(zip(lines[index], widths, strict=True))
-            ]
+            plain = index and _is_one_line(lines[index], self._needs[index], [wide - 2 * pad for wide in widths])
+            flows = None if plain else self._make_flows(index, look)
             self._flows.append(flows)
-            tall = max((flow.height for flow in flows), default=look.line)
+            tall = max((flow.height for flow in flows or ()), default=look.line)
             self._tops.append(self._tops[-1] + tall + look.px(12))
         self.laid = True
         return self._tops[-1] + 2
+
+    def _make_flows(self, row: int, look: Look) -> list[Flow]:
+        font, pad = look.strong if row == 0 else look.body, look.px(10)
+        return [
+            Flow(_shown(line), font, look, wide - 2 * pad, look.line, align=self._align(column))
+            for column, (line, wide) in enumerate(zip(self._lines[row], self._widths, strict=True))
+        ]
+
+    def _row(self, index: int) -> list[Flow]:
+        """The cells of a row that is seen or pointed at."""
+        flows = self._flows[index]
+        if flows is None and self._look:
+            flows = self._flows[index] = self._make_flows(index, self._look)
+        return flows or []
 
     def _align(self, column: int) -> Qt.AlignmentFlag:
         return _ALIGN.get(self._leaf.aligns[column], Qt.AlignmentFlag.AlignLeft)
@@ -97,13 +115,17 @@ class TableBlock(Block):
         pad = 2 * look.px(10)
         strong, body = QFontMetricsF(look.strong), QFontMetricsF(look.body)
         self._natural = self._natural or [0.0] * len(self._leaf.aligns)
+        del self._needs[len(self._flows) :]
         for index in range(len(self._flows), len(lines)):
+            needs: list[float] = []
             metrics = strong if index == 0 else body
             for column, line in enumerate(lines[index]):
                 # Spans may be bold or code, which is wider than the body font.
                 factor = 1.12 if line.spans else 1.0
-                needed = metrics.horizontalAdvance(line.text[:400]) * factor + 2
+                needed = metrics.horizontalAdvance(line.text[:_MEASURED]) * factor + 2
+                needs.append(needed)
                 self._natural[column] = max(self._natural[column], needed)
+            self._needs.append(needs)
         wanted = [int(natural) + pad for natural in self._natural]
         if sum(wanted) <= room:
             return wanted
@@ -138,8 +160,8 @@ class TableBlock(Block):
         else:
             painter.fillRect(QRect(0, top, wide, 1), look.color("border"))
         pad, x = look.px(10), 0
-        for flow, column_width in zip(self._flows[row], self._widths, strict=True):
-            length = units(flow.line.text)
+        for line, flow, column_width in zip(self._lines[row], self._row(row), self._widths, strict=True):
+            length = units(line.text)
             selection = _within(brush.selection, offset, length)
             flow.draw(painter, look, QPointF(x + pad, top + look.px(6)), "text", selection)
             offset += length + 1
@@ -168,7 +190,7 @@ class TableBlock(Block):
             return 0
         row, column, inside = self._cell_at(point)
         before = sum(units(line.text) + 1 for line in self._lines[row][:column])
-        return self._offset_of(row) + before + self._flows[row][column].offset_at(inside.x(), max(0, inside.y()))
+        return self._offset_of(row) + before + self._row(row)[column].offset_at(inside.x(), max(0, inside.y()))
 
     def paragraph_at(self, offset: int) -> Span:
         """The cell."""
@@ -186,7 +208,7 @@ class TableBlock(Block):
         if not self._flows or not 0 <= point.y() < self._tops[-1]:
             return ""
         row, column, inside = self._cell_at(point)
-        return self._flows[row][column].link_at(inside.x(), inside.y())
+        return self._row(row)[column].link_at(inside.x(), inside.y())
 
     def scroll_sideways(self, pixels: int) -> bool:
         """Only when its columns do not fit."""
@@ -194,6 +216,23 @@ class TableBlock(Block):
         wanted = max(0, min(self._scrolled + pixels, most))
         moved, self._scrolled = wanted != self._scrolled, wanted
         return moved
+
+
+def _is_one_line(cells: list[Line], needs: list[float], rooms: list[int]) -> bool:
+    """Whether a row's height is known without laying it out, which then waits until the row is seen."""
+    return all(
+        len(line.text) < _MEASURED
+        and line.text.isascii()
+        and line.text.isprintable()
+        and not line.spans
+        and needed <= room + 1
+        for line, needed, room in zip(cells, needs, rooms, strict=True)
+    )
+
+
+def _shown(line: Line) -> Line:
+    """What is seen of a cell: the beginning, when it is longer than anybody puts into a table."""
+    return line if len(line.text) <= PIECE else Line(f"{line.text[:PIECE]}…")
 
 
 def _shared(wanted: list[int], room: int, least: int) -> list[int]:

@@ -13,6 +13,9 @@ from ui.transcript.markdown.leaves import Leaf, Piece
 from ui.transcript.markdown.parser import References, outline
 from ui.transcript.markdown.unfinished import presentable
 
+# What reading a block's lines and its indents takes, in microseconds on an ordinary computer.
+_LINE_COSTS, _INDENT_COSTS = 20, 0.35
+_MOST_AT_ONCE = 16_000
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 
 
@@ -38,15 +41,22 @@ class MarkdownStream:
         self._tail = ""
         self._carriage = False
         self._fence: _OpenFence | None = None
+        self._shown: tuple[Leaf, ...] = ()
+        self._skips = 0
 
     def append(self, text: str) -> Step:
-        """Take the next piece."""
+        """Take the next piece. A very long open block is read again only every so many pieces."""
         return self._take(self._normal(text))
 
     def _take(self, text: str) -> Step:
         if self._fence is None:
             self._tail += text
-            return self._parse()
+            if self._skips:
+                self._skips -= 1
+                return Step(tail=self._shown)
+            step = self._parse()
+            self._shown, self._skips = step.tail, 0 if self._fence else _skips(self._tail)
+            return step
         grown = self._fence.feed(text)
         if self._fence.rest is None:
             return Step(grown=grown)
@@ -64,7 +74,7 @@ class MarkdownStream:
             # How a block without an end treats blank last lines is the parser's to say.
             self._tail, self._fence = self._fence.source(), None
         pieces, self.references = outline(self._tail, self.references)
-        self._tail = ""
+        self._tail, self._skips = "", 0
         closed = tuple(leaf for piece in pieces for leaf in piece.leaves)
         return Step(before + closed, definitions=len(self.references) != known)
 
@@ -127,6 +137,11 @@ class MarkdownStream:
     def _open_leaf(self) -> Leaf:
         fence = self._fence
         return fence.shown_leaf() if fence else Leaf("code")
+
+
+def _skips(tail: str) -> int:
+    """How many more pieces may come before an open block is read again from its beginning."""
+    return int(tail.count("\n") * _LINE_COSTS + tail.count("  ") * _INDENT_COSTS) // _MOST_AT_ONCE
 
 
 class _OpenFence:

@@ -14,6 +14,8 @@ from ui.transcript.rows.stack import Stack
 from ui.transcript.rows.stage import Stage
 
 _OVERHANG = 5
+SPOKEN = 20_000
+"""Characters of a row that are told; more would stall the bus."""
 
 Selection = tuple[tuple[int, int], tuple[int, int]]
 """From (block, offset) to (block, offset) inside one row."""
@@ -137,8 +139,16 @@ class Row(Stack):
         return f"{inside[-1].marker} " if inside and inside[-1].marker else ""
 
     def spoken(self) -> str:
-        """The text for assistive technology."""
-        return "\n".join(text for block in self.blocks if (text := block.spoken()))
+        """The text for assistive technology: its beginning, when there is very much of it."""
+        parts: list[str] = []
+        room = SPOKEN
+        for block in self.blocks:
+            if text := block.spoken():
+                parts.append(text)
+                room -= len(text) + 1
+            if room <= 0:
+                break
+        return "\n".join(parts)
 
 
 def span_in(selection: Selection, index: int) -> Span | None:

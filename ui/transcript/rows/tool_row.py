@@ -8,6 +8,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text
+from ui.look.visible_text import hidden_written, with_hidden_shown
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -20,6 +21,7 @@ from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
 _LONGEST_SHORT = 110
+_LONGEST_NAME = 200
 _OUTPUT_LINES = 12
 
 
@@ -38,7 +40,7 @@ class ToolRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(self._call.name)
+        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(_one_line(self._call.name))
 
     @property
     def is_open(self) -> bool:
@@ -72,7 +74,7 @@ class ToolRow(Row):
             if call.seconds is not None and call.seconds >= 0.95:
                 word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
         return Head(
-            call.name or QCoreApplication.translate("Transcript", "tool"),
+            _one_line(call.name) or QCoreApplication.translate("Transcript", "tool"),
             icon="tool",
             strong=True,
             color="text",
@@ -86,14 +88,14 @@ class ToolRow(Row):
     def _arguments(self) -> list[Block]:
         call = self._call
         if call.state is CallState.WRITING:
-            return [_small(str(call.arguments)[-_LONGEST_SHORT:])] if call.arguments.length else []
+            return [_small(with_hidden_shown(str(call.arguments)[-_LONGEST_SHORT:]))] if call.arguments.length else []
         given = call.input if call.effective_input is None else call.effective_input
         if not self.unfolded:
             return [_small(short)] if (short := _short(given)) else []
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
-        return [self._code(json.dumps(given, ensure_ascii=False, indent=2), "json", title)] if given else []
+        return [self._code(_as_json(given), "json", title)] if given else []
 
     def _output(self) -> list[Block]:
         text = self._result_text() or str(self._call.output)
@@ -108,7 +110,7 @@ class ToolRow(Row):
         if self._call.state is CallState.ENDED and self._call.outcome is Outcome.SUCCEEDED:
             return []
         lines = text.split("\n")
-        return [_small("\u2028".join(line[:300] for line in lines[-_OUTPUT_LINES:]))]
+        return [_small("\u2028".join(with_hidden_shown(line[:300]) for line in lines[-_OUTPUT_LINES:]))]
 
     def _result_text(self) -> str:
         result = self._call.result
@@ -156,8 +158,19 @@ def _short(arguments: dict[str, object]) -> str:
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in arguments.items()
     ]
-    line = " ".join(" · ".join(parts)[: _LONGEST_SHORT * 3].split())
+    line = " ".join(with_hidden_shown(" · ".join(parts)[: _LONGEST_SHORT * 3]).split())
     return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"
+
+
+def _as_json(arguments: dict[str, object]) -> str:
+    """Pretty, with hidden characters as escapes: what is copied from it is still the arguments."""
+    plain = json.dumps(arguments, ensure_ascii=False, indent=2)
+    return hidden_written(plain, lambda character: json.dumps(character)[1:-1])
+
+
+def _one_line(name: str) -> str:
+    """A name from a model: control characters seen, not obeyed."""
+    return " ".join(with_hidden_shown(name[:_LONGEST_NAME]).split())
 
 
 # Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.

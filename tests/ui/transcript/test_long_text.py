@@ -1,0 +1,214 @@
+"""Text made to stall a screen: what is read and laid out for it is counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QPainter, QPixmap
+
+from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
+from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.images import UrlSource
+from ui.transcript.blocks.flow import Flow
+from ui.transcript.markdown import stream as stream_module
+from ui.transcript.markdown.inline import LINE_BREAK, Line, inline
+from ui.transcript.markdown.pieces import PIECE, pieces
+from ui.transcript.markdown.stream import MarkdownStream, leaves_of
+from ui.transcript.rows.chooser import row_for
+
+SCREEN = 600
+HOSTILE = (
+    "x",
+    "[",
+    "![",
+    "[a](",
+    "*a _b ",
+    "`",
+    "&amp;&#x202e;",
+    "<div>",
+    "\U0001f468\u200d",
+    "a\u0301",
+    "word ",
+    "w\n",
+)
+
+
+@pytest.fixture
+def laid_out(monkeypatch):
+    """The length of each text that is laid out."""
+    lengths: list[int] = []
+    make = Flow.__init__
+
+    def counted(self, line: Line, *rest, **named):
+        lengths.append(len(line.text))
+        make(self, line, *rest, **named)
+
+    monkeypatch.setattr(Flow, "__init__", counted)
+    return lengths
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_paragraph_that_grows_is_laid_out_at_its_end_only(stage, laid_out, unit):
+    item = AnswerItem("i", "m")
+    row = row_for(item, stage, 700)
+    chunk = (unit * PIECE)[:3000]
+    for _ in range(40):
+        item.text.append(chunk)
+        row.refresh("text")
+        row.settle(row.height - SCREEN, row.height)
+        # What is seen, the piece that grew, and what came near because a guess was too high.
+        assert sum(laid_out) <= 6 * (PIECE + 8)
+        laid_out.clear()
+    item.finished = True
+    row.refresh("text")
+    row.settle(row.height - SCREEN, row.height)
+    assert sum(laid_out) <= 6 * (PIECE + 8)
+
+
+def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
+    item = AnswerItem("i", "m", StreamedText("x" * (3 * PIECE + 10)))
+    row = row_for(item, stage, 700)
+    row.settle(0, row.height)
+    row.settle(0, row.height)
+    laid_out.clear()
+    item.text.append("xxx")
+    row.refresh("text")
+    row.settle(0, row.height)
+    assert laid_out == [13]
+
+
+@given(
+    st.lists(st.sampled_from(["x" * 700, "\n", " ", "é", "e\u0301" * 50, "\U0001f469\u200d\U0001f680" * 40, "ab c"]))
+)
+def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
+    text = "".join(parts) * 3
+    found = list(pieces(text))
+    assert "".join((joint or "") + piece for joint, piece in found) == text
+    assert max(len(piece) for _, piece in found) <= PIECE
+    longer = list(pieces(text + "more of it" * 30))
+    assert longer[: len(found) - 1] == found[:-1]
+
+
+@pytest.mark.parametrize("cluster", ["e\u0301\u0302", "\U0001f469\u200d\U0001f680", "\U0001f44d\U0001f3fd"])
+@pytest.mark.parametrize("before", range(5))
+def test_a_character_of_several_parts_is_not_torn(cluster, before):
+    for joint, piece in list(pieces("x" * before + cluster * PIECE))[1:]:
+        assert joint == ""
+        assert piece.startswith(cluster)
+
+
+def test_a_cluster_without_end_is_cut_anyway():
+    assert [len(piece) for _, piece in pieces("\u0301" * (PIECE * 2))] == [PIECE, PIECE]
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 3000, "x" * 9001, "line of words\n" * 900, "> " + "quoted " * 2000, "# " + "h" * 9000]
+)
+def test_a_long_paragraph_is_the_same_streamed_and_whole(text):
+    text = f"first\n\n{text}\n\nlast"
+    stream = MarkdownStream()
+    closed = []
+    for at in range(0, len(text), 997):
+        closed += stream.append(text[at : at + 997]).closed
+    closed += stream.finish().closed
+    assert tuple(closed) == leaves_of(text)[0]
+    assert len(closed) > 4
+
+
+def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(stage):
+    said = "word\n" * 2000 + "x" * 9000 + " 😀 end"
+    answer = row_for(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), stage, 700)
+    assert len(answer.blocks) > 5
+    assert answer.plain() == f"a\n\n{said}\n\nb"
+    assert answer.whole(2) == (1, len(answer.blocks) - 2)
+    assert answer.whole(0) == (0, 0)
+    first, second = answer.blocks[1].plain(), answer.blocks[2].plain()
+    assert answer.plain((1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
+    user = row_for(UserItem("u", "m", said), stage, 700)
+    assert user.plain() == said
+
+
+def test_pieces_stand_below_each_other_without_a_gap(stage):
+    row = row_for(AnswerItem("i", "m", StreamedText("a\n\n" + "w " * PIECE), finished=True), stage, 700)
+    row.settle(0, row.height)
+    row.settle(0, row.height)
+    assert row.block_box(2).top() == row.block_box(1).top() + row.block_box(1).height()
+    assert row.block_box(1).top() > row.block_box(0).bottom() + 1
+
+
+def test_pictures_without_words_have_no_empty_block(stage):
+    image = Image(source=UrlSource(url="https://x.org/a.png"))
+    assert len(row_for(UserItem("u", "m", "", (image,)), stage, 700).blocks) == 1
+
+
+@pytest.mark.parametrize("text", ["[" * 1000, "![" * 501, "*a* " * PIECE])
+def test_what_is_too_much_to_read_stays_plain(text):
+    assert inline(text + "\n**b**") == Line(text + LINE_BREAK + "**b**")
+
+
+def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
+    read = []
+    outline = stream_module.outline
+    monkeypatch.setattr(stream_module, "outline", lambda text, known: read.append(len(text)) or outline(text, known))
+    stream = MarkdownStream()
+    stream.append("- item\n" * 8000)
+    for _ in range(40):
+        assert stream.append("- item\n").tail
+    assert len(read) <= 6
+    assert len(stream.finish().closed) == 8040
+    read.clear()
+    for _ in range(20):
+        stream.append("word\n")
+    assert len(read) == 20
+
+
+def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
+    text = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3000 + "| é | [x](https://x.org) |\n"
+    row = row_for(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row.settle(0, SCREEN)
+    assert len(laid_out) == 4
+    block = row.blocks[0]
+    picture = QPixmap(700, SCREEN)
+    painter = QPainter(picture)
+    row.paint(painter, QRect(0, 20_000, 700, SCREEN), None)
+    painter.end()
+    assert 4 < len(laid_out) < 2 * SCREEN // stage.look.line
+    assert block.offset_at(QPoint(0, block._tops[1000] + 8)) == len("a\tb\n") + 999 * len("1\t2\n")
+    lazy = block._tops[:]
+    for index in range(len(block._flows)):
+        assert max(flow.height for flow in block._row(index)) + stage.look.px(12) == lazy[index + 1] - lazy[index]
+
+
+def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(stage, laid_out):
+    text = "| a | b |\n|---|---|\n| " + "[x" * 50_000 + " | 2 |\n"
+    row = row_for(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
+    row.settle(0, SCREEN)
+    assert max(laid_out) == PIECE + 1
+    assert row.plain() == "a\tb\n" + "[x" * 50_000 + "\t2"
+
+
+@pytest.mark.parametrize("text", [">" * 10_000 + " deep", "\n".join("  " * depth + "- deep" for depth in range(200))])
+def test_what_is_nested_too_deep_is_still_there(text):
+    leaves, _ = leaves_of(text + "\n\nend")
+    assert leaves[-1].text == "end"
+    assert sum(leaf.text.count("deep") for leaf in leaves) == text.count("deep")
+    assert max(len(leaf.inside) for leaf in leaves) <= 20
+
+
+def test_hidden_characters_of_a_call_are_seen(stage):
+    given = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
+    item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", given, state=CallState.PENDING)
+    row = row_for(item, stage, 600)
+    assert row.blocks[0].head.title == "wr⟨U+202E⟩ite _file"
+    assert row.label == "Tool call: wr⟨U+202E⟩ite _file"
+    assert "safe⟨U+202E⟩txt.exe" in row.blocks[1].plain()
+    item.state = CallState.WAITING
+    row.refresh("state")
+    assert "safe\\u202etxt.exe" in row.blocks[1].plain()
+    item.state = CallState.WRITING
+    item.arguments = StreamedText('{"path": "\u202ex')
+    row.refresh("state")
+    item.state = CallState.RUNNING
+    item.output = StreamedText("out\u202e")
+    everything = "".join(block.plain() for block in row.blocks) + row.spoken()
+    assert "\u202e" not in everything
