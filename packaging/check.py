@@ -13,12 +13,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from build import DIST, FOLDER, ROOT
 from debian import debian
 from headless import headless
-from windows import windows
-
-from build import DIST, FOLDER, ROOT
 from tests.frame.displays import accessibility, display, session_bus
+from windows import windows
 
 
 def environment(home: Path) -> dict[str, str]:

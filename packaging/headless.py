@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopback import ANSWER, own_certificate, serving
 from PIL import Image
-from prune import libraries
 
+from loopback import ANSWER, own_certificate, serving
+from prune import libraries
 from tests.frame.displays import keyring, session_bus
 
 Check = tuple[str, bool, str]

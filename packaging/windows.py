@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageChops
-from prune import prune
 
 from build import BUILD, size_of
+from prune import prune
 from tests.frame.displays import program as installed
 from tests.whole_app.window import opened
 
