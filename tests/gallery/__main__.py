@@ -1,0 +1,154 @@
+"""Takes pictures of the screens: `python -m tests.gallery [NAME…] [--theme light] [--scale 2]`.
+
+Every screen of every module *_screens.py here is a real window on a private display with a window manager, light and
+dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A blank picture is an error.
+"""
+
+import argparse
+import asyncio
+import importlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtWidgets import QApplication, QWidget
+
+from tests.frame import displays
+from tests.gallery.screens import SCREENS, Screen
+from ui.bridge.loop import run
+from ui.look.scheme import theme_for
+from ui.look.style import apply_look
+from ui.look.theme import ThemeSource
+
+HERE = Path(__file__).parent
+FOLDER = HERE.parents[1] / "gallery"
+THEMES = ("light", "dark")
+SCALES = (1, 2)
+SETTLE = 5.0
+"""Seconds that a window gets to stop changing."""
+
+
+def load_screens() -> None:
+    """Import what registers screens."""
+    for file in sorted(HERE.glob("*_screens.py")):
+        importlib.import_module(f"tests.gallery.{file.stem}")
+
+
+def is_blank(picture: QImage) -> bool:
+    """One colour all over."""
+    small = picture.scaled(64, 64)
+    return len({small.pixel(x, y) for x in range(64) for y in range(64)}) == 1
+
+
+def picture_of(window: QWidget) -> QImage:
+    """The window as it is now, with the dialogs and lists that stand in front of it."""
+    shown = [each for each in QApplication.topLevelWidgets() if each.isVisible() and each is not window]
+    if not shown:
+        return window.grab().toImage()
+    whole = window.geometry()
+    for each in shown:
+        whole = whole.united(each.geometry().adjusted(-1, -1, 1, 1))
+    ratio = window.devicePixelRatioF()
+    picture = QImage(whole.size() * ratio, QImage.Format.Format_RGB32)
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(QColor("#808080"))
+    painter = QPainter(picture)
+    for each in (window, *shown):
+        place = QRect(each.geometry().topLeft() - whole.topLeft(), each.size())
+        painter.drawPixmap(place.topLeft(), each.grab())
+        painter.setPen(QColor("#808080"))
+        painter.drawRect(place.adjusted(-1, -1, 0, 0))
+    painter.end()
+    return picture
+
+
+async def settled_picture(window: QWidget) -> QImage:
+    """The window once two pictures in a row are the same, or after SETTLE seconds as it is then."""
+    until = time.monotonic() + SETTLE
+    before = QImage()
+    while True:
+        await asyncio.sleep(0.2)
+        picture = picture_of(window)
+        if picture == before or time.monotonic() > until:
+            return picture
+        before = picture
+
+
+@asynccontextmanager
+async def shown(screen: Screen, source: ThemeSource) -> AsyncIterator[QWidget]:
+    """Its window, on the screen."""
+    built = screen.build(source)
+    if isinstance(built, AbstractAsyncContextManager):
+        async with built as window:
+            yield window
+    else:
+        built.resize(screen.width, screen.height)
+        built.show()
+        yield built
+        built.close()
+        built.deleteLater()
+    await asyncio.sleep(0)
+
+
+async def take_all(names: list[str], source: ThemeSource, suffix: str) -> int:
+    """All pictures of one theme and scale; returns how many failed."""
+    failed = 0
+    for name in names:
+        try:
+            async with shown(SCREENS[name], source) as window:
+                picture = await settled_picture(window)
+        except Exception as error:  # one broken screen must not hide the others
+            sys.stderr.write(f"{name}{suffix}: {error!r}\n")
+            failed += 1
+            continue
+        file = FOLDER / f"{name}{suffix}.png"
+        picture.save(str(file))
+        blank = is_blank(picture)
+        failed += blank
+        sys.stdout.write(f"{file.relative_to(FOLDER.parent)}{'  BLANK' if blank else ''}\n")
+    return failed
+
+
+def render(names: list[str], theme: str, scale: int) -> int:
+    """In a process of its own: the scale is fixed when Qt starts."""
+    app = QApplication(["desktop-agent-gallery"])
+    app.setCursorFlashTime(0)
+    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False))
+    apply_look(app, source)
+    return run(app, lambda: take_all(names, source, f"-{theme}-{scale}x"))
+
+
+def main() -> int:
+    """Start a display, and a process for each theme and scale."""
+    load_screens()
+    parser = argparse.ArgumentParser(prog="python -m tests.gallery", description="Pictures of the screens")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCREENS))
+    parser.add_argument("--theme", choices=THEMES)
+    parser.add_argument("--scale", type=int, choices=SCALES)
+    parser.add_argument("--render", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(SCREENS)
+    if unknown:
+        parser.error(f"no such screen: {', '.join(sorted(unknown))}; there are {', '.join(SCREENS)}")
+    names = arguments.names or list(SCREENS)
+    FOLDER.mkdir(exist_ok=True)
+    if arguments.render:
+        return 1 if render(names, arguments.theme, arguments.scale) else 0
+    failed = 0
+    with displays.display(dict(os.environ), size="3200x2000") as shown:
+        for theme in (arguments.theme,) if arguments.theme else THEMES:
+            for scale in (arguments.scale,) if arguments.scale else SCALES:
+                command = [sys.executable, "-m", "tests.gallery", "--render", "--theme", theme, "--scale", str(scale)]
+                environment = {**shown, "QT_SCALE_FACTOR": str(scale)}
+                failed += subprocess.run([*command, *names], env=environment, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""The real window over a real engine in a folder of its own, with a model that plays a script."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+from desktop_agent.conversation.picture_intake import take
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.messages import Message, now
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from tests.gallery.paintings import painting
+from ui.bridge.frame_clock import FrameClock
+from ui.bridge.library import Library
+from ui.bridge.pictures import Pictures
+from ui.bridge.servers import Servers
+from ui.bridge.settings import Settings
+from ui.bridge.tasks import Tasks
+from ui.look.theme import ThemeSource
+from ui.shell.settings import SettingsPresenter
+from ui.shell.window import MainWindow
+
+STUDIO = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1", kind="custom")
+MODELS = (
+    ModelInfo("aurora-large", "Aurora Large", Capabilities(images=True, tools=True, context_window=200_000)),
+    ModelInfo("aurora-small", "Aurora Small", Capabilities(images=False, tools=True, context_window=32_000)),
+    ModelInfo("qwen3-coder:30b", None, Capabilities(tools=True, context_window=262_144)),
+)
+PATIENCE = 10.0
+AGE = "UPDATE conversations SET updated_at = ? WHERE id = ?"
+
+TITLES = (
+    ("Plan a week in Lisbon", 0),
+    ("Why is the sky blue?", 0),
+    ("Refactor the import job", 0),
+    ("Invoice template as HTML", 1),
+    ("Recipe for eight people, two of them vegan", 1),
+    ("Explain the borrow checker", 3),
+    ("قصيدة عن البحر", 4),
+    ("会议纪要翻译", 5),
+    ("Translate the contract and list what is unusual in it", 12),
+    ("Names for a sailing boat", 40),
+    ("What changed in the tax law", 420),
+)
+
+
+class Desk:
+    """The window and everything behind it."""
+
+    def __init__(self, themes: ThemeSource, engine: Engine, folder: Path) -> None:
+        app = QApplication.instance()
+        self.engine = engine
+        self.folder = folder
+        self.tasks = Tasks(self._on_problem)
+        self.clock = FrameClock(app)
+        self.pictures = Pictures(engine.pictures)
+        self.library = Library(engine, self.clock, self.tasks, self.pictures, app)
+        self.servers = Servers(engine, self.tasks, app)
+        self.window = MainWindow(themes, self.library, self.servers, self.pictures, self.tasks)
+        self.settings = SettingsPresenter(
+            themes, Settings(engine, self.tasks, app), self.servers, self.tasks, self.window
+        )
+
+    def play(self, *turns: Turn) -> ScriptedProvider:
+        """What the model says next."""
+        model = ScriptedProvider(*turns, models=MODELS)
+        self.engine.connections._providers[STUDIO.id] = model
+        self.engine.connections._models.pop(STUDIO.id, None)
+        return model
+
+    async def converse(self, *prompts: Message | str, workspace: bool = False, title: str | None = None) -> Session:
+        """Open a new conversation and send the prompts one after the other, without waiting for the last."""
+        session = self.begin(workspace=workspace)
+        if title is not None:
+            session.change_record(title=title, title_is_automatic=False)
+        await asyncio.sleep(0.1)
+        for prompt in prompts:
+            await session.wait_idle()
+            self.library.current.send(Message.user(prompt) if isinstance(prompt, str) else prompt)
+        return session
+
+    def begin(self, *, workspace: bool = False) -> Session:
+        """An empty conversation on the screen."""
+        place = str(self.folder / "project") if workspace else None
+        session = self.engine.new_session(endpoint_id=STUDIO.id, model=MODELS[0].id, workspace=place)
+        self.library._show(session)
+        self.servers.refresh_models()
+        return session
+
+    async def show_stored(self, *messages: Message, title: str, workspace: bool = False) -> Session:
+        """A conversation as the store has it."""
+        place = str(self.folder / "project") if workspace else None
+        record = await self.engine.store.create_conversation(
+            title=title, endpoint_id=STUDIO.id, model=MODELS[0].id, workspace=place, title_is_automatic=False
+        )
+        await self.engine.store.commit(record.id, *messages)
+        session = await self.engine.session(record.id)
+        self.library._show(session)
+        self.servers.refresh_models()
+        return session
+
+    async def image(self, name: str, width: int = 1200, height: int = 800, seed: int = 1) -> Image:
+        """A picture in the picture files."""
+        taken = await take(painting(width, height, seed), name)
+        return await self.pictures.keep(taken, name)
+
+    async def fill_list(self, titles: Sequence[tuple[str, int]] = TITLES) -> None:
+        """Conversations in the sidebar: titles, and how many days ago."""
+        for place, (title, days) in enumerate(titles):
+            record = await self.engine.store.create_conversation(title=title)
+            at = now() - timedelta(days=days, minutes=17 * place)
+            row = (int(at.timestamp() * 1e6), record.id)
+            await self.engine.store._run(lambda db, row=row: db.execute(AGE, row))
+        self.library.refresh()
+
+    async def close(self) -> None:
+        """In the program's own order."""
+        await self.tasks.close()
+        self.clock.stop()
+        self.window.page.transcript.close_workers()
+        self.window.allow_closing()
+        self.window.close()
+        self.window.deleteLater()
+        await self.engine.close()
+
+    def _on_problem(self, error: AgentError) -> None:
+        self.window.show_problem(error)
+
+
+@asynccontextmanager
+async def desk(themes: ThemeSource, *, connected: bool = True, listed: bool = True) -> AsyncIterator[Desk]:
+    """A desk; everything of it is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-gallery-", ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        (folder / "project").mkdir()
+        engine = await Engine.open(folder / "data")
+        if connected:
+            providers = engine.preferences.providers.model_copy(
+                update={"endpoints": (STUDIO,), "endpoint_id": STUDIO.id, "model": MODELS[0].id}
+            )
+            await engine.change_preferences(engine.preferences.model_copy(update={"providers": providers}))
+        made = Desk(themes, engine, folder)
+        made.play()
+        if listed:
+            await made.fill_list()
+        try:
+            yield made
+        finally:
+            await made.close()
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Wait for something to happen. Raises TimeoutError."""
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.02)

@@ -1,0 +1,61 @@
+"""The pictures of the gallery: one function each, registered with `@screen`. Add a module *_screens.py for more."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QWidget
+
+from tests.gallery.desk import Desk, desk
+from ui.look.theme import ThemeSource
+
+Build = Callable[[ThemeSource], QWidget | AbstractAsyncContextManager[QWidget]]
+Act = Callable[[Desk], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What to build, and how large the window is, in device-independent pixels."""
+
+    name: str
+    build: Build
+    width: int
+    height: int
+
+
+SCREENS: dict[str, Screen] = {}
+
+
+def screen(name: str, width: int = 1100, height: int = 760) -> Callable[[Build], Build]:
+    """Register a function that builds a window; the theme source is in use and of the right colour.
+
+    It runs inside the same event loop as the program's. The picture is taken when the window stopped changing.
+    """
+
+    def register(build: Build) -> Build:
+        if name in SCREENS:
+            raise ValueError(f"two screens are called {name!r}")
+        SCREENS[name] = Screen(name, build, width, height)
+        return build
+
+    return register
+
+
+def scene(
+    name: str, width: int = 1180, height: int = 800, *, connected: bool = True, listed: bool = True
+) -> Callable[[Act], Act]:
+    """Register a coroutine that does something at the real window, which is shown by then; see `desk`."""
+
+    def register(act: Act) -> Act:
+        @asynccontextmanager
+        async def build(themes: ThemeSource) -> AsyncIterator[QWidget]:
+            async with desk(themes, connected=connected, listed=listed) as made:
+                made.window.resize(width, height)
+                made.window.show()
+                await act(made)
+                yield made.window
+
+        screen(name, width, height)(build)
+        return act
+
+    return register

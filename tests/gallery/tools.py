@@ -1,0 +1,65 @@
+"""Tools for the pictures: the real file tools, and one that runs for as long as one looks."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from desktop_agent.tools.tool import AnyTool, Progress, Tool
+from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from tests.gallery.answers import OLD_FILE
+
+
+class RunTestsInput(BaseModel):
+    """What to run."""
+
+    folder: str
+
+
+class SendReportInput(BaseModel):
+    """What to send."""
+
+    to: str
+    subject: str
+    lines: list[str | int]
+
+
+class ProjectTools:
+    """A small project on the disk, and what may be done in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        (folder / "jobs").mkdir(exist_ok=True)
+        (folder / "jobs/import.py").write_text(OLD_FILE)
+
+    def all(self) -> tuple[AnyTool, ...]:
+        """The tools."""
+
+        async def run(_wanted: RunTestsInput, progress: Progress) -> tuple[Text, ...]:
+            progress("tests/test_rows.py ..........  [ 41%]\ntests/test_store.py ....")
+            await asyncio.Event().wait()
+            return (Text(text="never"),)
+
+        slow = Tool(
+            "run_tests",
+            "Run the tests",
+            RunTestsInput,
+            run,
+            ToolClass.READ_ONLY,
+            frozenset({Effect.READ}),
+        )
+
+        async def send(_wanted: SendReportInput, _progress: Progress) -> tuple[Text, ...]:
+            return (Text(text="Sent."),)
+
+        report = Tool(
+            "send_report",
+            "Send a report",
+            SendReportInput,
+            send,
+            effects=frozenset({Effect.NETWORK, Effect.EXECUTE}),
+        )
+        return (*builtin_tools(Workspace(self._folder), "all"), slow, report)

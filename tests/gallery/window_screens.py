@@ -1,0 +1,156 @@
+"""The window round the conversation: welcome, list, banners, composer, settings, closing."""
+
+import asyncio
+
+from pydantic import SecretStr
+from PySide6.QtWidgets import QListWidget
+
+from desktop_agent.engine.connections import FoundServer
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.gallery import answers
+from tests.gallery.conversation_screens import said
+from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
+from tests.gallery.paintings import painting
+from tests.gallery.screens import scene
+from ui.bridge.servers import ModelGroup
+
+
+@scene("welcome-no-server", connected=False, listed=False)
+async def welcome_no_server(desk: Desk) -> None:
+    desk.window.show_welcome()
+    await asyncio.sleep(0.5)
+
+
+@scene("welcome-looking", connected=False, listed=False)
+async def welcome_looking(desk: Desk) -> None:
+    desk.window.show_welcome()
+    await asyncio.sleep(0)
+    await desk.tasks.close()
+
+
+@scene("welcome-servers", connected=False, listed=False)
+async def welcome_servers(desk: Desk) -> None:
+    desk.window.show_welcome()
+    await asyncio.sleep(0.5)
+    found = [FoundServer(each, None) for each in LOCAL_SERVERS]
+    found[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
+    found[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
+    desk.servers.local_servers_changed.emit(found)
+    refused = ConnectionFailed("the connection was refused at 127.0.0.1:8080.")
+    wrong_key = AuthenticationFailed("Incorrect API key provided: sk-…4f2a.")
+    for id_, problem in (("llamacpp", refused), (CLOUD_PROVIDERS[0].id, wrong_key)):
+        both = Sentence("{what} {remedy}", {"what": str(problem), "remedy": str(problem.remedy)})
+        desk.servers.state_changed.emit(id_, "error", both)
+    desk.servers.state_changed.emit(CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking OpenRouter for its models…"))
+    no_keyring = Sentence("This computer has no keyring that can hold the key.")
+    desk.servers.state_changed.emit(CLOUD_PROVIDERS[2].id, "no_keyring", no_keyring)
+
+
+@scene("welcome-narrow", 560, 760, connected=False, listed=False)
+async def welcome_narrow(desk: Desk) -> None:
+    await welcome_servers(desk)
+
+
+@scene("banners")
+async def banners(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    area = desk.window.page.banners
+    area.offer(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: None)
+    area.show_error(AuthenticationFailed("Incorrect API key provided: sk-…4f2a.", detail="HTTP 401"))
+    area.show_notice(Sentence("The database was damaged. 211 of 212 conversations were recovered."))
+    desk.library.deleted.emit("none", "Names for a sailing boat")
+    await until(lambda: len(area.keys) == 3)
+
+
+@scene("banners-narrow", 560, 760)
+async def banners_narrow(desk: Desk) -> None:
+    await banners(desk)
+
+
+@scene("composer-pictures")
+async def composer_pictures(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.3)  # the draft, which is empty, has been put in by then
+    composer = desk.window.page.composer
+    files = [desk.folder / "harbour at dusk, seen from the old lighthouse.png", desk.folder / "dunes.png"]
+    for seed, file in enumerate(files, 2):
+        file.write_bytes(painting(1600, 1000, seed))
+    composer.attach_files(files)
+    await until(lambda: len(composer.draft()[1]) == len(files))
+    composer.editor.setPlainText("Which of the two has the warmer light?\nAnswer in one sentence.")
+
+
+@scene("composer-long")
+async def composer_long(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.2)
+    desk.window.page.composer.editor.setPlainText("\n".join(f"Line {each} of a long message." for each in range(1, 60)))
+
+
+@scene("model-picker")
+async def model_picker(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.2)
+    groups = [
+        ModelGroup(STUDIO, MODELS),
+        ModelGroup(CLOUD_PROVIDERS[0], (), Sentence("The API key was not accepted.")),
+        ModelGroup(LOCAL_SERVERS[0], MODELS[1:]),
+    ]
+    desk.servers.models_changed.emit(groups)
+    desk.window.page.model_picker.open_list()
+
+
+@scene("list-long")
+async def list_long(desk: Desk) -> None:
+    titles = [(f"{title} ({number})", days) for number in range(8) for title, days in TITLES]
+    await desk.fill_list(titles)
+    records = await desk.engine.store.list_conversations()
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.window.sidebar.set_badge(records[0].id, "working")
+    desk.window.sidebar.set_badge(records[2].id, "attention")
+
+
+@scene("list-menu")
+async def list_menu(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.3)
+    rows = desk.window.sidebar._list
+    rows._open_menu(rows.visualRect(rows.model().index(1)).center())
+
+
+@scene("closing")
+async def closing(desk: Desk) -> None:
+    arrived = asyncio.Event()
+    desk.play(Turn(ContentDelta(answers.HALF), Wait(asyncio.Event(), arrived)))
+    await desk.converse("Why is the sky blue?")
+    await arrived.wait()
+    desk.window.close()
+
+
+def settings_page(name: str, row: int) -> None:
+    @scene(f"settings-{name}")
+    async def page(desk: Desk) -> None:
+        await open_settings(desk, row)
+
+
+async def open_settings(desk: Desk, row: int) -> None:
+    desk.begin()
+    preferences = desk.engine.preferences
+    endpoints = (STUDIO, CLOUD_PROVIDERS[0], LOCAL_SERVERS[0])
+    providers = preferences.providers.model_copy(update={"endpoints": endpoints})
+    await desk.engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+    desk.engine.secrets.remember_for_session(CLOUD_PROVIDERS[0].id, SecretStr("never shown"))
+    dialog = desk.settings.show()
+    dialog.findChild(QListWidget).setCurrentRow(row)
+    await asyncio.sleep(0.4)
+    if row == 3:
+        desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
+        desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
+
+
+for at, title in enumerate(("appearance", "chat", "network", "providers")):
+    settings_page(title, at)
