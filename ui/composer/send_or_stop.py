@@ -30,7 +30,8 @@ class SendOrStop(QWidget):
         layout.addWidget(self._stop)
         layout.addWidget(self._send)
         self._send.clicked.connect(self.send_pressed)
-        self._stop.clicked.connect(self.stop)
+        # At the press, not at the release: a press by assistive technology is released 100 ms later.
+        self._stop.pressed.connect(self.stop)
         themes.changed.connect(self._dress)
         self._dress()
 

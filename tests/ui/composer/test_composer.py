@@ -155,6 +155,15 @@ def test_stop_stands_where_send_was_and_answers_at_once(driver):
     assert (send.isVisible(), stop.isVisible()) == (True, False)
 
 
+def test_stop_works_at_the_press_and_does_not_wait_for_the_release(driver):
+    driver.composer.set_working(True)
+    stop = driver.part(QWidget, "Stop")
+    driver.bot.mousePress(stop, Qt.MouseButton.LeftButton)
+    assert driver.stops == [1]
+    driver.bot.mouseRelease(stop, Qt.MouseButton.LeftButton)
+    assert driver.stops == [1]
+
+
 def test_escape_stops_only_while_working(driver):
     driver.key(Qt.Key.Key_Escape)
     assert driver.stops == []
