@@ -129,6 +129,9 @@ class Run:
             if answer.tool_uses:
                 if not await self._run_calls(answer):
                     return RunEnd.CANCELLED
+                if not self._around.tools:
+                    # None was offered, so asking again would be billed and get the same answer.
+                    return RunEnd.COMPLETED
             elif answer.stop_reason not in _UNFINISHED:
                 return RunEnd.COMPLETED
         return self._limit("tool rounds")

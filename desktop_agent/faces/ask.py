@@ -27,6 +27,7 @@ from desktop_agent.vocabulary.engine_events import (
     RetryScheduled,
     RunEnd,
     RunFinished,
+    ToolFinished,
 )
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused, WrongUse
 from desktop_agent.vocabulary.messages import Message
@@ -176,7 +177,9 @@ class _Conversation:
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
         if self._arguments.jsonl:
-            line = canonical(event)
+            # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
+            refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
+            line = None if refused else canonical(event)
             if line is not None:
                 self._print(_json(line) + "\n")
         elif isinstance(event, ContentDelta):

@@ -393,3 +393,10 @@ async def test_an_answer_that_broke_off_is_not_sent_when_it_is_asked_for_again()
     on_from_it.memory.messages = [Message.user("go"), half, Message.user("Continue.")]
     await on_from_it.execute()
     assert [message.text for message in on_from_it.provider.requests[0].messages] == ["go", "Half", "Continue."]
+
+
+async def test_a_call_where_no_tool_was_offered_is_answered_but_not_asked_about_again() -> None:
+    desk = Desk(Turn(call("1", "imagined")))
+    assert await desk.execute() is RunEnd.COMPLETED
+    assert desk.memory.outcomes == [Outcome.FAILED]
+    assert len(desk.provider.requests) == 1
