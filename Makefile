@@ -1,13 +1,13 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format bench gallery package package-check lock clean
+# The others: lint format bench fuzz soak gallery package package-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
 
-.PHONY: run test lint format bench gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test lint format bench fuzz soak gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -30,6 +30,14 @@ format: setup-test
 
 bench: setup-test
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+# Broken streams, 200,000 for each dialect: ARGS='--streams N --seed N --dialect NAME'. Finds go to the folder fuzz.
+fuzz: setup-test
+	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+# Minutes of silence in real time.
+soak: setup-test
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 gallery: setup-test
 	@$(BIN)/python -m tests.gallery $(ARGS)
@@ -56,4 +64,4 @@ setup-package:
 	@packaging/setup.sh package
 
 clean:
-	rm -rf build dist gallery bench.json .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist gallery fuzz bench.json .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -130,6 +130,7 @@ class Desk:
         settings.changed.connect(self._on_preferences)
         self._actions = Actions(self.window, settings)
         self._settings_presenter = SettingsPresenter(themes, settings, self.servers, self._tasks, self.window)
+        self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self.window.close_requested.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         banners = self.window.page.banners

@@ -3,9 +3,9 @@
 import random
 from dataclasses import dataclass
 
-from desktop_agent.vocabulary.errors import AgentError, ProviderError
+from desktop_agent.vocabulary.errors import AgentError, ProviderError, QuotaExhausted, Sentence
 
-# The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice.
+# The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
 LONGEST_HINT = 120.0
 
 
@@ -21,7 +21,24 @@ class RetryPolicy:
         """Seconds to wait before attempt number `attempt` + 1, or None to give up. Attempts count from 1."""
         if not isinstance(error, ProviderError) or not error.retryable or attempt >= self.attempts:
             return None
-        if error.retry_after is not None:
+        # Whatever a proxy's headers say: an empty account does not fill up by waiting.
+        if isinstance(error, QuotaExhausted):
+            return None
+        if error.retry_after:
             return error.retry_after if error.retry_after <= LONGEST_HINT else None
         ceiling = min(self.first_delay * 2 ** (attempt - 1), self.longest_delay)
         return ceiling * (1 - 0.25 * random.random())  # noqa: S311 - spreads clients out, protects nothing
+
+
+def long_wait(error: AgentError) -> Sentence | None:
+    """What to do about an error whose server asks for a longer wait than anybody waits unasked; None elsewhere."""
+    if not isinstance(error, ProviderError) or isinstance(error, QuotaExhausted):
+        return None
+    seconds = error.retry_after or 0.0
+    if not error.retryable or seconds <= LONGEST_HINT:
+        return None
+    if seconds < 2 * 3600:
+        return Sentence(
+            "The server asks to wait {minutes} minutes; try again then.", {"minutes": f"{seconds / 60:.0f}"}
+        )
+    return Sentence("The server asks to wait {hours} hours; try again then.", {"hours": f"{seconds / 3600:.0f}"})

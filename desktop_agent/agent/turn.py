@@ -2,25 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from time import monotonic
+from dataclasses import replace
 from typing import Literal
 
 from desktop_agent.agent.calls import CallRound
-from desktop_agent.agent.recorder import Recorder
-from desktop_agent.agent.request import ReadPicture, RequestSettings, build_request
-from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.question import Question
+from desktop_agent.agent.request import RequestSettings
+from desktop_agent.agent.retry import long_wait
+from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.standing import Standing
 from desktop_agent.providers.provider import Provider
-from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.engine_events import (
     ErrorOccurred,
     LimitReached,
-    RetryScheduled,
     RunEnd,
     RunFinished,
     RunStarted,
@@ -33,26 +28,15 @@ from desktop_agent.vocabulary.provider_events import CUT_SHORT, StopReason
 
 _log = logging.getLogger(__name__)
 
-# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
-SLICE = 0.008
-LONGEST_SLICE = 0.05
 # After Stop the tools get this long to end by themselves, in seconds.
 STOP_GRACE = 2.0
 # The model is not finished, it only paused: the runtime goes on by itself.
 _UNFINISHED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """Whom a run works with."""
-
-    open_provider: Callable[[], Awaitable[Provider]]
-    recorder: Recorder
-    tools: ToolRegistry
-    approvals: ApprovalBroker
-    standing: Standing
-    read_picture: ReadPicture
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+# A server that only ever pauses must not be asked for ever.
+MOST_PAUSES = 20
+_CUT_IN_TWO = CUT_SHORT | {StopReason.MALFORMED_TOOL_CALL}
+# Calls of an answer that was withheld, refused or cut are not acted upon.
+_NOT_ACTED_UPON = CUT_SHORT | {StopReason.REFUSAL}
 
 
 class Run:
@@ -110,7 +94,8 @@ class Run:
             if self._stop_asked.is_set():
                 # Stopping is what made it fail.
                 return RunEnd.CANCELLED
-            self._recorder.emit(ErrorOccurred.of(error))
+            occurred = ErrorOccurred.of(error)
+            self._recorder.emit(replace(occurred, remedy=long_wait(error) or occurred.remedy))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the conversation down
             _log.exception("a run failed")
             internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
@@ -119,22 +104,30 @@ class Run:
 
     async def _turns(self) -> RunEnd:
         provider = await self._around.open_provider()
-        for _ in range(self._settings.max_tool_iterations):
+        rounds = pauses = 0
+        while rounds < self._settings.max_tool_iterations:
             answer = await self._ask(provider)
-            if answer.stop_reason is StopReason.CONTENT_FILTER:
-                # What a filter withheld in part is not acted upon.
-                return RunEnd.COMPLETED
-            if answer.stop_reason in CUT_SHORT:
-                return self._limit("the longest answer that the model may give")
-            if answer.tool_uses:
+            if answer.tool_uses and answer.stop_reason not in _NOT_ACTED_UPON:
                 if not await self._run_calls(answer):
                     return RunEnd.CANCELLED
                 if not self._around.tools:
                     # None was offered, so asking again would be billed and get the same answer.
                     return RunEnd.COMPLETED
-            elif answer.stop_reason not in _UNFINISHED:
-                return RunEnd.COMPLETED
+                rounds, pauses = rounds + 1, 0
+            elif answer.stop_reason in _UNFINISHED:
+                pauses += 1
+                if pauses > MOST_PAUSES:
+                    return self._limit("pauses of the server in a row")
+            else:
+                return self._ended(answer.stop_reason)
         return self._limit("tool rounds")
+
+    def _ended(self, reason: StopReason | None) -> RunEnd:
+        """The model says no more."""
+        if reason is StopReason.MAX_TOKENS:
+            return self._limit("the longest answer that the model may give")
+        # The transcript says it, and to go on as it is would not help.
+        return RunEnd.LIMIT if reason is StopReason.CONTEXT_WINDOW_EXCEEDED else RunEnd.COMPLETED
 
     async def _ask(self, provider: Provider) -> Message:
         """One question and its whole answer, committed."""
@@ -145,44 +138,13 @@ class Run:
         answer = AnswerBuilder(new_id(), self._settings.model)
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
-        await self._stream_with_retry(provider, answer)
-        state = MessageState.INTERRUPTED if answer.stop_reason in CUT_SHORT else MessageState.COMPLETE
+        await Question(provider, self._around, self._settings).ask(answer)
+        state = MessageState.INTERRUPTED if answer.stop_reason in _CUT_IN_TWO else MessageState.COMPLETE
         message = answer.message(state, now())
         self._answer = None
         self._round = self._calls_of(message)
         await self._recorder.commit(message)
         return message
-
-    async def _stream_with_retry(self, provider: Provider, answer: AnswerBuilder) -> None:
-        attempt = 1
-        while True:
-            try:
-                return await self._stream(provider, answer)
-            except AgentError as error:
-                delay = None if answer.has_content else self._around.retry.delay(error, attempt)
-                if delay is None:
-                    raise
-                self._recorder.emit(RetryScheduled(delay, str(error), attempt))
-            await asyncio.sleep(delay)
-            attempt += 1
-
-    async def _stream(self, provider: Provider, answer: AnswerBuilder) -> None:
-        request = await build_request(
-            self._recorder.history(), self._settings, self._around.tools.specs(), self._around.read_picture
-        )
-        events = provider.stream(request)
-        pause_at = monotonic() + SLICE
-        try:
-            async for event in events:
-                answer.feed(event, now())
-                self._recorder.emit(event)
-                if monotonic() > pause_at:
-                    # What has piled up comes without any waiting; the screen and Stop must have their turn.
-                    paused_at = monotonic()
-                    await asyncio.sleep(0)
-                    pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
-        finally:
-            await events.aclose()
 
     async def _run_calls(self, answer: Message) -> bool:
         """Answer every call; False when the person denied one and stopped."""

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from typing import Any, Literal
 
-from desktop_agent.vocabulary.blocks import Image, JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.blocks import Citation, Image, JsonObject, Outcome, ToolResult
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 
 
@@ -21,6 +22,11 @@ class StreamedText:
         """Add a piece at the end."""
         self._pieces.append(piece)
         self.length += len(piece)
+
+    @property
+    def last(self) -> str:
+        """The last character, or nothing."""
+        return self._pieces[-1][-1:] if self._pieces else ""
 
     def __str__(self) -> str:
         if len(self._pieces) > 1:
@@ -48,13 +54,17 @@ class UserItem:
 
 @dataclass(slots=True)
 class AnswerItem:
-    """Visible text of the assistant: "Assistant said". `finished` text never changes again."""
+    """Visible text of the assistant: "Assistant said". `finished` text never changes again.
+
+    `citations` say where its claims come from; their places are those in the whole text.
+    """
 
     id: str
     message_id: str
     text: StreamedText = field(default_factory=StreamedText)
     finished: bool = False
     interrupted: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,6 +112,16 @@ class ToolCallItem:
 
 
 @dataclass(slots=True)
+class ServerStepItem:
+    """A step that the provider took on its own servers: "Server step: NAME". `text` says in words what it did."""
+
+    id: str
+    message_id: str
+    name: str
+    text: str = ""
+
+
+@dataclass(slots=True)
 class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice"."""
 
@@ -122,7 +142,7 @@ class UnknownItem:
     raw: Any
 
 
-Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | NoticeItem | UnknownItem
+Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | ServerStepItem | NoticeItem | UnknownItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +169,27 @@ class Removed:
 
 
 Change = Added | Updated | Removed
+
+
+class ItemList:
+    """The items, in order. Only what stands at the end is ever removed, so what was added stays where it is."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._ids = (f"item-{number}" for number in count(1))
+
+    def new_id(self) -> str:
+        """An id that no item has."""
+        return next(self._ids)
+
+    def add(self, item: Item) -> Added:
+        """Put it at the end."""
+        self.items.append(item)
+        return Added(len(self.items) - 1)
+
+    def last_of_the_model(self) -> int | None:
+        """Where its last item stands. A notice that came in between neither ends nor splits what it was writing."""
+        index = len(self.items) - 1
+        while index >= 0 and isinstance(self.items[index], NoticeItem):
+            index -= 1
+        return index if index >= 0 else None

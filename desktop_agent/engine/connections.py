@@ -2,20 +2,24 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.engine.listings import Listings
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.connect import make_provider, vendor_of
 from desktop_agent.providers.demo.server import DemoServer
+from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import AgentError, AuthenticationFailed, SecretsUnavailable, WrongUse
 from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
@@ -31,7 +35,10 @@ class FoundServer:
 
 
 class Connections:
-    """Makes providers from endpoints and keys. `given` and its key hold for this run only and are never saved."""
+    """Makes providers from endpoints and keys. `given` and its key hold for this run only and are never saved.
+
+    `catalogue` says what is known about models besides; `saved` keeps listings from one start to the next.
+    """
 
     def __init__(
         self,
@@ -41,6 +48,8 @@ class Connections:
         *,
         given: Endpoint | None = None,
         given_key: SecretStr | None = None,
+        catalogue: Catalogue | None = None,
+        saved: ListingsFile | None = None,
     ) -> None:
         self._secrets = secrets
         self._http = http
@@ -48,7 +57,8 @@ class Connections:
         self._given = given
         self._given_key = given_key
         self._providers: dict[str, Provider] = {}
-        self._models: dict[str, tuple[ModelInfo, ...]] = {}
+        self._catalogue = catalogue or Catalogue()
+        self._listings = Listings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
         self._demo = DemoServer()
         self._demo_endpoint: Endpoint | None = None
         self._starting_demo = asyncio.Lock()
@@ -80,6 +90,7 @@ class Connections:
         if endpoint_id == DEMO:
             await self.start_demo()
         if endpoint_id not in self._providers:
+            await self._catalogue.warm_up()
             endpoint = self.endpoint(endpoint_id)
             key = await self._key_for(endpoint)
             if key is None and endpoint.needs_key:
@@ -88,18 +99,46 @@ class Connections:
         return self._providers[endpoint_id]
 
     async def models(self, endpoint_id: str, *, refresh: bool = False) -> tuple[ModelInfo, ...]:
-        """The models of this endpoint, remembered until refreshed. Raises ProviderError and what `provider` raises."""
-        if refresh or endpoint_id not in self._models:
-            provider = await self.provider(endpoint_id)
-            self._models[endpoint_id] = await provider.list_models()
-        return self._models[endpoint_id]
+        """The models of this endpoint as last listed, also when that was before this start and nobody answers now.
+
+        With `refresh` they are asked for. Raises ProviderError and what `provider` raises.
+        """
+        if endpoint_id == DEMO:
+            await self.start_demo()
+        endpoint = self.endpoint(endpoint_id)
+        models = await self._listings.models(endpoint, refresh=refresh)
+        return tuple(self._catalogue.merged(_vendor(endpoint), model) for model in models)
+
+    def on_models(self, listener: Callable[[str], None]) -> None:
+        """Be told, by its id, when an endpoint's models turn out to be others than were remembered."""
+        self._listings.on_change(listener)
 
     def known_model(self, endpoint_id: str, model: str) -> ModelInfo | None:
-        """What is known about a model without asking anybody."""
-        return next((each for each in self._models.get(endpoint_id, ()) if each.id == model), None)
+        """What is known about a model without asking anybody: listed, told by its provider, or in the catalogue."""
+        try:
+            endpoint = self.endpoint(endpoint_id)
+        except WrongUse:
+            return None
+        listed = next((each for each in self._listings.known(endpoint) if each.id == model), None)
+        if listed is not None:
+            return self._catalogue.merged(_vendor(endpoint), listed)
+        provider = self._providers.get(endpoint_id)
+        if provider is not None and model:
+            return provider.model_info(model)
+        return self._catalogue.find(_vendor(endpoint), model)
+
+    def listed(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
+        """The models of an endpoint as last listed, without asking anybody."""
+        return tuple(self._catalogue.merged(_vendor(endpoint), model) for model in self._listings.known(endpoint))
+
+    def picture_limits(self, endpoint_id: str, model: str) -> PictureLimits:
+        """What may be sent of pictures; no limits where the server was never spoken to."""
+        provider = self._providers.get(endpoint_id)
+        return PictureLimits() if provider is None else provider.picture_limits(model)
 
     async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[ModelInfo, ...]:
         """Ask the server for its models with this key, without keeping anything. Raises ProviderError."""
+        await self._catalogue.warm_up()
         return await self._make(endpoint, key).list_models()
 
     async def keep_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
@@ -115,10 +154,13 @@ class Connections:
         await self._secrets.delete(endpoint_id)
         self.forget(endpoint_id)
 
-    def forget(self, endpoint_id: str) -> None:
-        """Make the provider anew next time."""
+    def forget(self, endpoint_id: str, *, prices_only: bool = False) -> None:
+        """Make the provider anew next time. `prices_only`: the catalogue has other prices, the listing stays."""
         self._providers.pop(endpoint_id, None)
-        self._models.pop(endpoint_id, None)
+        if prices_only:
+            self._listings.forget_prices(endpoint_id)
+        else:
+            self._listings.forget(endpoint_id)
 
     async def find_local(self) -> tuple[FoundServer, ...]:
         """Who of the known local servers answers on loopback."""
@@ -133,23 +175,38 @@ class Connections:
         return tuple(await asyncio.gather(*(ask(endpoint) for endpoint in LOCAL_SERVERS)))
 
     async def warm_up(self) -> None:
-        """Load the HTTP client now, in a thread, so that the first question does not wait for it."""
-        await self._http.warm_up()
+        """Load in threads what the first question needs, and ask all servers in use for their models meanwhile."""
+        await asyncio.gather(self._http.warm_up(), self._catalogue.warm_up(), self._listings.warm_up())
+        for endpoint in self.endpoints():
+            self._listings.refresh(endpoint)
 
     async def close(self) -> None:
-        """End the demo and all connections."""
+        """End the demo, what is being asked, and all connections."""
+        await self._listings.close()
+        # Prompts that a server keeps for them cost money until they are deleted.
+        await asyncio.gather(*(provider.aclose() for provider in self._providers.values()))
         await self._demo.aclose()
         await self._http.aclose()
 
+    async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
+        return await (await self.provider(endpoint.id)).list_models()
+
     def _make(self, endpoint: Endpoint, key: SecretStr | None) -> Provider:
-        return make_provider(endpoint.dialect, endpoint.base_url, key, self._http)
+        """The key goes to the endpoint's own addresses, all of which the person entered for it, and to no other."""
+        addresses = tuple(dict.fromkeys((endpoint.base_url, *endpoint.mirrors)))
+        made = tuple(
+            make_provider(endpoint.dialect, address, key, self._http, None, self._catalogue) for address in addresses
+        )
+        return made[0] if len(made) == 1 else Failover(made, addresses)
 
     async def _key_for(self, endpoint: Endpoint) -> SecretStr | None:
         """A key goes only to the server it was given for."""
         if endpoint.kind == "demo":
             return None
         if endpoint == self._given:
-            return self._given_key or await self._key_of_same_server(endpoint)
+            return self._given_key or await _key_of_same_server(
+                self._secrets, self._preferences().providers.endpoints, endpoint
+            )
         try:
             return await self._secrets.get(endpoint.id)
         except SecretsUnavailable:
@@ -157,14 +214,26 @@ class Connections:
                 raise
             return None
 
-    async def _key_of_same_server(self, given: Endpoint) -> SecretStr | None:
-        for endpoint in (*self._preferences().providers.endpoints, *CLOUD_PROVIDERS):
-            if endpoint.base_url.rstrip("/") == given.base_url.rstrip("/"):
-                try:
-                    return await self._secrets.get(endpoint.id)
-                except SecretsUnavailable:
-                    return None
-        return None
+
+async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], given: Endpoint) -> SecretStr | None:
+    # A preset that was given another address holds the key of that address.
+    untouched = (each for each in CLOUD_PROVIDERS if all(each.id != mine.id for mine in added))
+    for endpoint in (*added, *untouched):
+        # All of them: a mirror that the key was not saved for must not get it.
+        if _addresses(given) <= _addresses(endpoint):
+            try:
+                return await secrets.get(endpoint.id)
+            except SecretsUnavailable:
+                return None
+    return None
+
+
+def _addresses(endpoint: Endpoint) -> frozenset[str]:
+    return frozenset(each.rstrip("/") for each in (endpoint.base_url, *endpoint.mirrors))
+
+
+def _vendor(endpoint: Endpoint) -> str:
+    return vendor_of(endpoint.dialect, endpoint.base_url)
 
 
 def key_from_environment(variable: str) -> SecretStr | None:

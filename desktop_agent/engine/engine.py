@@ -8,11 +8,15 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
+from desktop_agent.engine.own_models import own_table
+from desktop_agent.engine.own_prices import OwnPrices
 from desktop_agent.engine.recovery import recovered_messages
 from desktop_agent.engine.session import Session, SessionSetup
 from desktop_agent.engine.writer import Writer
+from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
@@ -51,6 +55,7 @@ class Engine:
         preferences_file: PreferencesFile,
         preferences: Preferences,
         defaults: RunDefaults,
+        catalogue: Catalogue,
     ) -> None:
         self.folder = folder
         self.store = store
@@ -63,8 +68,15 @@ class Engine:
         self._opening = asyncio.Lock()
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
-            self.secrets, HttpClient(), lambda: self._preferences, given=defaults.endpoint, given_key=defaults.api_key
+            self.secrets,
+            HttpClient(),
+            lambda: self._preferences,
+            given=defaults.endpoint,
+            given_key=defaults.api_key,
+            catalogue=catalogue,
+            saved=ListingsFile(folder),
         )
+        self.prices = OwnPrices(folder, catalogue, self.connections)
         self.notices: tuple[Sentence, ...] = store.report.notices
 
     @classmethod
@@ -75,11 +87,13 @@ class Engine:
         preferences_file = PreferencesFile(folder)
         try:
             preferences = await preferences_file.load()
+            own, own_notices = await own_table(folder)
         except BaseException:
             await store.close()
             raise
-        engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults())
-        engine.notices += preferences_file.notices
+        catalogue = Catalogue(own, shipped=True)
+        engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults(), catalogue)
+        engine.notices += (*preferences_file.notices, *own_notices)
         return engine
 
     @property
@@ -118,6 +132,7 @@ class Engine:
             endpoint_id=endpoint_id or (given.id if given else chosen.endpoint_id),
             model=model or self._defaults.model or (None if given else chosen.model),
             workspace=workspace,
+            reasoning=self._preferences.models.first_reasoning,
         )
         session = Session(Writer(self.store, record, (), is_new=True), self._setup())
         self._sessions[record.id] = session
@@ -176,12 +191,21 @@ class Engine:
         workspace = Workspace(Path(record.workspace)) if record.workspace else None
         return ToolRegistry(builtin_tools(workspace, self._defaults.toolset))
 
-    def _config_for(self) -> ProviderConfig:
+    def _config_for(self, record: ConversationRecord) -> ProviderConfig:
         preferences = self._preferences
         timeouts = Timeouts(connect=preferences.network.connect_timeout, idle=preferences.network.idle_timeout)
         base = self._defaults.config
+        said = base.model_fields_set
         prompt = base.system_prompt or preferences.chat.system_prompt or None
-        return base.model_copy(update={"timeouts": timeouts, "system_prompt": prompt})
+        models = preferences.models
+        chosen = {
+            "show_reasoning": models.show_reasoning,
+            "caching": models.prompt_caching,
+            "reasoning": record.reasoning,
+        }
+        # What was said on the command line wins.
+        chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in said}
+        return base.model_copy(update={**chosen, "timeouts": timeouts, "system_prompt": prompt})
 
     async def demo_workspace(self) -> Path:
         """A folder of the demo's own, so that its tool call has somewhere to write."""

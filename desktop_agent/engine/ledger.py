@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.engine_events import Envelope, ToolProgress
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+from desktop_agent.vocabulary.requests import Reasoning
 
 _log = logging.getLogger(__name__)
 
@@ -197,6 +198,7 @@ class _Listed(TypedDict):
     endpoint_id: str | None
     model: str | None
     workspace: str | None
+    reasoning: Reasoning | None
 
 
 def _listed(record: ConversationRecord) -> _Listed:
@@ -206,6 +208,7 @@ def _listed(record: ConversationRecord) -> _Listed:
         endpoint_id=record.endpoint_id,
         model=record.model,
         workspace=record.workspace,
+        reasoning=record.reasoning,
     )
 
 
@@ -215,7 +218,8 @@ def _joined(before: Envelope, after: Envelope) -> Envelope | None:
     if before.turn_id != after.turn_id or before.run_id != after.run_id:
         return None
     if isinstance(a, ContentDelta) and isinstance(b, ContentDelta):
-        return dataclasses.replace(after, event=ContentDelta(a.text + b.text))
+        is_one = a.phase == b.phase
+        return dataclasses.replace(after, event=ContentDelta(a.text + b.text, a.phase)) if is_one else None
     if isinstance(a, ThinkingDelta) and isinstance(b, ThinkingDelta):
         # The earlier moment counts: thinking time is measured from its first piece.
         return dataclasses.replace(before, seq=after.seq, event=ThinkingDelta(a.text + b.text))

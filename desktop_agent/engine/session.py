@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Unpack
 
-from desktop_agent.agent.request import ReadPicture, RequestSettings
-from desktop_agent.agent.turn import Run, Surroundings
+from desktop_agent.agent.pictures import ReadPicture
+from desktop_agent.agent.request import RequestSettings
+from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.turn import Run
+from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.writer import ChangeListener, EventListener, RunRecorder, Writer
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
@@ -30,7 +33,7 @@ class SessionSetup:
     open_provider: Callable[[ConversationRecord], Awaitable[Provider]]
     read_picture: ReadPicture
     tools_for: Callable[[ConversationRecord], ToolRegistry]
-    config_for: Callable[[], ProviderConfig]
+    config_for: Callable[[ConversationRecord], ProviderConfig]
     max_tool_iterations: Callable[[], int]
 
 
@@ -42,6 +45,7 @@ class Session:
         self._setup = setup
         self._approvals = ApprovalBroker()
         self._standing = Standing()
+        self._fitter = PictureFitter()
         self._run: Run | None = None
         self._recorder: RunRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,7 +103,8 @@ class Session:
         if not self.history:
             raise WrongUse("There is nothing to try again.")
         last = self.history[-1]
-        if last.role is Role.ASSISTANT and last.state is MessageState.COMPLETE and not last.tool_uses:
+        is_whole = last.state is MessageState.COMPLETE and not last.tool_uses
+        if last.role is Role.ASSISTANT and is_whole and last.blocks:
             raise WrongUse(
                 "The last answer is complete, so there is nothing to try again.", "Write what you want next."
             )
@@ -144,10 +149,11 @@ class Session:
             approvals=self._approvals,
             standing=self._standing,
             read_picture=self._setup.read_picture,
+            fitter=self._fitter,
         )
         settings = RequestSettings(
             model=self.record.model or "",
-            config=self._setup.config_for(),
+            config=self._setup.config_for(self.record),
             conversation_id=self.record.id,
             max_tool_iterations=self._setup.max_tool_iterations(),
         )

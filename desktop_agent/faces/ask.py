@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
+from desktop_agent.conversation.folding.endings import ending
 from desktop_agent.conversation.picture_intake import take
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
@@ -23,15 +24,17 @@ from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     Envelope,
     ErrorOccurred,
+    Event,
     LimitReached,
+    RequestAdjusted,
     RetryScheduled,
     RunEnd,
     RunFinished,
     ToolFinished,
 )
-from desktop_agent.vocabulary.errors import AgentError, ImageRefused, WrongUse
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
 from desktop_agent.vocabulary.requests import ProviderConfig
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
@@ -151,6 +154,7 @@ class _Conversation:
         self._end: RunEnd | None = None
         self._error: ErrorOccurred | None = None
         self._deaf = False
+        self._told: set[str] = set()
         self._unwritten = False
 
     async def run(self, message: Message) -> int:
@@ -184,12 +188,20 @@ class _Conversation:
                 self._print(_json(line) + "\n")
         elif isinstance(event, ContentDelta):
             self._print(event.text)
+        if isinstance(event, ApprovalRequested):
+            # Not from inside the event: the run must first have told everybody that it waits.
+            asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
+        self._remark(event)
+
+    def _remark(self, event: Event) -> None:
+        """What a person wants to know besides the answer, to standard error."""
         match event:
-            case ApprovalRequested():
-                # Not from inside the event: the run must first have told everybody that it waits.
-                asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
             case ErrorOccurred():
                 self._error = event
+            case AnswerStarted() | RequestAdjusted():
+                self._tell_once(event.adjustments)
+            case MessageDelta():
+                self._explain(event)
             case RetryScheduled():
                 _say(f"{event.why} Trying again in {event.after:.1f} s.")
             case LimitReached():
@@ -198,6 +210,18 @@ class _Conversation:
                 self._end = event.reason
             case _:
                 pass
+
+    def _tell_once(self, sentences: tuple[Sentence, ...]) -> None:
+        """What had to be asked differently from what was wished for."""
+        for words in map(str, sentences):
+            if words not in self._told:
+                self._told.add(words)
+                _say(words)
+
+    def _explain(self, end: MessageDelta) -> None:
+        explained = ending(end.stop_reason, end.details, end.raw)
+        if explained is not None:
+            _say(" ".join(str(each) for each in (explained.sentence, explained.remedy) if each is not None))
 
     def _decide(self, approval_id: str) -> None:
         allow = self._arguments.approve == "always"

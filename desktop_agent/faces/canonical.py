@@ -29,6 +29,8 @@ def canonical(event: Event) -> dict[str, Any] | None:
 
 def _from_provider(event: Event) -> dict[str, Any] | None:
     match event:
+        case ContentDelta(phase=str(phase)):
+            return {"type": event.type, "text": event.text, "phase": phase}
         case ContentDelta() | ThinkingDelta():
             return {"type": event.type, "text": event.text}
         case ThinkingBlock():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.transport.json_text import dumps, loads_object, mended
+from desktop_agent.providers.transport.json_text import dumps, is_strict, loads_object, mended, mended_json
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.provider_events import ToolArgsDelta
 
@@ -16,7 +16,7 @@ LONGEST_LOOKED_AT = 64 * 1024
 LONGEST_NAME = 256
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Call:
     """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it."""
 
@@ -29,6 +29,7 @@ class _Call:
     size: int = 0
     shown: int = -1  # pieces shown; -1 before the call itself was
     state: JsonObject | None = None
+    metadata: JsonObject = field(default_factory=dict[str, Any])
 
     @property
     def arguments(self) -> str:
@@ -44,10 +45,15 @@ class CallBuilder:
 
     Whose piece it is: by index; a new id on a known index opens a new call; without an index by id; else a name opens
     a call; else the last one goes on. Empty ids and names never overwrite. `ended` counts the calls handed out.
+    `provider` is what calls with metadata are marked with; `keeps_arguments` puts arguments that would be written
+    differently here into it.
     """
 
-    def __init__(self, call_id: Callable[[], str]) -> None:
+    def __init__(self, provider: str, call_id: Callable[[], str], *, keeps_arguments: bool = False) -> None:
         self.ended = 0
+        self._opened = 0
+        self._provider = provider
+        self._keeps_arguments = keeps_arguments
         self._new_id = call_id
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -87,23 +93,36 @@ class CallBuilder:
         if call is not None:
             call.state = {**(call.state or {}), **state}
 
-    def end(self, *, cut: bool = False) -> list[tuple[JsonObject | None, ToolUse]]:
+    def keep(self, wire_id: str | None, metadata: JsonObject) -> None:
+        """What the call with this id, or the last one, carries with it."""
+        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        if call is not None:
+            call.metadata.update(mended_json(metadata))
+
+    def end(self, *, cut: bool = False, index: int | None = None) -> list[tuple[JsonObject | None, ToolUse]]:
         """All open calls in the order of their indices, each with its replay state, and forget them.
+
+        With an index only that call.
 
         Empty arguments are `{}`. What is no JSON object is malformed and kept as it came; after a cut such a call is
         dropped, and so is one with empty arguments: it had not begun to say what it wants.
         """
-        calls = sorted(self._calls, key=lambda call: call.place if call.index is None else call.index)
+        calls = [call for call in self._calls if index is None or call.index == index]
+        calls.sort(key=lambda call: call.place if call.index is None else call.index)
         ended: list[tuple[JsonObject | None, ToolUse]] = []
         for call in calls:
             block = self._block(call, cut=cut)
             if block is not None:
                 ended.append((call.state, block))
-        self._calls.clear()
-        self._by_index.clear()
-        self._by_wire_id.clear()
+        self._forget(calls)
         self.ended += len(ended)
         return ended
+
+    def drop(self, index: int) -> None:
+        """Forget the open call with this index, as if it had never begun."""
+        calls = [call for call in self._calls if call.index == index]
+        self._used_ids.difference_update(call.id for call in calls)
+        self._forget(calls)
 
     def _block(self, call: _Call, *, cut: bool) -> ToolUse | None:
         text = call.arguments
@@ -113,9 +132,22 @@ class CallBuilder:
         if cut and (arguments is None or not call.name):
             return None
         name, call_id = call.name or NAMELESS, call.id or self._new_id()
-        if arguments is None or not call.name:
-            return ToolUse(id=call_id, name=name, malformed=mended(text))
-        return ToolUse(id=call_id, name=name, input=arguments)
+        if self._keeps_arguments and arguments is not None and text != dumps(arguments).decode() and is_strict(text):
+            call.metadata["arguments"] = mended(text)
+        return ToolUse(
+            id=call_id,
+            name=name,
+            input={} if arguments is None or not call.name else arguments,
+            malformed=mended(text) if arguments is None or not call.name else None,
+            provider=self._provider if call.metadata else "",
+            metadata=call.metadata,
+        )
+
+    def _forget(self, calls: list[_Call]) -> None:
+        gone = set(calls)
+        self._calls = [call for call in self._calls if call not in gone]
+        self._by_index = {index: call for index, call in self._by_index.items() if call not in gone}
+        self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in gone}
 
     def _whose(self, index: int | None, wire_id: str, name: str, *, has_arguments: bool) -> _Call:
         if index is not None:
@@ -143,7 +175,8 @@ class CallBuilder:
         return bool(call.name) and (name != call.name or (has_arguments and call.is_whole))
 
     def _open(self, index: int | None) -> _Call:
-        call = _Call(index, len(self._calls))
+        self._opened += 1
+        call = _Call(index, self._opened)
         self._calls.append(call)
         if index is not None:
             self._by_index[index] = call

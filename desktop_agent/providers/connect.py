@@ -1,10 +1,10 @@
 """From an endpoint to a provider: the only place that knows which dialects exist."""
 
-from collections.abc import Callable
+from typing import Protocol
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.dialects.openai_chat import OpenAIChat
+from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import WrongUse
@@ -17,23 +17,61 @@ def make_provider(
     api_key: SecretStr | None,
     http: HttpClient,
     listing_timeouts: Timeouts | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Provider:
     """A provider for one server. Opens nothing yet.
 
     Raises WrongUse for a dialect that does not exist here, an address that is none, or a key that cannot be one.
     """
-    maker = _MAKERS.get(dialect)
-    if maker is None:
-        known = ", ".join(sorted(_MAKERS))
-        raise WrongUse(f"The dialect “{dialect[:60]}” is not known here.", f"Choose one of: {known}.")
-    return maker(base_url, api_key, http, listing_timeouts)
+    maker = _maker(dialect)
+    return maker(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts)
 
 
-def _openai_chat(
-    base_url: str, api_key: SecretStr | None, http: HttpClient, listing_timeouts: Timeouts | None
-) -> Provider:
-    return OpenAIChat(base_url=base_url, api_key=api_key, http=http, listing_timeouts=listing_timeouts)
+def vendor_of(dialect: str, base_url: str) -> str:
+    """Whose row of the catalogue holds for a server's models: the vendor, or the family of a compatible server."""
+    if dialect in ("anthropic", "gemini"):
+        return dialect
+    from desktop_agent.providers.dialects.servers import by_address
+
+    try:
+        return by_address(base_url).family
+    except ValueError:  # no address at all: said in words when it is used
+        return ""
 
 
-_Maker = Callable[[str, SecretStr | None, HttpClient, Timeouts | None], Provider]
-_MAKERS: dict[str, _Maker] = {"openai-chat": _openai_chat}
+class _Maker(Protocol):
+    def __call__(
+        self,
+        *,
+        base_url: str,
+        api_key: SecretStr | None,
+        http: HttpClient,
+        catalogue: Catalogue | None,
+        listing_timeouts: Timeouts | None,
+    ) -> Provider: ...
+
+
+def _maker(dialect: str) -> _Maker:
+    """Imported late: most people use one dialect, and the start is measured."""
+    match dialect:
+        case "openai-chat":
+            from desktop_agent.providers.dialects.openai_chat import OpenAIChat
+
+            return OpenAIChat
+        case "openai-responses":
+            from desktop_agent.providers.dialects.openai_responses import OpenAIResponses
+
+            return OpenAIResponses
+        case "anthropic":
+            from desktop_agent.providers.dialects.anthropic import Anthropic
+
+            return Anthropic
+        case "gemini":
+            from desktop_agent.providers.dialects.gemini import Gemini
+
+            return Gemini
+        case _:
+            raise WrongUse(
+                f"The dialect “{dialect[:60]}” is not known here.",
+                "Choose one of: anthropic, gemini, openai-chat, openai-responses.",
+            )

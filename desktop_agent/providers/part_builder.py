@@ -7,18 +7,19 @@ assembled in `call_builder`. Everything here depends on the order of fragments a
 from collections.abc import Callable
 from typing import Any
 
-from desktop_agent.providers.call_builder import CallBuilder
+from desktop_agent.providers.call_builder import LONGEST_NAME, CallBuilder
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.json_text import SurrogateJoiner, mended, mended_json
-from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.blocks import Citation, JsonObject, ServerStep, Unknown
 from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
+    AnswerNamed,
     ContentDelta,
-    Done,
     MessageDelta,
     ProviderEvent,
     StopReason,
+    TextClosed,
     ThinkingBlock,
     ThinkingDelta,
     UsageUpdate,
@@ -37,15 +38,23 @@ class PartBuilder:
     """Folds the fragments of one answer.
 
     `provider` is what thinking blocks are marked with. `tags` watches the start of the text for `<think>`; None where
-    a server never sends such tags. `call_id` makes ids for calls that have none.
+    a server never sends such tags. `call_id` makes ids for calls that have none. `keeps_arguments`: arguments go
+    back as the text that they came as, so calls keep it.
     """
 
     def __init__(
-        self, provider: str, *, tags: ThinkTags | None = None, call_id: Callable[[], str] = new_call_id
+        self,
+        provider: str,
+        *,
+        tags: ThinkTags | None = None,
+        call_id: Callable[[], str] = new_call_id,
+        keeps_arguments: bool = False,
     ) -> None:
-        self.calls = CallBuilder(call_id)
+        self.calls = CallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
         self.said_anything = False
-        self._provider = provider
+        self.usage: Usage | None = None  # the last report counts and is yielded at the end
+        self.phase: str | None = None  # of the text that comes
+        self.provider = provider
         self._tags = tags
         self._is_plain = False  # text follows text: nothing to close, nothing held back
         self._out: list[ProviderEvent] = []
@@ -53,7 +62,9 @@ class PartBuilder:
         self._thought_joiner = SurrogateJoiner()
         self._thought: list[str] = []
         self._metadata: JsonObject | None = None
-        self._usage: Usage | None = None
+        self._is_named = False
+        self._text_is_open = False
+        self._citations: list[Citation] = []
 
     def take(self) -> list[ProviderEvent]:
         """The events since the last call."""
@@ -65,7 +76,7 @@ class PartBuilder:
         """Visible text. An empty piece is nothing; a single space is something."""
         if self._is_plain and piece.isascii():
             if piece:
-                self._out.append(ContentDelta(piece))
+                self._out.append(ContentDelta(piece, self.phase))
             return
         if not piece:
             return
@@ -98,7 +109,7 @@ class PartBuilder:
         if rest:
             self._add_thought(rest)
         text = "".join(self._thought)
-        self._out.append(ThinkingBlock(text, self._provider, mended_json(self._metadata)))
+        self._out.append(ThinkingBlock(text, self.provider, mended_json(self._metadata)))
         self._thought = []
         self._metadata = None
 
@@ -112,6 +123,28 @@ class PartBuilder:
         """The `field` of the open block's metadata, or None."""
         return None if self._metadata is None else self._metadata.get("field")
 
+    def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
+        """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
+        self._end_tags()
+        self._flush_text()
+        self._is_plain = False
+        self._citations.extend(citations)
+        if self._text_is_open:
+            self._text_is_open = False
+            self._out.append(TextClosed(self.provider, mended_json(metadata), citations))
+
+    def block(self, block: ServerStep | Unknown) -> None:
+        """A whole block in its place: a step of the server's own, or something nobody here knows."""
+        self.close_parts()
+        self.said_anything = True
+        self._out.append(block)
+
+    def named(self, response_id: Any) -> None:
+        """The server's own id of the answer; the first one counts."""
+        if isinstance(response_id, str) and response_id and not self._is_named:
+            self._is_named = True
+            self._out.append(AnswerNamed(mended(response_id[:LONGEST_NAME])))
+
     def call_fragment(self, **fragment: Any) -> None:
         """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it."""
         self.close_parts()
@@ -121,33 +154,25 @@ class PartBuilder:
         """Replay state that belongs to one call; its block stands right before the call."""
         self.calls.attach(call_id, metadata)
 
-    def end_calls(self, *, cut: bool = False) -> int:
-        """Yield the calls that are complete, and return how many. For dialects that end calls one by one.
+    def end_calls(self, *, cut: bool = False, index: int | None = None) -> int:
+        """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
 
         After a cut (length, filter) what is no whole JSON object was never a call.
         """
-        ended = self.calls.end(cut=cut)
+        ended = self.calls.end(cut=cut, index=index)
         for metadata, call in ended:
             if metadata is not None:
                 state = {**metadata, "call_id": call.id}
-                self._out.append(ThinkingBlock("", self._provider, mended_json(state)))
+                self._out.append(ThinkingBlock("", self.provider, mended_json(state)))
             self._out.append(call)
         return len(ended)
 
-    def usage(self, usage: Usage) -> None:
-        """Remember; the last report counts and is yielded at the end."""
-        self._usage = usage
-
     def close_parts(self) -> None:
         """Close open text and thinking: a call, an error or the end comes next."""
-        if self._tags is not None:
-            for is_thought, part in self._tags.flush():
-                if is_thought:
-                    self._think(part, {"field": "content.think"})
-                else:
-                    self._show(part)
-            self._tags = None
+        self._end_tags()
         self._flush_text()
+        self._is_plain = False
+        self._text_is_open = False
         self.end_thinking()
 
     def end(self, reason: StopReason, raw: str | None, details: dict[str, Any] | None = None) -> None:
@@ -164,33 +189,44 @@ class PartBuilder:
             reason = StopReason.END_TURN
         if reason is StopReason.END_TURN and not self.said_anything:
             details = {**(details or {}), "empty": True}
-        self._out.append(MessageDelta(reason, mended(raw) if raw is not None else None, details))
-        if self._usage is not None:
-            self._out.append(UsageUpdate(self._usage))
+        if self._citations:
+            details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self._citations]}
+        self._out.append(
+            MessageDelta(reason, mended(raw) if raw is not None else None, details and mended_json(details))
+        )
+        if self.usage is not None:
+            self._out.append(UsageUpdate(self.usage))
 
-    def done(self) -> None:
-        """Nothing follows."""
-        self._out.append(Done())
+    def _end_tags(self) -> None:
+        if self._tags is not None:
+            for is_thought, part in self._tags.flush():
+                if is_thought:
+                    self._think(part, {"field": "content.think"})
+                else:
+                    self._show(part)
+            self._tags = None
 
     def _show(self, piece: str) -> None:
         if self._metadata is not None:
             self.end_thinking()
         piece = self._joiner.feed(piece)
+        self._text_is_open = True
         if piece:
             self.said_anything = True
-            self._out.append(ContentDelta(piece))
+            self._out.append(ContentDelta(piece, self.phase))
         self._is_plain = self._tags is None and self.said_anything and not self._joiner.is_waiting
 
     def _flush_text(self) -> None:
         rest = self._joiner.flush()
         if rest:
-            self._out.append(ContentDelta(rest))
+            self._out.append(ContentDelta(rest, self.phase))
 
     def _think(self, piece: str, metadata: JsonObject) -> None:
         if self._metadata is None:
             self._metadata = {}
             self._is_plain = False
             self._flush_text()
+            self._text_is_open = False
         self._metadata.update(metadata)
         piece = self._thought_joiner.feed(piece)
         if piece:

@@ -4,7 +4,14 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from desktop_agent.vocabulary.provider_events import ProviderEvent
-from desktop_agent.vocabulary.requests import ModelInfo, ModelRequest, ProviderState
+from desktop_agent.vocabulary.requests import (
+    CachedPrompt,
+    ModelInfo,
+    ModelRequest,
+    PictureLimits,
+    ProviderState,
+    TokenCount,
+)
 
 
 class Provider(Protocol):
@@ -29,7 +36,26 @@ class Provider(Protocol):
         ...
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """The server's own listing, with capabilities where it tells them. Raises ProviderError."""
+        """The server's own listing, filled up with what is known besides. Raises ProviderError."""
+        ...
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What is known about a model without asking anybody."""
+        ...
+
+    def picture_limits(self, model: str) -> PictureLimits:
+        """What may be sent of pictures."""
+        ...
+
+    async def count_tokens(self, request: ModelRequest) -> TokenCount:
+        """How long a request is: counted by the server where it can, else estimated. Raises ProviderError."""
+        ...
+
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
+        """Have the server keep the beginning of this request ready for the questions to come.
+
+        Raises CachingNotSupported where this cannot be asked for, and ProviderError.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -9,10 +9,17 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.errors import AgentError, CachingNotSupported
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelInfo, ModelRequest, ProviderState
+from desktop_agent.vocabulary.requests import (
+    CachedPrompt,
+    ModelInfo,
+    ModelRequest,
+    PictureLimits,
+    ProviderState,
+    TokenCount,
+)
 
 
 class ScriptBroken(AgentError, AssertionError):
@@ -54,12 +61,13 @@ class Turn:
 class ScriptedProvider:
     """Plays one `Turn` per request, in order. Keeps the requests in `requests` and counts early closings."""
 
-    def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = ()) -> None:
+    def __init__(self, *turns: Turn, models: tuple[ModelInfo, ...] = (), pictures: PictureLimits | None = None) -> None:
         self.requests: list[ModelRequest] = []
         self.closed_early = 0
         self.complaints: list[ScriptBroken] = []
         self._turns = list(turns)
         self._models = models
+        self._pictures = pictures or PictureLimits()
         self._state = ProviderState()
 
     @property
@@ -81,19 +89,37 @@ class ScriptedProvider:
             raise self._complaint(f"Request {len(self.requests)} was not foreseen; the script is at its end.")
         turn = self._turns.pop(0)
         finished = False
+        events = self._played(turn, request)
         try:
-            async for event in self._played(turn, request):
+            async for event in events:
                 yield event
             finished = True
         except AgentError:
             finished = True
             raise
         finally:
+            await events.aclose()
             self.closed_early += not finished
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """The models it was made with."""
         return self._models
+
+    def model_info(self, model: str) -> ModelInfo:
+        """The one it was made with, or nothing but the name."""
+        return next((each for each in self._models if each.id == model), ModelInfo(model))
+
+    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+        """Those it was made with; without any, everything goes."""
+        return self._pictures
+
+    async def count_tokens(self, request: ModelRequest) -> TokenCount:
+        """Four characters are a token, exactly."""
+        return TokenCount(sum(len(message.text) for message in request.messages) // 4)
+
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
+        """A script reads nothing twice."""
+        raise CachingNotSupported("A script has no prompt cache.")
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -15,6 +15,7 @@ from desktop_agent.storage.records import Draft
 from desktop_agent.vocabulary.blocks import Block, JsonObject, Unknown
 from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.requests import Reasoning
 
 
 @cache
@@ -35,6 +36,11 @@ def _events() -> TypeAdapter[Any]:
 @cache
 def _drafts() -> TypeAdapter[Draft]:
     return TypeAdapter(Draft)
+
+
+@cache
+def _reasoning() -> TypeAdapter[Any]:
+    return TypeAdapter(Reasoning)
 
 
 def _written(adapter: TypeAdapter[Any], value: object) -> str:
@@ -65,6 +71,19 @@ def event_text(event: Event) -> str:
 def draft_text(draft: Draft) -> str:
     """The JSON of a draft."""
     return _written(_drafts(), draft)
+
+
+def reasoning_text(reasoning: Reasoning | None) -> str | None:
+    """The JSON of a choice, or None where there is none."""
+    return None if reasoning is None else _written(_reasoning(), reasoning)
+
+
+def read_reasoning(text: str | None) -> Reasoning | None:
+    """The choice; None where there is none, or none that this version knows."""
+    try:
+        return None if text is None else _read(_reasoning(), text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_event(text: str) -> Event | None:

@@ -8,11 +8,15 @@ from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import Reasoning
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationRecord:
-    """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`."""
+    """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`.
+
+    `reasoning` is what the person chose for this conversation; None leaves it to the model.
+    """
 
     id: str
     title: str
@@ -25,6 +29,7 @@ class ConversationRecord:
     title_is_automatic: bool = True
     head_message_id: str | None = None
     deleted_at: datetime | None = None
+    reasoning: Reasoning | None = None
 
 
 class ConversationChanges(TypedDict, total=False):
@@ -40,6 +45,7 @@ class ConversationChanges(TypedDict, total=False):
     model: str | None
     workspace: str | None
     head_message_id: str | None
+    reasoning: Reasoning | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_d
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.files import gone
+from desktop_agent.storage.json_form import reasoning_text
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import (
     ConversationChanges,
@@ -29,6 +30,7 @@ from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import DatabaseDamaged, WrongUse
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import Reasoning
 
 T = TypeVar("T")
 _THREAD = "conversations"
@@ -87,6 +89,7 @@ class Store:
         endpoint_id: str | None = None,
         model: str | None = None,
         workspace: str | None = None,
+        reasoning: Reasoning | None = None,
         title_is_automatic: bool = True,
         id_: str | None = None,
     ) -> ConversationRecord:
@@ -97,6 +100,7 @@ class Store:
             "endpoint_id": endpoint_id,
             "model": model,
             "workspace": workspace,
+            "reasoning": reasoning_text(reasoning),
         }
         return await self._run(lambda db: conversations.create(db, values, id_))
 

@@ -15,11 +15,27 @@ class _Block(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Citation(_Block):
+    """Where a claim comes from, as the provider says. `start` and `end` are characters of the text it stands in."""
+
+    title: str | None = None
+    url: str | None = None
+    quoted: str | None = None
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = Field(default=None, ge=0)
+
+
 class Text(_Block):
-    """Visible text, Markdown by habit."""
+    """Visible text, Markdown by habit.
+
+    `metadata` is opaque and goes back with the text to the provider named in `provider`, and to no other.
+    """
 
     type: Literal["text"] = "text"
     text: str
+    citations: tuple[Citation, ...] = ()
+    provider: str = ""
+    metadata: JsonObject = Field(default_factory=dict)
 
 
 class Json(_Block):
@@ -53,13 +69,18 @@ class Thinking(_Block):
 
 
 class ToolUse(_Block):
-    """A complete call. `malformed` keeps the arguments that could not be read as an object; such a call never runs."""
+    """A complete call. `malformed` keeps the arguments that could not be read as an object; such a call never runs.
+
+    `metadata` is opaque and goes back with the call to the provider named in `provider`, and to no other.
+    """
 
     type: Literal["tool_use"] = "tool_use"
     id: str
     name: str
     input: JsonObject = Field(default_factory=dict)
     malformed: str | None = None
+    provider: str = ""
+    metadata: JsonObject = Field(default_factory=dict)
 
 
 class Outcome(StrEnum):
@@ -91,14 +112,32 @@ class ToolResult(_Block):
         return self.outcome is not Outcome.SUCCEEDED
 
 
-class Unknown(_Block):
-    """A block that this version does not know: kept and shown as such, never dropped."""
+class ServerStep(_Block):
+    """A step that the provider took on its own servers: a search, code that it ran, what came of it.
 
-    type: Literal["unknown"] = "unknown"
+    `name` is the provider's word for it, `text` says in words what it did; nothing is run here. `raw` goes back
+    unchanged to the provider named in `provider`, and to no other.
+    """
+
+    type: Literal["server_step"] = "server_step"
+    provider: str
+    name: str
+    text: str = ""
     raw: Any
 
 
+class Unknown(_Block):
+    """A block that this version does not know: kept and shown as such, never dropped.
+
+    `provider` is who sent it and gets it back; empty for what an unknown version of this program wrote.
+    """
+
+    type: Literal["unknown"] = "unknown"
+    raw: Any
+    provider: str = ""
+
+
 Block = Annotated[
-    Text | Image | Thinking | ToolUse | ToolResult | Unknown,
+    Text | Image | Thinking | ToolUse | ToolResult | ServerStep | Unknown,
     Field(discriminator="type"),
 ]

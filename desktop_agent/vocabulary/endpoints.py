@@ -1,6 +1,7 @@
 """Where models are served: an endpoint is one address, its dialect, and whether it wants a key."""
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,7 +10,10 @@ Kind = Literal["local", "cloud", "custom", "demo"]
 
 
 class Endpoint(BaseModel):
-    """One server as the person knows it. The key is not here: it lies in the keyring under `id`."""
+    """One server as the person knows it. The key is not here: it lies in the keyring under `id`.
+
+    `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -17,9 +21,22 @@ class Endpoint(BaseModel):
     title: str
     dialect: Dialect = "openai-chat"
     base_url: str
+    mirrors: tuple[str, ...] = ()
     kind: Kind = "custom"
     needs_key: bool = False
     key_page: str | None = None
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """Scheme, host and port of every address: a key that was given for these goes to no other."""
+        return frozenset(_origin(each) for each in (self.base_url, *self.mirrors))
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    scheme = parts.scheme.lower()
+    port = parts.port or {"http": 80, "https": 443}.get(scheme)
+    return f"{scheme}://{parts.hostname or ''}:{port}"
 
 
 LOCAL_SERVERS: tuple[Endpoint, ...] = (
@@ -30,12 +47,28 @@ LOCAL_SERVERS: tuple[Endpoint, ...] = (
 )
 
 
-def _cloud(id_: str, title: str, base_url: str, key_page: str) -> Endpoint:
-    return Endpoint(id=id_, title=title, base_url=base_url, kind="cloud", needs_key=True, key_page=key_page)
+def _cloud(id_: str, title: str, base_url: str, key_page: str, dialect: Dialect = "openai-chat") -> Endpoint:
+    return Endpoint(
+        id=id_, title=title, dialect=dialect, base_url=base_url, kind="cloud", needs_key=True, key_page=key_page
+    )
 
 
 CLOUD_PROVIDERS: tuple[Endpoint, ...] = (
-    _cloud("openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys"),
+    _cloud(
+        "anthropic",
+        "Anthropic",
+        "https://api.anthropic.com",
+        "https://platform.claude.com/settings/keys",
+        "anthropic",
+    ),
+    _cloud("openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys", "openai-responses"),
+    _cloud(
+        "gemini",
+        "Google Gemini",
+        "https://generativelanguage.googleapis.com",
+        "https://aistudio.google.com/apikey",
+        "gemini",
+    ),
     _cloud("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/settings/keys"),
     _cloud("deepseek", "DeepSeek", "https://api.deepseek.com", "https://platform.deepseek.com/api_keys"),
     _cloud("groq", "Groq", "https://api.groq.com/openai/v1", "https://console.groq.com/keys"),

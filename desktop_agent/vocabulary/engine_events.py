@@ -43,6 +43,14 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestAdjusted:
+    """Before it was sent, something was made to fit the model: a picture scaled down, for example, and why."""
+
+    adjustments: tuple[Sentence, ...]
+    type: Literal["request_adjusted"] = "request_adjusted"
+
+
+@dataclass(frozen=True, slots=True)
 class ModeChanged:
     """The mode is now another one."""
 
@@ -315,6 +323,7 @@ class RunFinished:
 EngineEvent = (
     RunStarted
     | TurnStarted
+    | RequestAdjusted
     | ModeChanged
     | ModeChangeRequested
     | ContinuationInjected

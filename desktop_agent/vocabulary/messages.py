@@ -8,10 +8,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.vocabulary.blocks import Block, Image, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.errors import ImageRefused, Sentence
 from desktop_agent.vocabulary.images import Base64Source, ImageDetail, ImageSource, UrlSource, media_type_of
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.provider_events import Origin, StopReason
 from desktop_agent.vocabulary.usage import Usage
 
 
@@ -42,7 +42,10 @@ class MessageState(StrEnum):
 
 
 class Message(BaseModel):
-    """One message of a conversation."""
+    """One message of a conversation. `model` and what follows belong to answers; `stop_details`: see MessageDelta.
+
+    `adjustments`: what had to be asked differently from what the person wanted, and why.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,6 +57,9 @@ class Message(BaseModel):
     model: str | None = None
     usage: Usage | None = None
     stop_reason: StopReason | None = None
+    stop_details: JsonObject | None = None
+    origin: Origin | None = None
+    adjustments: tuple[Sentence, ...] = ()
 
     @property
     def text(self) -> str:

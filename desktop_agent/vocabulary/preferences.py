@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.requests import PromptCaching, Reasoning, ReasoningDisabled, ReasoningEffort
 
 
 class _Section(BaseModel):
@@ -43,6 +44,47 @@ class Chat(_Section):
     )
 
 
+class Models(_Section):
+    """How models are asked."""
+
+    reasoning: Literal["default", "off", "low", "medium", "high"] = Field(
+        default="default",
+        title="Reasoning of new conversations",
+        description="How hard a model reasons before it answers. Default leaves it to the model.",
+    )
+    show_reasoning: bool = Field(
+        default=True,
+        title="Show summaries of reasoning",
+        description="Asks for them where a server sends none by itself. Some servers answer a little later then.",
+    )
+    caching: bool = Field(
+        default=True,
+        title="Prompt caching",
+        description="Servers may keep what was read for a while, so that the next question costs less.",
+    )
+    cache_lifetime: Literal["short", "long"] = Field(
+        default="short",
+        title="Cache lifetime",
+        description="Short is minutes; long is about an hour and costs more when it is written.",
+    )
+
+    @property
+    def first_reasoning(self) -> Reasoning | None:
+        """What a new conversation begins with."""
+        match self.reasoning:
+            case "default":
+                return None
+            case "off":
+                return ReasoningDisabled()
+            case level:
+                return ReasoningEffort(level=level)
+
+    @property
+    def prompt_caching(self) -> PromptCaching:
+        """Whether and for how long, as it is asked for."""
+        return PromptCaching(enabled=self.caching, lifetime=self.cache_lifetime)
+
+
 class Network(_Section):
     """Time limits, in seconds."""
 
@@ -69,5 +111,6 @@ class Preferences(_Section):
 
     appearance: Appearance = Appearance()
     chat: Chat = Chat()
+    models: Models = Models()
     network: Network = Network()
     providers: Providers = Providers()

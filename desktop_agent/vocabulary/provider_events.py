@@ -1,7 +1,8 @@
 """What an adapter yields: the closed union that every dialect is turned into.
 
 A call arrives as the block `ToolUse` itself, atomic: nobody downstream ever sees partial JSON. One whose
-arguments were not an object says so in `malformed` and is never run.
+arguments were not an object says so in `malformed` and is never run. Steps of the provider's own servers and what
+nobody here knows arrive as the blocks `ServerStep` and `Unknown` in the same way.
 
 Wire shapes and their order are described in the project's recordings (tests/recordings/README.md).
 """
@@ -10,7 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from desktop_agent.vocabulary.blocks import ToolUse
+from pydantic import BaseModel, ConfigDict
+
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.usage import Usage
 
 
@@ -35,12 +39,56 @@ CUT_SHORT = frozenset({StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED
 """The answer ends where the model did not mean to end it."""
 
 
+class Origin(BaseModel):
+    """Where an answer came from, and what its model had read: kept with the message, for replay and for support.
+
+    `account` is a digest of server and model: only there can reasoning state be read again. `prefix` is a digest of
+    everything that was sent: some servers take reasoning state back only behind exactly that.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str
+    account: str = ""
+    prefix: str = ""
+    request_id: str | None = None
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStarted:
+    """The server took the request. `adjustments` says what had to be sent differently from what was asked, and why."""
+
+    origin: Origin
+    adjustments: tuple[Sentence, ...] = ()
+    type: Literal["answer_started"] = "answer_started"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNamed:
+    """The server's own id of this answer."""
+
+    response_id: str
+    type: Literal["answer_named"] = "answer_named"
+
+
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """A piece of visible text; of a refusal too."""
+    """A piece of visible text; of a refusal too. `phase`: commentary or final_answer, where a server says so."""
 
     text: str
+    phase: str | None = None
     type: Literal["content_delta"] = "content_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class TextClosed:
+    """The text since the last block is a part of its own: its citations, and the state that goes back with it."""
+
+    provider: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    citations: tuple[Citation, ...] = ()
+    type: Literal["text_closed"] = "text_closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +121,11 @@ class ToolArgsDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageDelta:
-    """Once, at the end. `raw` is the server's own word for the stop reason."""
+    """Once, at the end. `raw` is the server's own word for the stop reason.
+
+    `details` in our own words, each only where there is something to say: `empty`, `citations`, `continuation_token`
+    (asks for the rest of an answer whose reason is `continuation`); beside them the server's own, as it wrote them.
+    """
 
     stop_reason: StopReason
     raw: str | None = None
@@ -97,5 +149,17 @@ class Done:
 
 
 ProviderEvent = (
-    ContentDelta | ThinkingDelta | ThinkingBlock | ToolArgsDelta | ToolUse | MessageDelta | UsageUpdate | Done
+    AnswerStarted
+    | AnswerNamed
+    | ContentDelta
+    | TextClosed
+    | ThinkingDelta
+    | ThinkingBlock
+    | ToolArgsDelta
+    | ToolUse
+    | ServerStep
+    | Unknown
+    | MessageDelta
+    | UsageUpdate
+    | Done
 )

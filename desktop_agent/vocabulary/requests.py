@@ -1,12 +1,13 @@
 """What is asked of a provider, and what a provider says about itself."""
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields, replace
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, MediaType
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
@@ -31,6 +32,18 @@ class ReasoningEffort(_Frozen):
     level: Effort = "medium"
 
 
+class ReasoningAdaptive(_Frozen):
+    """Let the model decide how much."""
+
+    type: Literal["adaptive"] = "adaptive"
+
+
+class ReasoningBetweenTools(_Frozen):
+    """Not before the answer, only between calls of tools."""
+
+    type: Literal["between_tools"] = "between_tools"
+
+
 class ReasoningBudget(_Frozen):
     """Reason for at most so many tokens."""
 
@@ -38,7 +51,29 @@ class ReasoningBudget(_Frozen):
     tokens: int = Field(ge=1)
 
 
-Reasoning = Annotated[ReasoningDisabled | ReasoningEffort | ReasoningBudget, Field(discriminator="type")]
+Reasoning = Annotated[
+    ReasoningDisabled | ReasoningEffort | ReasoningAdaptive | ReasoningBetweenTools | ReasoningBudget,
+    Field(discriminator="type"),
+]
+ReasoningMode = Literal["disabled", "effort", "adaptive", "between_tools", "budget"]
+
+
+class JsonFormat(_Frozen):
+    """Answer with JSON: of this schema (JSON Schema), or any object. `strict`: exactly so, where the server can."""
+
+    json_schema: JsonObject | None = None
+    name: str = Field(default="answer", pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    strict: bool = True
+
+
+class PromptCaching(_Frozen):
+    """Whether servers may keep what was read, so that the next question costs less; and for how long.
+
+    `short` is the server's shortest time, minutes; `long` the next one, about an hour, which costs more to write.
+    """
+
+    enabled: bool = True
+    lifetime: Literal["short", "long"] = "short"
 
 
 class Timeouts(_Frozen):
@@ -50,13 +85,20 @@ class Timeouts(_Frozen):
 
 
 class ProviderConfig(_Frozen):
-    """How to ask. None is not sent, so that the server's own default holds."""
+    """How to ask. None is not sent, so that the server's own default holds.
+
+    `show_reasoning` asks for summaries of reasoning where a server sends none by itself. `extra_options` are merged
+    into the request's body last and win.
+    """
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, ge=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning: Reasoning | None = None
+    show_reasoning: bool = True
+    response_format: JsonFormat | None = None
+    caching: PromptCaching = PromptCaching()
     system_prompt: str | None = None
     stop_sequences: tuple[str, ...] = ()
     extra_options: JsonObject = Field(default_factory=dict)
@@ -85,22 +127,97 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do. None is "the server does not say", which is not "no"."""
+    """What a model can do. None is "nobody says", which is not "no".
+
+    `reasoning_modes` are the kinds of Reasoning that it takes; `efforts` its levels, `budget` the least and the most
+    tokens. `sampling`: takes temperature, top_p and top_k. `forced_tools`: takes a tool choice of required or named.
+    `binds_prefix`: takes its reasoning back only behind exactly what it was made from. `late_system`: takes
+    instructions in the middle of a conversation. `cache_minimum`: the shortest prompt that is cached, in tokens.
+    """
 
     images: bool | None = None
     tools: bool | None = None
     reasoning: bool | None = None
     context_window: int | None = None
     max_output_tokens: int | None = None
+    reasoning_modes: frozenset[ReasoningMode] | None = None
+    efforts: tuple[Effort, ...] | None = None
+    default_effort: Effort | None = None
+    reasons_by_default: bool | None = None
+    budget: tuple[int, int] | None = None
+    sampling: bool | None = None
+    structured_output: bool | None = None
+    forced_tools: bool | None = None
+    binds_prefix: bool | None = None
+    late_system: bool | None = None
+    cache_minimum: int | None = None
+
+    def over(self, other: "Capabilities") -> "Capabilities":
+        """These, and what only the other says."""
+        mine = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(other, **{name: value for name, value in mine.items() if value is not None})
+
+
+class Price(_Frozen):
+    """US dollars for a million tokens. None: nobody says. `cache_write_long`: with the longer lifetime.
+
+    Where a vendor takes more for long prompts, an answer whose prompt has more than `beyond` tokens costs `long`.
+    """
+
+    input: float | None = Field(default=None, ge=0)
+    output: float | None = Field(default=None, ge=0)
+    cache_read: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+    cache_write_long: float | None = Field(default=None, ge=0)
+    beyond: int | None = Field(default=None, ge=1)
+    long: "Price | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model of a provider's listing."""
+    """One model: what its provider's listing says, and what is known besides. `retires` is the day it goes."""
 
     id: str
     title: str | None = None
     capabilities: Capabilities = field(default_factory=Capabilities)
+    price: Price | None = None
+    retires: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """What a provider takes of pictures. Bytes are those of the file; edges are in pixels; None: no limit is known.
+
+    More than `crowd` pictures in one request: each at most `crowd_edge`. Beyond `useful_edge` the provider scales down
+    itself, so sending more is waste. `moving`: whether animated pictures are taken.
+    """
+
+    media_types: tuple[MediaType, ...] = SUPPORTED_MEDIA_TYPES
+    max_bytes: int | None = None
+    max_edge: int | None = None
+    max_count: int | None = None
+    crowd: int | None = None
+    crowd_edge: int | None = None
+    useful_edge: int | None = None
+    moving: bool = True
+    web_addresses: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """How long a request is. `margin` is by how much an estimate may be off, as a share; 0 where the server counted."""
+
+    tokens: int
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPrompt:
+    """A prompt that a server keeps ready. `name` is the server's own, where it has one."""
+
+    name: str | None = None
+    tokens: int | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(slots=True)

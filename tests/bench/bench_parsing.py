@@ -1,108 +1,111 @@
-"""How much canonical events cost over the bytes that the HTTP library delivers anyway.
+"""What canonical events cost, beside the bytes that the HTTP library delivers anyway and beside the vendors' clients.
 
-A child process serves one Chat Completions stream of 50,000 events from loopback. Two readers take it in turn: the HTTP
-library alone, and our adapter up to typed events. Both are measured in CPU seconds of this process.
+A child process serves, for each dialect, one answer of 50,000 events in the vendor's own framing. Everybody reads it in
+turn, five times; what counts is the CPU time of this process, the median of the rounds. A second look compares the same
+answer in HTTP chunks of one byte with one in whole events.
+
+`python -m tests.bench.bench_parsing DIALECT` shows where the time goes.
 """
 
 import asyncio
+import cProfile
+import gc
 import json
+import pstats
 import statistics
-import subprocess
 import sys
 import time
 from typing import Any
 
+from tests.bench.parsing import server
+from tests.bench.parsing.clients import SDKS, Client, bytes_only, canonical
+from tests.desktop_agent.providers.vendor_streams import DIALECTS
+
 EVENTS = 50_000
+BYTEWISE_EVENTS = 10_000
+WARMING_EVENTS = 200
 ROUNDS = 5
-GOALS = {"ratio": 1.3}
+
+# Cost beside others: at most 1.3 times the bytes; an eighth of the openai SDK, two fifths of the anthropic SDK. What
+# Google's costs is only told.
+GOALS = {
+    **{f"{dialect}.cost_over_bytes": 1.3 for dialect in DIALECTS},
+    **{f"{dialect}.cost_bytewise_over_whole": 3.0 for dialect in DIALECTS},
+    "openai-chat.cost_over_openai_sdk": 1 / 8,
+    "openai-responses.cost_over_openai_sdk": 1 / 8,
+    "anthropic.cost_over_anthropic_sdk": 1 / 2.5,
+}
 
 
-def stream_bytes(events: int) -> bytes:
-    """What OpenAI sends, padding and all."""
-    head = {"id": "chatcmpl-CaVZ1a2b3c4d5e6f", "object": "chat.completion.chunk", "created": 1794960000}
-    more = {"model": "gpt-6-sol", "service_tier": "default", "system_fingerprint": "fp_44709d6fcb"}
-    lines: list[str] = []
-    for number in range(events):
-        choice = {"index": 0, "delta": {"content": f"tok{number % 97} "}, "finish_reason": None}
-        lines.append(json.dumps({**head, **more, "choices": [choice], "usage": None}, separators=(",", ":")))
-    end = {"index": 0, "delta": {}, "finish_reason": "stop"}
-    lines.append(json.dumps({**head, **more, "choices": [end], "usage": None}, separators=(",", ":")))
-    return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()
+def run() -> dict[str, Any]:
+    """Per dialect: events per CPU second of everybody, our cost over theirs, and the spread of the first ratio."""
+    clients = {dialect: {"httpx_bytes": bytes_only(dialect), "ours": canonical(dialect)} for dialect in DIALECTS}
+    with server.served(WARMING_EVENTS) as (port, _):
+        for dialect, those in clients.items():
+            for client in (*those.values(), *SDKS[dialect].values()):
+                _seconds(client, port, WARMING_EVENTS)
+    figures: dict[str, Any] = {"events": EVENTS}
+    with server.served(EVENTS) as (port, _):
+        for dialect, those in clients.items():
+            figures[dialect] = _compared({**those, **SDKS[dialect]}, port)
+    with server.served(BYTEWISE_EVENTS) as (whole, bytewise):
+        for dialect, those in clients.items():
+            ratios = [
+                _seconds(those["ours"], bytewise, BYTEWISE_EVENTS) / _seconds(those["ours"], whole, BYTEWISE_EVENTS)
+                for _ in range(ROUNDS)
+            ]
+            figures[dialect]["cost_bytewise_over_whole"] = round(statistics.median(ratios), 3)
+    return figures
 
 
-async def _serve() -> None:
-    """The child: prints its port, then serves until its input ends."""
-    # One event in one piece of the chunked body, as servers write them.
-    pieces = [event + b"\n\n" for event in stream_bytes(EVENTS).split(b"\n\n") if event]
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    body = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces] + [b"0\r\n\r\n"]
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(head)
-        for piece in body:
-            writer.write(piece)
-            await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+def profile(dialect: str) -> None:
+    """Print where our reading spends its time."""
+    client = canonical(dialect)
+    with server.served(EVENTS) as (port, _):
+        _seconds(client, port, EVENTS)
+        profiler = cProfile.Profile()
+        profiler.enable()
+        _seconds(client, port, EVENTS)
+        profiler.disable()
+    pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(25)
 
 
-async def _bytes_only(url: str) -> float:
-    import httpx
+def _compared(clients: dict[str, Client], port: int) -> dict[str, Any]:
+    rounds = [{name: _seconds(client, port, EVENTS) for name, client in clients.items()} for _ in range(ROUNDS)]
+    medians = {name: statistics.median(each[name] for each in rounds) for name in clients}
+    over = [each["ours"] / each["httpx_bytes"] for each in rounds]
+    return {
+        "events_per_cpu_second": {name: round(EVENTS / took) for name, took in medians.items()},
+        "cost_over_bytes": round(statistics.median(over), 3),
+        "cost_over_bytes_spread": f"{min(over):.2f}–{max(over):.2f}",
+        **{
+            f"cost_over_{name}": round(medians["ours"] / took, 4)
+            for name, took in medians.items()
+            if name not in ("ours", "httpx_bytes")
+        },
+    }
 
-    async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-        began = time.process_time()
-        async with client.stream("POST", f"{url}/chat/completions", json={}) as response:
-            async for _ in response.aiter_bytes():
-                pass
-        return time.process_time() - began
 
+def _seconds(client: Client, port: int, events: int) -> float:
+    """CPU seconds of this process for one whole answer."""
 
-async def _canonical(url: str) -> float:
-    from desktop_agent.providers.dialects.openai_chat import OpenAIChat
-    from desktop_agent.providers.transport.http_client import HttpClient
-    from desktop_agent.vocabulary.messages import Message
-    from desktop_agent.vocabulary.requests import ModelRequest
+    async def asked() -> tuple[int, float]:
+        count = 0
+        async with client(port) as reading:
+            gc.collect()
+            began = time.process_time()
+            async for _ in reading:
+                count += 1
+            return count, time.process_time() - began
 
-    http = HttpClient()
-    provider = OpenAIChat(base_url=url, api_key=None, http=http)
-    await http.warm_up()
-    count = 0
-    began = time.process_time()
-    async for _ in provider.stream(ModelRequest("m", (Message.user("hi"),))):
-        count += 1
-    took = time.process_time() - began
-    await http.aclose()
-    if count < EVENTS:
+    count, took = asyncio.run(asked())
+    if count < events:
         raise RuntimeError(f"only {count} events came")
     return took
 
 
-def run() -> dict[str, Any]:
-    """Medians of five rounds in turn: events per CPU second of both, and the ratio (1 is the limit)."""
-    command = [sys.executable, __file__, "serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdin is not None
-        url = f"http://127.0.0.1:{child.stdout.readline().strip()}/v1"
-        both = [(asyncio.run(_bytes_only(url)), asyncio.run(_canonical(url))) for _ in range(ROUNDS)]
-        child.stdin.close()
-    limit, ours = (statistics.median(each) for each in zip(*both, strict=True))
-    return {
-        "events": EVENTS,
-        "httpx_bytes_events_per_cpu_second": round(EVENTS / limit),
-        "canonical_events_per_cpu_second": round(EVENTS / ours),
-        "ratio": round(statistics.median(b / a for a, b in both), 3),
-        "ratios": [round(b / a, 3) for a, b in both],
-    }
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["serve"]:
-        asyncio.run(_serve())
+    if sys.argv[1:]:
+        profile(sys.argv[1])
     else:
         sys.stdout.write(json.dumps(run(), indent=1) + "\n")

@@ -280,11 +280,17 @@ def excused(request: pytest.FixtureRequest) -> set[str]:
     return kinds
 
 
+LIBRARY = 50_000
+"""So many objects more are a library that a test was the first to import."""
+
+
 def tidy() -> None:
     """Delete what waits for deletion, and what only circles keep alive."""
     if QCoreApplication.instance() is not None:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.collect()
+    if len(gc.get_objects()) > LIBRARY:
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

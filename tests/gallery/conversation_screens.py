@@ -14,7 +14,9 @@ from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.tools import ProjectTools
 
-USAGE = UsageUpdate(Usage(input_tokens=18_420, output_tokens=1_312, cache_read_tokens=12_000, total_tokens=19_732))
+USAGE = UsageUpdate(
+    Usage(input_tokens=18_420, output_tokens=1_312, cache_read_tokens=12_000, total_tokens=19_732, cost=0.0425)
+)
 
 
 def said(text: str, thought: str = "", seconds: float = 4.2) -> Message:

@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message, now
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
@@ -30,8 +30,17 @@ from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
 STUDIO = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1", kind="custom")
+LARGE = Capabilities(
+    images=True,
+    tools=True,
+    reasoning=True,
+    context_window=200_000,
+    reasoning_modes=frozenset({"disabled", "effort", "adaptive", "between_tools"}),
+    efforts=("low", "medium", "high", "max"),
+    default_effort="high",
+)
 MODELS = (
-    ModelInfo("aurora-large", "Aurora Large", Capabilities(images=True, tools=True, context_window=200_000)),
+    ModelInfo("aurora-large", "Aurora Large", LARGE, Price(input=3, output=15, cache_read=0.3)),
     ModelInfo("aurora-small", "Aurora Small", Capabilities(images=False, tools=True, context_window=32_000)),
     ModelInfo("qwen3-coder:30b", None, Capabilities(tools=True, context_window=262_144)),
 )
@@ -70,11 +79,11 @@ class Desk:
             themes, Settings(engine, self.tasks, app), self.servers, self.tasks, self.window
         )
 
-    def play(self, *turns: Turn) -> ScriptedProvider:
+    def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""
-        model = ScriptedProvider(*turns, models=MODELS)
+        model = ScriptedProvider(*turns, models=tuple(models))
         self.engine.connections._providers[STUDIO.id] = model
-        self.engine.connections._models.pop(STUDIO.id, None)
+        self.engine.connections._listings.forget(STUDIO.id)
         return model
 
     async def converse(self, *prompts: Message | str, workspace: bool = False, title: str | None = None) -> Session:

@@ -45,7 +45,7 @@ async def welcome_servers(desk: Desk) -> None:
     for id_, problem in (("llamacpp", refused), (CLOUD_PROVIDERS[0].id, wrong_key)):
         both = Sentence("{what} {remedy}", {"what": str(problem), "remedy": str(problem.remedy)})
         desk.servers.state_changed.emit(id_, "error", both)
-    desk.servers.state_changed.emit(CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking OpenRouter for its models…"))
+    desk.servers.state_changed.emit(CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking OpenAI for its models…"))
     no_keyring = Sentence("This computer has no keyring that can hold the key.")
     desk.servers.state_changed.emit(CLOUD_PROVIDERS[2].id, "no_keyring", no_keyring)
 
@@ -147,10 +147,10 @@ async def open_settings(desk: Desk, row: int) -> None:
     dialog = desk.settings.show()
     dialog.findChild(QListWidget).setCurrentRow(row)
     await asyncio.sleep(0.4)
-    if row == 3:
+    if row == 4:
         desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
         desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
 
 
-for at, title in enumerate(("appearance", "chat", "network", "providers")):
+for at, title in enumerate(("appearance", "chat", "models", "network", "providers")):
     settings_page(title, at)

@@ -1,6 +1,7 @@
 """Everything a person reads goes through translation: by reading the source, and by looking at every pane."""
 
 import re
+from datetime import date
 from xml.etree import ElementTree
 
 import pytest
@@ -19,9 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop_agent.conversation.items import UnknownItem
+from desktop_agent.conversation.spending import Spending
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.blocks import Citation, Image, Outcome, ServerStep, Text, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -34,12 +35,19 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
 )
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
-from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.images import WITHOUT_GIF, UrlSource
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.preferences import Preferences, Providers
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    TextClosed,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+)
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, ToolClass
+from desktop_agent.vocabulary.usage import Usage
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.rows import RowRole
@@ -241,7 +249,11 @@ def conversation():
     feed(ContentDelta("μισό"))
     feed(RunFinished(RunEnd.CANCELLED))
     feed(ThinkingDelta("ακόμη"))
-    transcript._add(UnknownItem("unknown", "m", {"δ": "λ"}))
+    feed(ContentDelta("πηγή"))
+    feed(TextClosed("p", {}, (Citation(title="τίτλος", url="http://127.0.0.1/3"),)))
+    feed(ServerStep(provider="p", name="ζήτηση", text="λ" * 400, raw={}))
+    feed(Unknown(raw={"δ": "λ"}))
+    feed(ThinkingDelta("ακόμη"))
     return transcript
 
 
@@ -262,7 +274,7 @@ def test_the_transcript(view):
     view.set_transcript(conversation())
     rows = [view.surface.rows.row(index) for index in range(len(view.surface.rows))]
     kinds = {type(row).__name__ for row in rows}
-    assert len(kinds) == 6, kinds
+    assert len(kinds) == 7, kinds
     for folded in (True, False):
         for row in rows:
             view._stage.choices.set(row.item.id, "unfolded", value=not folded)
@@ -311,6 +323,8 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     from ui.bridge.servers import ModelGroup
     from ui.composer.composer import Composer
     from ui.composer.model_picker import ModelPicker
+    from ui.composer.model_rows import facts_of, tip_of
+    from ui.composer.reasoning_switch import ReasoningSwitch
     from ui.composer.workspace_picker import WorkspacePicker
 
     themes = ThemeSource()
@@ -323,6 +337,22 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
     models._popup.show_models(models._groups, ("", ""))
+    reasoning = ReasoningSwitch(themes)
+    composer.add_control(reasoning)
+    modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})
+    efforts = ("minimal", "low", "medium", "high", "xhigh", "max")
+    for able in (
+        Capabilities(),
+        Capabilities(reasoning_modes=modes, efforts=efforts, default_effort="low"),
+        Capabilities(reasoning_modes=frozenset({"budget"}), reasons_by_default=False),
+    ):
+        reasoning.show_choices(able, None)
+        assert bare_texts(reasoning) == []
+    price = Price(input=1, output=2)
+    for retires in (date(2001, 1, 1), date(2999, 1, 1)):
+        known = ModelInfo("μ", None, Capabilities(images=True, tools=True, reasoning=True), price, retires)
+        assert [each for each in facts_of(known, date(2026, 1, 1)) if unmarked(each)] == []
+        assert not unmarked(tip_of(known))
     composer.set_can_see(False)
     composer.set_working(True)
     assert bare_texts(composer) == []
@@ -385,6 +415,7 @@ def test_the_welcome_screen(qtbot, marked):
 
 
 def test_the_settings(qtbot, marked):
+    from desktop_agent.engine.own_prices import PricedModel
     from ui.preferences.settings_dialog import SettingsDialog
 
     servers = Providers(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
@@ -394,6 +425,40 @@ def test_the_settings(qtbot, marked):
     dialog.set_keys([CLOUD_PROVIDERS[0].id])
     dialog.set_key_backend("κλειδιά")
     assert bare_texts(dialog) == []
+    dialog.set_prices([PricedModel("δ", "δ", "δ", "λ", Price(input=1), is_own=True)])
+    for each in dialog._providers._cards.values():
+        each._open_editor()
+        each._editor._address.setText("http://127.0.0.1:7")
+        each._editor._mirrors.show_addresses(("http://127.0.0.1:8",))
+        each.ask_for_key()
+    assert bare_texts(dialog) == []
+    rows = dialog._prices._rows
+    told = [rows.headerData(at, Qt.Orientation.Horizontal) for at in range(rows.columnCount())]
+    told += [rows.index(0, at).data(Qt.ItemDataRole.AccessibleTextRole) for at in range(rows.columnCount())]
+    assert [each for each in told if unmarked(each)] == []
+
+
+def test_the_usage_meter(qtbot, marked):
+    from ui.shell.usage_meter import UsageMeter
+
+    meter = UsageMeter()
+    qtbot.addWidget(meter)
+    everything = Usage(**dict.fromkeys(Usage.model_fields, 10))
+    for cost, window in ((10, None), (None, 100)):
+        usage = everything.model_copy(update={"cost": cost})
+        answers = [Message(role=Role.ASSISTANT, usage=each) for each in (usage, Usage())]
+        meter.show_usage(usage, Spending(lambda answers=answers: answers), window)
+        assert [each for each in texts_of(meter) if unmarked(each)] == []
+
+
+def test_remarks_on_pictures(marked):
+    from tests.ui.composer.test_picture_remarks import picture, remarks
+
+    pictures = [picture("δ", width=9, size=9, media_type="image/gif"), picture("δ", width=9, size=9)]
+    said = remarks(*pictures, media_types=WITHOUT_GIF, max_bytes=1, max_edge=1, max_count=1)
+    said += remarks(pictures[1], max_edge=1) + remarks(pictures[1], can_see=False)
+    assert len(said) == 6
+    assert [each for each in said if unmarked(each)] == []
 
 
 def test_the_banners(qtbot, marked):

@@ -3,6 +3,8 @@
 with ModelServer(Story(words("one two three"))) as server:
     ... desktop-agent --base-url server.url --model test-model
 server.asked[0].json, server.streams[0].gone_at
+
+At the end what was posted is judged by the vendors' own types (tests/desktop_agent/providers/sdk_types.py).
 """
 
 import json
@@ -120,7 +122,7 @@ class ModelServer:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
@@ -130,6 +132,12 @@ class ModelServer:
             except OSError:
                 continue
         self._server.server_close()
+        if failure is None and self.prompts:
+            # Late: the SDKs take more than a second to load.
+            from tests.desktop_agent.providers.sdk_types import judge_bytes
+
+            found = {line for each in self.prompts for line in judge_bytes(each.path, each.body, each.headers)}
+            assert not found, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(found))
 
     @property
     def url(self) -> str:

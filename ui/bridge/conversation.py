@@ -6,6 +6,7 @@ from typing import Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.items import Change, Updated, UserItem
+from desktop_agent.conversation.spending import Spending
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationChanges
@@ -19,6 +20,7 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import UsageUpdate
+from desktop_agent.vocabulary.requests import Reasoning
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.approvals import Approvals
 from ui.bridge.frame_clock import FrameClock
@@ -39,6 +41,7 @@ class OpenConversation(QObject):
         self._session = session
         self._clock = clock
         self.approvals = Approvals(session)
+        self.spending = Spending(lambda: session.history)
         self._waiting: list[Change] = []
         self._grown: set[Updated] = set()
         clock.tick.connect(self._deliver)
@@ -68,6 +71,11 @@ class OpenConversation(QObject):
     def workspace(self) -> str | None:
         """The folder that tools may use."""
         return self._session.record.workspace
+
+    @property
+    def reasoning(self) -> Reasoning | None:
+        """What the person chose; None is the model's default."""
+        return self._session.record.reasoning
 
     @property
     def transcript(self) -> Transcript:
@@ -110,7 +118,7 @@ class OpenConversation(QObject):
         self._session.interrupt()
 
     def change(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, endpoint, model or workspace."""
+        """Another title, endpoint, model, workspace or way to reason."""
         self._session.change_record(**changes)
         self.record_changed.emit()
 
@@ -139,6 +147,7 @@ class OpenConversation(QObject):
             self.changed.emit(changes)
 
     def _on_event(self, envelope: Envelope) -> None:
+        self.spending.take(envelope.event)
         match envelope.event:
             case RunStarted():
                 self.working_changed.emit(True)

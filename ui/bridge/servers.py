@@ -12,7 +12,8 @@ from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
+from ui.bridge.kept_servers import KeptServers
 from ui.bridge.tasks import Tasks
 
 State = Literal["busy", "ok", "error", "no_keyring"]
@@ -41,6 +42,9 @@ class Servers(QObject):
         self._engine = engine
         self._connections = engine.connections
         self._tasks = tasks
+        self.kept = KeptServers(engine)
+        self._refreshing = 0
+        engine.connections.on_models(self._on_listing)
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -51,6 +55,10 @@ class Servers(QObject):
         """What this model can do, as far as is known."""
         known = self._connections.known_model(endpoint_id or "", model or "")
         return known.capabilities if known else Capabilities()
+
+    def picture_limits(self, endpoint_id: str | None, model: str | None) -> PictureLimits:
+        """What this model's server takes of pictures, as far as is known."""
+        return self._connections.picture_limits(endpoint_id or "", model or "")
 
     def refresh_models(self, *, again: bool = False) -> None:
         """List the models of all servers in use."""
@@ -76,22 +84,13 @@ class Servers(QObject):
         """Forget a server and its key."""
         self._tasks.start(self._remove(endpoint_id))
 
+    def edit(self, changed: Endpoint) -> None:
+        """Another title, address, dialect or mirrors; a key that was given for other addresses is dropped first."""
+        self._tasks.start(self._edit(changed))
+
     def test(self, endpoint_id: str) -> None:
         """Ask a server in use for its models, with the key it has."""
         self._tasks.start(self._test(endpoint_id))
-
-    async def held_keys(self) -> tuple[str, ...]:
-        """The servers whose key is held, in the keyring or, without one, in memory."""
-        held: list[str] = []
-        for endpoint in self.endpoints:
-            with suppress(SecretsUnavailable):
-                if await self._engine.secrets.get(endpoint.id) is not None:
-                    held.append(endpoint.id)
-        return tuple(held)
-
-    async def keyring_name(self) -> str:
-        """Which keyring holds the keys, for the person."""
-        return await self._engine.secrets.find_backend()
 
     async def _refresh_models(self, *, again: bool) -> None:
         async def ask(endpoint: Endpoint) -> ModelGroup:
@@ -100,8 +99,18 @@ class Servers(QObject):
             except AgentError as error:
                 return ModelGroup(endpoint, (), error.sentence)
 
-        # Together: one server that does not answer must not hide the models of the others.
-        self.models_changed.emit(list(await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))))
+        self._refreshing += 1
+        try:
+            # Together: one server that does not answer must not hide the models of the others.
+            groups = await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))
+        finally:
+            self._refreshing -= 1
+        self.models_changed.emit(list(groups))
+
+    def _on_listing(self, _endpoint_id: str) -> None:
+        """A listing that was asked for in the background is another than was remembered."""
+        if not self._refreshing:
+            self.refresh_models()
 
     async def _find_local(self) -> None:
         found: tuple[FoundServer, ...] = await self._connections.find_local()
@@ -137,41 +146,30 @@ class Servers(QObject):
             sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
             self.state_changed.emit(endpoint.id, "error", sentence)
             return
-        await self._use(endpoint, models)
-
-    async def _use(self, endpoint: Endpoint, models: tuple[ModelInfo, ...]) -> None:
-        preferences = self._engine.preferences
-        others = tuple(each for each in preferences.providers.endpoints if each.id != endpoint.id)
-        update = {"endpoints": (*others, endpoint), "endpoint_id": endpoint.id, "model": models[0].id}
-        providers = preferences.providers.model_copy(update=update)
-        self._connections.forget(endpoint.id)
-        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+        await self.kept.use(endpoint, models[0].id, has_new_key=key is not None)
         self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
         self.endpoints_changed.emit()
         self.connected.emit(endpoint.id, models[0].id)
         await self._refresh_models(again=False)
 
-    async def choose(self, endpoint_id: str, model: str) -> None:
-        """Make this the model of the next new conversation."""
-        preferences = self._engine.preferences
-        if self._connections.endpoint(endpoint_id) in preferences.providers.endpoints:
-            providers = preferences.providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
-            await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+    async def _edit(self, changed: Endpoint) -> None:
+        try:
+            is_elsewhere = await self.kept.edit(changed)
+        except AgentError as error:
+            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            self.state_changed.emit(changed.id, "error", both)
+            return
+        self.endpoints_changed.emit()
+        if not is_elsewhere:
+            await self._test(changed.id)
+        await self._refresh_models(again=False)
 
     async def _remove_key(self, endpoint_id: str) -> None:
         await self._connections.remove_key(endpoint_id)
         self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
     async def _remove(self, endpoint_id: str) -> None:
-        preferences = self._engine.preferences
-        providers = preferences.providers
-        rest = tuple(each for each in providers.endpoints if each.id != endpoint_id)
-        update: dict[str, object] = {"endpoints": rest}
-        if providers.endpoint_id == endpoint_id:
-            update |= {"endpoint_id": rest[0].id if rest else None, "model": None}
-        providers = providers.model_copy(update=update)
-        self._connections.forget(endpoint_id)
-        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+        await self.kept.remove(endpoint_id)
         self.endpoints_changed.emit()
         # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
         with suppress(KeyringMissing):

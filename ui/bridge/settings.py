@@ -3,7 +3,9 @@
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.own_prices import PricedModel
 from desktop_agent.vocabulary.preferences import Preferences
+from desktop_agent.vocabulary.requests import Price
 from ui.bridge.tasks import Tasks
 
 ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
@@ -13,6 +15,7 @@ class Settings(QObject):
     """`changed` carries the preferences that hold from now on."""
 
     changed = Signal(Preferences)
+    prices_changed = Signal()
 
     def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -28,6 +31,21 @@ class Settings(QObject):
     def change(self, preferences: Preferences) -> None:
         """Use and save these."""
         self._tasks.start(self._engine.change_preferences(preferences))
+
+    def prices(self) -> tuple[PricedModel, ...]:
+        """What the models of all servers in use cost, as far as is known."""
+        return self._engine.prices.models()
+
+    def change_price(self, vendor: str, model: str, changes: Price | None) -> None:
+        """Write these numbers into the person's table of models, or take the price out of it."""
+        self._tasks.start(self._change_price(vendor, model, changes))
+
+    async def _change_price(self, vendor: str, model: str, changes: Price | None) -> None:
+        try:
+            await self._engine.prices.change(vendor, model, changes)
+        finally:
+            # Also when it failed: what is shown then goes back to what holds.
+            self.prices_changed.emit()
 
     def zoom(self, steps: int) -> None:
         """Larger or smaller text; 0 is the normal size."""

@@ -7,8 +7,10 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.requests import PictureLimits
 from ui.composer.attachments import Attachments
 from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.composer.picture_remarks import picture_remarks
 from ui.composer.pictures import SUFFIXES, Intake, PendingPicture
 from ui.composer.send_or_stop import SendOrStop
 from ui.look.controls import IconButton, announce, label, set_kind
@@ -32,6 +34,7 @@ class Composer(QWidget):
     def __init__(self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._can_see: bool | None = None
+        self._limits = PictureLimits()
         self._frame = QFrame()
         self._attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
@@ -85,9 +88,9 @@ class Composer(QWidget):
         """Whether Enter sends."""
         self._editor.set_enter_sends(enter_sends)
 
-    def set_can_see(self, can_see: bool | None) -> None:  # noqa: FBT001  # a slot
-        """Whether the model reads images; None is not known."""
-        self._can_see = can_see
+    def set_can_see(self, can_see: bool | None, limits: PictureLimits | None = None) -> None:  # noqa: FBT001  # a slot
+        """Whether the model reads images, None being not known; and what its server takes of them."""
+        self._can_see, self._limits = can_see, limits or PictureLimits()
         self._refresh()
 
     def send(self) -> None:
@@ -134,14 +137,13 @@ class Composer(QWidget):
         self._draft_pause.start()
 
     def _refresh(self) -> None:
-        pictures = bool(self._attachments.chips) and len(self._attachments.chips) > len(self._attachments.texts)
-        blind = pictures and self._can_see is False
-        if blind and self._notice.isHidden():
-            self._notice.setText(
-                self.tr("This model cannot see images. Choose another model or remove the pictures before you send.")
-            )
-            announce(self, self._notice.text())
-        self._notice.setVisible(blind)
+        pictures = len(self._attachments.chips) > len(self._attachments.texts)
+        remarks = picture_remarks(self._attachments.pictures, self._limits, can_see=self._can_see) if pictures else []
+        words = "\n".join(remarks)
+        if words and words != self._notice.text():
+            announce(self, words)
+        self._notice.setText(words)
+        self._notice.setVisible(bool(words))
         empty = self._editor.document().isEmpty() and not self._attachments.chips
         self._send_or_stop.set_can_send(can_send=not empty and not self._attachments.is_preparing)
 

@@ -13,7 +13,7 @@ from ui.look.rows import RowDelegate
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
-POPUP_SIZE = QSize(380, 420)
+POPUP_SIZE = QSize(440, 460)
 LONGEST_NAME = 40
 
 
@@ -163,7 +163,6 @@ class ModelPopup(QFrame):
         self._search.setAccessibleName(self.tr("Search models"))
         self._list.setAccessibleName(self.tr("Models"))
         self._list.setMouseTracking(True)
-        self._list.setUniformItemSizes(True)
         self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         foot = QHBoxLayout()
         foot.addWidget(self._connect_button)

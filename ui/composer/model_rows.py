@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Literal, Protocol
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from ui.look.rows import RowRole
-from ui.look.sentences import plain_tip, spoken
+from ui.look.sentences import plain_tip, price, short_number, spoken
 
 _ROOT = QModelIndex()
 
@@ -40,9 +41,12 @@ class ModelRow:
 
     kind: Literal["heading", "model", "typed", "note"]
     text: str
-    detail: str = ""
     endpoint_id: str = ""
     model_id: str = ""
+    facts: tuple[str, ...] = ()
+    tip: str = ""
+    is_current: bool = False
+    is_retired: bool = False
 
 
 class ModelRows(QAbstractListModel):
@@ -89,17 +93,11 @@ class ModelRows(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return row.text
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{row.text}, {row.detail}" if row.detail else row.text
+                return ", ".join((row.text, *row.facts, *(["✓"] if row.is_current else [])))
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(row.model_id or row.text)
-            case RowRole.DETAIL:
-                return row.detail
-            case RowRole.HEADING:
-                return row.kind == "heading"
-            case RowRole.BADGE:
-                return "problem" if row.kind == "note" else ""
+                return plain_tip(row.tip or row.model_id or row.text)
             case _:
-                return None
+                return _look_of(row, role)
 
     def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
         """Only models can be chosen."""
@@ -112,23 +110,74 @@ class ModelRows(QAbstractListModel):
         found = [
             model for model in group.models if wanted in model.id.casefold() or wanted in (model.title or "").casefold()
         ]
+        today = datetime.now().astimezone().date()
         rows = [
-            ModelRow("model", model.title or model.id, self._detail(endpoint.id, model, current), endpoint.id, model.id)
+            ModelRow(
+                "model",
+                model.title or model.id,
+                endpoint.id,
+                model.id,
+                facts_of(model, today),
+                tip_of(model),
+                is_current=(endpoint.id, model.id) == current,
+                is_retired=model.retires is not None and model.retires <= today,
+            )
             for model in found
         ]
         if typed and all(model.id != typed for model in group.models):
-            rows.append(ModelRow("typed", self.tr("Use “{0}”").format(typed), "", endpoint.id, typed))
+            rows.append(ModelRow("typed", self.tr("Use “{0}”").format(typed), endpoint.id, typed))
         if group.problem is not None:
             rows.insert(0, ModelRow("note", spoken(group.problem)))
         elif not group.models:
             rows.insert(0, ModelRow("note", self.tr("No models")))
         return [ModelRow("heading", endpoint.title), *rows]
 
-    def _detail(self, endpoint_id: str, model: ModelInfo, current: tuple[str, str]) -> str:
-        able = model.capabilities
-        words = [self.tr("images")] if able.images else []
-        if able.context_window:
-            words.append(f"{able.context_window / 1000:.0f}k")
-        if (endpoint_id, model.id) == current:
-            words.append("✓")
-        return "  ".join(words)
+
+def _look_of(row: ModelRow, role: int) -> object:
+    match role:
+        case RowRole.DETAIL:
+            return "✓" if row.is_current else ""
+        case RowRole.UNDER:
+            return " · ".join(row.facts)
+        case RowRole.FADED:
+            return row.is_retired
+        case RowRole.HEADING:
+            return row.kind == "heading"
+        case RowRole.BADGE:
+            return "problem" if row.kind == "note" else ""
+        case _:
+            return None
+
+
+def facts_of(model: ModelInfo, today: date) -> tuple[str, ...]:
+    """What is known about a model, in as few words as there can be."""
+    translate, able, facts = QCoreApplication.translate, model.capabilities, list[str]()
+    if able.context_window:
+        facts.append(short_number(able.context_window))
+    for has_it, words in (
+        (able.images, translate("ModelRows", "images")),
+        (able.tools, translate("ModelRows", "tools")),
+        (able.reasoning, translate("ModelRows", "reasoning")),
+    ):
+        if has_it:
+            facts.append(words)
+    cost = model.price
+    if cost is not None and cost.input is not None and cost.output is not None:
+        facts.append(f"{price(cost.input)} / {price(cost.output)}")
+    if model.retires is not None:
+        gone = model.retires <= today
+        words = translate("ModelRows", "retired {0}") if gone else translate("ModelRows", "retires {0}")
+        facts.append(words.format(model.retires.isoformat()))
+    return tuple(facts)
+
+
+def tip_of(model: ModelInfo) -> str:
+    """The id, and the figures with their units."""
+    translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
+    if model.capabilities.context_window:
+        words = translate("ModelRows", "Context window: {0} tokens")
+        lines.append(words.format(f"{model.capabilities.context_window:,}"))
+    if cost is not None and cost.input is not None and cost.output is not None:
+        words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
+        lines.append(words.format(price(cost.input), price(cost.output)))
+    return "\n".join(lines)

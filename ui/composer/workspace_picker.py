@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from ui.look.icons import themed_icon
+from ui.look.parts.folding_button import FoldingButton
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import ThemeSource
 
 
-class WorkspacePicker(QToolButton):
+class WorkspacePicker(FoldingButton):
     """Shows and changes the folder. Without one the agent has no file tools."""
 
     folder_chosen = Signal(object)
@@ -24,9 +25,6 @@ class WorkspacePicker(QToolButton):
         self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
         self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
         self.setAccessibleName(self.tr("Workspace folder"))
-        self.setProperty("kind", "quiet")
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.clicked.connect(self.open_menu)
         themes.changed.connect(self._dress)
         self._dress()
@@ -38,7 +36,7 @@ class WorkspacePicker(QToolButton):
         words = self.tr("No folder") if folder is None else folder.name or str(folder)
         self.setText(" " + literal(words))
         self.setAccessibleDescription(words if folder is None else str(folder))
-        tip = self.tr("The agent works without files.") if folder is None else str(folder)
+        tip = f"{words}\n" + self.tr("The agent works without files.") if folder is None else str(folder)
         self.setToolTip(plain_tip(tip))
         self._none.setEnabled(folder is not None)
 

@@ -1,4 +1,4 @@
-"""Painting of list rows: a title, something muted at the right, a badge; or a heading above a group."""
+"""Painting of list rows: a title, something muted beside or under it, a badge; or a heading above a group."""
 
 from enum import IntEnum
 
@@ -23,6 +23,10 @@ class RowRole(IntEnum):
     """Whether this row is the heading of a group."""
     ICON = Qt.ItemDataRole.UserRole + 4
     """The name of an icon at the left, a string."""
+    UNDER = Qt.ItemDataRole.UserRole + 5
+    """Muted text in a second line, a string; without it the row has one line."""
+    FADED = Qt.ItemDataRole.UserRole + 6
+    """Whether the title is muted too."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -36,9 +40,9 @@ class RowDelegate(QStyledItemDelegate):
         self._themes = themes
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """One line of text with room around it; all rows are equally high."""
-        del index
-        return QSize(80, option.fontMetrics.height() + 2 * SPACE_S)
+        """One line of text or two, with room around them."""
+        lines = 1.9 if index.data(RowRole.UNDER) else 1
+        return QSize(80, round(option.fontMetrics.height() * lines) + 2 * SPACE_S)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """One row."""
@@ -80,8 +84,9 @@ class RowDelegate(QStyledItemDelegate):
         chosen = option.state & QStyle.StateFlag.State_Selected
         painter.setPen(QColor(theme.text if chosen else theme.muted))
         area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
+        area = self._paint_under(painter, area, str(index.data(RowRole.UNDER) or ""), option.fontMetrics.height())
         painter.setFont(option.font)
-        painter.setPen(QColor(theme.text))
+        painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
 
     def _paint_icon(self, painter: QPainter, area: QRect, name: str, theme: Theme) -> QRect:
@@ -113,6 +118,16 @@ class RowDelegate(QStyledItemDelegate):
         width = min(painter.fontMetrics().horizontalAdvance(detail) + 2, area.width() // 2)
         self._draw_text(painter, QRect(area.right() - width, area.top(), width, area.height()), detail)
         return area.adjusted(0, 0, -width - SPACE_S, 0)
+
+    def _paint_under(self, painter: QPainter, area: QRect, text: str, line: int) -> QRect:
+        """The second line; answers where the first one goes."""
+        if not text:
+            return area
+        painter.setFont(self._font(0.88))
+        top = area.center().y() - line
+        below = QRect(area.left(), top + line + 1, area.width(), line)
+        self._draw_text(painter, below, text, Qt.AlignmentFlag.AlignLeft)
+        return QRect(area.left(), top + 1, area.width(), line)
 
     def _draw_text(
         self, painter: QPainter, area: QRect, text: str, align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight

@@ -27,8 +27,28 @@ def literal(text: str) -> str:
 
 
 def plain_tip(text: str) -> str:
-    """For tooltips, where Qt guesses at HTML: text from outside must show as it is and fetch nothing."""
-    return f"<qt>{html.escape(text)}</qt>" if text else ""
+    """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing."""
+    lines = "<br>".join(html.escape(text).split("\n"))
+    return f"<qt>{lines}</qt>" if text else ""
+
+
+def dollars(cost: float) -> str:
+    """US dollars in whole cents; what is less than one says so."""
+    return "< $0.01" if 0 < cost < 0.005 else f"${cost:,.2f}"
+
+
+def price(per_million: float) -> str:
+    """US dollars for a million tokens, as short as they are: $3, $0.075."""
+    return f"${per_million:,.2f}" if round(per_million, 2) == per_million and per_million % 1 else f"${per_million:,g}"
+
+
+def short_number(count: int) -> str:
+    """About how many: 950, 19.7k, 200k, 1M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size * 0.9995:
+            amount = count / size
+            return f"{amount:.0f}{unit}" if amount >= 99.95 or round(amount, 1) % 1 == 0 else f"{amount:.1f}{unit}"
+    return str(count)
 
 
 def size_in_words(size: int) -> str:

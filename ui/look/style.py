@@ -61,6 +61,11 @@ QToolButton[kind="quiet"][square="true"], QToolButton[kind="primary"][square="tr
   padding: {square}px; min-height: 0; }}
 QToolButton[square="true"]:focus {{ padding: {square_focus}px; }}
 QPushButton[keyed="true"] {{ text-align: left; }}
+QPushButton[kind="figure"], QPushButton[kind="figure"]:hover, QPushButton[kind="figure"]:focus {{
+  color: {muted}; font-size: {small}pt; background: transparent; border: 1px solid transparent; padding: 3px;
+  min-height: 0; text-align: right; }}
+QPushButton[kind="figure"]:hover {{ background: {hover}; }}
+QPushButton[kind="figure"]:focus {{ border-color: {accent}; }}
 QToolButton::menu-indicator {{ image: none; width: 0; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{
@@ -102,6 +107,16 @@ QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; im
 
 QListView, QTreeView {{ background: transparent; border: 0; }}
 QListView::item {{ border-radius: {radius}px; }}
+
+QTableView {{
+  background: {window}; border: 1px solid {border}; selection-background-color: {pressed}; selection-color: {text}; }}
+QTableView::item {{ padding: 0 {s}px; }}
+QTableView:focus {{ border-color: {accent}; }}
+QTableView::item:focus {{ border: 2px solid {accent}; }}
+QTableView QLineEdit, QTableView QLineEdit:focus {{ border-radius: 0; padding: 0 {xs}px; min-height: 0; }}
+QHeaderView {{ background: transparent; border: 0; }}
+QHeaderView::section {{
+  background: {surface}; color: {muted}; border: 0; border-bottom: 1px solid {border}; padding: {xs}px {s}px; }}
 
 QMenu {{ background: {window}; border: 1px solid {border}; border-radius: {radius}px; padding: {xs}px; }}
 QMenu::item {{ padding: {button_y}px {l}px; border-radius: 4px; }}

@@ -5,14 +5,14 @@ from functools import partial
 
 from pydantic import SecretStr
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
-from ui.look.key_field import KeyField
-from ui.look.state_line import State, StateLine
+from ui.look.state_line import State
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.preferences.endpoint_card import EndpointCard
 
 
 class ProvidersForm(QWidget):
@@ -23,6 +23,8 @@ class ProvidersForm(QWidget):
     key_removed = Signal(str)
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
+    endpoint_edited = Signal(object)
+    """The Endpoint as it shall be."""
     connect_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -31,6 +33,7 @@ class ProvidersForm(QWidget):
         self._cards: dict[str, EndpointCard] = {}
         self._endpoints: Sequence[Endpoint] = ()
         self._held: frozenset[str] = frozenset()
+        self._lost_key: set[str] = set()
         self._where = label(kind="muted", wrap=True)
         self._none = label(self.tr("No server is connected yet."), "muted")
         self._list = QVBoxLayout()
@@ -71,9 +74,13 @@ class ProvidersForm(QWidget):
             card.remove_key_pressed.connect(partial(self.key_removed.emit, endpoint.id))
             card.test_pressed.connect(partial(self.test_requested.emit, endpoint.id))
             card.remove_pressed.connect(partial(self.endpoint_removed.emit, endpoint.id))
+            card.edited.connect(self._edit)
             self._list.addWidget(card)
         self._none.setVisible(not endpoints)
-        self.show_keys(self._held)
+        self.show_keys(self._held - self._lost_key)
+        for endpoint_id in self._lost_key & set(self._cards):
+            self._cards[endpoint_id].ask_for_key()
+        self._lost_key.clear()
 
     def show_keys(self, held: Iterable[str]) -> None:
         """The endpoint ids whose key is held."""
@@ -90,67 +97,9 @@ class ProvidersForm(QWidget):
     def _submit(self, endpoint_id: str, key: SecretStr) -> None:
         self.key_submitted.emit(endpoint_id, key)
 
-
-class EndpointCard(QFrame):
-    """One server."""
-
-    key_entered = Signal(object)
-    remove_key_pressed = Signal()
-    test_pressed = Signal()
-    remove_pressed = Signal()
-
-    def __init__(self, themes: ThemeSource, endpoint: Endpoint, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        title = endpoint.title
-        self._state = StateLine(themes)
-        self._key = label(kind="muted")
-        self._field = KeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
-        self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
-        self._remove_key = button(
-            self.tr("Remove key"), self.remove_key_pressed.emit, name=self.tr("Remove key of {0}").format(title)
-        )
-        self._test = button(self.tr("Test"), self.test_pressed.emit, name=self.tr("Test {0}").format(title))
-        remove = button(
-            self.tr("Remove server"), self.remove_pressed.emit, "danger", self.tr("Remove server {0}").format(title)
-        )
-        self._field.key_entered.connect(self.key_entered)
-        self._field.hide()
-        self.setProperty("kind", "card")
-        head = QHBoxLayout()
-        head.setSpacing(SPACE_S)
-        head.addWidget(label(title, "strong"))
-        head.addWidget(label(endpoint.base_url, "muted"), 1)
-        head.addWidget(self._key)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        for each in (self._test, self._change, self._remove_key):
-            row.addWidget(each)
-        row.addStretch(1)
-        row.addWidget(remove)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(head)
-        layout.addWidget(self._state)
-        layout.addWidget(self._field)
-        layout.addLayout(row)
-
-    def show_key(self, *, held: bool) -> None:
-        """Whether a key is held."""
-        self._key.setText(self.tr("Key held") if held else self.tr("No key"))
-        self._change.setText(self.tr("Change key") if held else self.tr("Add key"))
-        self._remove_key.setVisible(held)
-
-    def show_state(self, state: State, sentence: Sentence | str) -> None:
-        """How a test or a change of key goes."""
-        self._state.show_state(state, sentence)
-        self._test.setEnabled(state is not State.BUSY)
-        self._field.setEnabled(state is not State.BUSY)
-        if state is State.OK:
-            self._field.clear()
-            self._field.hide()
-
-    def _open_field(self) -> None:
-        self._field.setVisible(self._field.isHidden())
-        if not self._field.isHidden():
-            self._field.setFocus()
+    def _edit(self, changed: Endpoint) -> None:
+        """A key that is lost by it is asked for as soon as the change is made."""
+        old = next(each for each in self._endpoints if each.id == changed.id)
+        if changed.id in self._held and not changed.origins <= old.origins:
+            self._lost_key.add(changed.id)
+        self.endpoint_edited.emit(changed)

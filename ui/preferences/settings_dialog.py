@@ -1,6 +1,6 @@
 """The settings: one page for each section of the declaration, one more for providers and keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ from ui.look.rows import RowDelegate
 from ui.look.state_line import State
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 from ui.preferences.field_controls import translated
+from ui.preferences.price_rows import PricedModel
+from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
 from ui.preferences.section_form import SectionForm
 
@@ -30,7 +32,11 @@ class SettingsDialog(QDialog):
     key_removed = Signal(str)
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
+    endpoint_edited = Signal(object)
+    """The Endpoint as it shall be."""
     connect_requested = Signal()
+    price_changed = Signal(str, str, object)
+    """Vendor, model, and the Price whose numbers are new, or None to go back to what the program knows."""
 
     def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +44,7 @@ class SettingsDialog(QDialog):
         self._preferences = preferences
         self._forms: dict[str, SectionForm] = {}
         self._providers = ProvidersForm(themes)
+        self._prices = PricesForm(themes)
         self._list = QListWidget()
         self._pages = QStackedWidget()
         for name in type(preferences).model_fields:
@@ -45,7 +52,7 @@ class SettingsDialog(QDialog):
                 form = SectionForm(getattr(preferences, name))
                 form.value_changed.connect(partial(self._change, name))
                 self._forms[name] = form
-                self._add_page(translated(name.capitalize()), form)
+                self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
         self._add_page(self.tr("Providers and keys"), self._providers)
         self._build(themes)
         themes.changed.connect(self._fit)
@@ -76,6 +83,10 @@ class SettingsDialog(QDialog):
         """How a test or a change of key goes: idle, busy, ok, error or no_keyring."""
         self._providers.show_state(endpoint_id, State(state), sentence)
 
+    def set_prices(self, models: Sequence[PricedModel]) -> None:
+        """What models cost."""
+        self._prices.show_models(models)
+
     def open_providers(self) -> None:
         """Turn to the page of providers and keys."""
         self._list.setCurrentRow(self._list.count() - 1)
@@ -92,15 +103,19 @@ class SettingsDialog(QDialog):
         self._providers.key_removed.connect(self.key_removed)
         self._providers.test_requested.connect(self.test_requested)
         self._providers.endpoint_removed.connect(self.endpoint_removed)
+        self._providers.endpoint_edited.connect(self.endpoint_edited)
         self._providers.connect_requested.connect(self.connect_requested)
+        self._prices.price_changed.connect(self.price_changed)
 
-    def _add_page(self, title: str, content: QWidget) -> None:
+    def _add_page(self, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(title, "heading"))
-        layout.addWidget(content, 1)
+        layout.addWidget(content, 0 if below is not None else 1)
+        if below is not None:
+            layout.addWidget(below, 1)
         scroll = QScrollArea()
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)

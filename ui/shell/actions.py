@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
 from ui.bridge.settings import Settings
+from ui.composer.reasoning_switch import KEYS
 from ui.shell.window import MainWindow
 
 
@@ -21,6 +22,7 @@ class Actions(QObject):
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
+        self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu)
         self._add(self.tr("Write a message"), "Ctrl+L", page.composer.editor.setFocus)
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
         self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))

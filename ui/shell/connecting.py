@@ -6,9 +6,9 @@ from pydantic import SecretStr
 from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
-from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.library import Library
 from ui.bridge.servers import Servers
+from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
 
 PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}
@@ -51,19 +51,16 @@ class Connecting(QObject):
         self._waiting = True
         self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
 
-    @Slot(str, object)
-    def _connect_custom(self, base_url: str, key: SecretStr | None) -> None:
-        base_url = base_url.strip()
-        if "://" not in base_url:
-            base_url = f"http://{base_url}"
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
-            wrong = Sentence("“{url}” is not a web address such as http://127.0.0.1:8080/v1.", {"url": base_url[:200]})
-            self.welcome.set_endpoint_state("custom", "error", wrong)
-            return
+    @Slot(object, object)
+    def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
         self._waiting = True
-        # The address is the identity: a key that was given for one server never goes to another.
-        endpoint = Endpoint(id=f"custom:{base_url.rstrip('/')}", title=parts.netloc, base_url=base_url)
+        endpoint = Endpoint(
+            id=self._servers.kept.id_for(server.address, server.mirrors),
+            title=urlsplit(server.address).netloc,
+            dialect=server.dialect,
+            base_url=server.address,
+            mirrors=server.mirrors,
+        )
         self._servers.connect_endpoint(endpoint, key)
 
     @Slot(str, str)

@@ -3,27 +3,39 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.blocks import Block, Text
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
-from ui.bridge.servers import ModelGroup, Servers
+from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
-from ui.composer.model_picker import ModelPicker
 from ui.composer.pictures import PendingPicture
 from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.controls import ElidedLabel, label
+from ui.look.controls import ElidedLabel
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, ThemeSource
-from ui.shell.banners import BannerArea
+from ui.shell.banners import Banner, BannerArea
 from ui.shell.drafts import Drafts
+from ui.shell.model_controls import ModelControls
+from ui.shell.usage_meter import UsageMeter
 from ui.transcript.view import TranscriptView
+
+REMARK_MS = 12_000
+# Less of a title says nothing; the figures beside it get shorter first.
+TITLE_WIDTH = 110
+
+
+def open_link(target: str) -> None:
+    """In the person's browser; what a model wrote leads nowhere else."""
+    if target.lower().startswith(("http://", "https://", "mailto:")):
+        QDesktopServices.openUrl(QUrl(target))
 
 
 class ConversationPage(QWidget):
@@ -43,11 +55,12 @@ class ConversationPage(QWidget):
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._title = ElidedLabel()
-        self._usage = label(kind="small")
+        self._usage = UsageMeter()
         self.banners = BannerArea(themes)
         self.transcript = TranscriptView(themes, pictures)
         self.composer = Composer(themes, pictures.take)
-        self.model_picker = ModelPicker(themes)
+        self.models = ModelControls(themes, self.composer, servers, tasks, self)
+        self.model_picker = self.models.picker
         self.workspace_picker = WorkspacePicker(themes)
         self._drafts = Drafts(self.composer, library, tasks, self)
         self._build()
@@ -66,8 +79,8 @@ class ConversationPage(QWidget):
         conversation.usage_changed.connect(self._show_usage)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
+        self.models.show(conversation)
         self._show_record()
-        self._show_usage()
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
         self._drafts.show(conversation)
@@ -84,9 +97,9 @@ class ConversationPage(QWidget):
         self._title.setProperty("kind", "strong")
         # A title in another direction stands where all titles stand, not among the figures at the other end.
         self._title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
+        self._title.setMinimumWidth(TITLE_WIDTH)
         heading.addWidget(self._title, 1)
         heading.addWidget(self._usage)
-        self.composer.add_control(self.model_picker)
         self.composer.add_control(self.workspace_picker)
         self.composer.setMaximumWidth(READING_WIDTH + 2 * SPACE_L)
         centred = QHBoxLayout()
@@ -109,11 +122,11 @@ class ConversationPage(QWidget):
         self.composer.edit_last_requested.connect(self._edit_last)
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self._on_review)
-        self.model_picker.model_chosen.connect(self._choose_model)
-        self.model_picker.refresh_requested.connect(lambda: self._servers.refresh_models(again=True))
-        self.model_picker.connect_requested.connect(self.connect_requested)
+        self.transcript.link_activated.connect(open_link)
+        self.models.connect_requested.connect(self.connect_requested)
+        self.models.remark.connect(self._on_remark)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
-        self._servers.models_changed.connect(self._on_models)
+        self._servers.models_changed.connect(self._show_usage)
 
     @Slot(str)
     def _on_review(self, _approval_id: str) -> None:
@@ -156,6 +169,10 @@ class ConversationPage(QWidget):
         if text:
             self.composer.set_draft(text)
 
+    @Slot(object)
+    def _on_remark(self, sentence: Sentence) -> None:
+        self.banners.show_banner(Banner("remark", sentence, level="notice", lasts=REMARK_MS))
+
     @Slot(str, object)
     def _on_remedy(self, _item_id: str, action: RemedyAction) -> None:
         if self._conversation is None:
@@ -170,48 +187,22 @@ class ConversationPage(QWidget):
             except AgentError as error:
                 self.show_problem(error)
 
-    @Slot(str, str)
-    def _choose_model(self, endpoint_id: str, model: str) -> None:
-        if self._conversation is not None:
-            self._conversation.change(endpoint_id=endpoint_id, model=model)
-            self._tasks.start(self._servers.choose(endpoint_id, model))
-
     @Slot(object)
     def _choose_folder(self, folder: Path | None) -> None:
         if self._conversation is not None:
             self._conversation.change(workspace=str(folder) if folder else None)
-
-    @Slot(list)
-    def _on_models(self, groups: Sequence[ModelGroup]) -> None:
-        self.model_picker.set_models(groups)
-        conversation = self._conversation
-        if conversation is not None and not conversation.model:
-            # A server named without a model: its first one, shown in the picker, so that one can begin.
-            first = (
-                each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
-            )
-            model = next(first, None)
-            if model is not None:
-                conversation.change(model=model)
-        self._show_record()
 
     def _show_record(self) -> None:
         conversation = self._conversation
         if conversation is None:
             return
         self._title.show_text(conversation.title)
-        self.model_picker.set_current(conversation.endpoint_id, conversation.model)
+        self.models.refresh()
         self.workspace_picker.set_folder(Path(conversation.workspace) if conversation.workspace else None)
-        self.composer.set_can_see(self._servers.capabilities(conversation.endpoint_id, conversation.model).images)
+        self._show_usage()
 
     def _show_usage(self) -> None:
         conversation = self._conversation
-        usage = conversation.usage if conversation is not None else None
-        if conversation is None or usage is None or usage.total_tokens is None:
-            self._usage.clear()
-            return
-        window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
-        text = self.tr("{0} tokens").format(f"{usage.total_tokens:,}")
-        if window:
-            text = self.tr("{0} of {1} tokens").format(f"{usage.total_tokens:,}", f"{window:,}")
-        self._usage.setText(text)
+        if conversation is not None:
+            able = self._servers.capabilities(conversation.endpoint_id, conversation.model)
+            self._usage.show_usage(conversation.usage, conversation.spending, able.context_window)

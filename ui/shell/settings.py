@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 class SettingsPresenter(QObject):
     """Makes the dialog when it is first wanted, and keeps it up to date."""
+
+    connect_requested = Signal()
+    """The person wants another server; the dialog is out of the way by then."""
 
     def __init__(
         self, themes: ThemeSource, settings: Settings, servers: Servers, tasks: Tasks, window: QWidget
@@ -38,6 +41,7 @@ class SettingsPresenter(QObject):
         if providers:
             self._dialog.open_providers()
         self._tasks.start(self._show_keys())
+        self._show_prices()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -52,8 +56,15 @@ class SettingsPresenter(QObject):
         dialog.key_removed.connect(self._servers.remove_key)
         dialog.test_requested.connect(self._servers.test)
         dialog.endpoint_removed.connect(self._servers.remove)
+        dialog.endpoint_edited.connect(self._servers.edit)
+        dialog.price_changed.connect(self._settings.change_price)
+        self._settings.prices_changed.connect(self._on_prices)
+        self._servers.models_changed.connect(self._show_prices)
+        dialog.connect_requested.connect(dialog.hide)
+        dialog.connect_requested.connect(self.connect_requested)
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
+        self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
         return dialog
 
     @Slot(str, object)
@@ -66,11 +77,20 @@ class SettingsPresenter(QObject):
             self._dialog.set_endpoint_state(endpoint_id, state, sentence)
             self._tasks.start(self._show_keys())
 
+    def _on_prices(self) -> None:
+        """The picker shows prices too."""
+        self._show_prices()
+        self._servers.refresh_models()
+
+    def _show_prices(self) -> None:
+        if self._dialog is not None:
+            self._dialog.set_prices(self._settings.prices())
+
     async def _show_keys(self) -> None:
         if self._dialog is None:
             return
-        self._dialog.set_keys(await self._servers.held_keys())
+        self._dialog.set_keys(await self._servers.kept.held_keys())
         try:
-            self._dialog.set_key_backend(await self._servers.keyring_name())
+            self._dialog.set_key_backend(await self._servers.kept.keyring_name())
         except SecretsUnavailable as error:
             self._dialog.set_no_key_backend(spoken(error.sentence))

@@ -91,6 +91,7 @@ class TranscriptView(QAbstractScrollArea):
         facts.remedy_requested.connect(self.remedy_requested)
         facts.approval_requested.connect(self.approval_requested)
         facts.image_opened.connect(self.image_opened)
+        facts.link_activated.connect(self.link_activated)
         facts.code_copied.connect(self._copier.copy)
         facts.details_copied.connect(self._copier.copy)
         facts.details_copied.connect(self.details_copied)

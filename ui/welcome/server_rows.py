@@ -1,16 +1,19 @@
 """The rows of the welcome page: a server, what it says, and what can be done with it."""
 
+from dataclasses import dataclass
+
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
 from ui.look.key_field import KeyField
+from ui.look.parts.server_fields import DialectBox, MirrorsEdit, web_address
 from ui.look.state_line import State, StateLine
-from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 TITLE_WIDTH = 110
 # Where the words of a state line begin, behind its icon.
@@ -98,6 +101,8 @@ class CloudRow(ServerRow):
         beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
         beside_icon.addWidget(self._for_session, 0, Qt.AlignmentFlag.AlignLeading)
         self._rows.addLayout(beside_icon)
+        # Rather a cut word than a page that scrolls sideways.
+        self._for_session.setMinimumWidth(1)
         self._for_session.hide()
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
@@ -115,11 +120,20 @@ class CloudRow(ServerRow):
             self.keep_for_session_pressed.emit(SecretStr(key))
 
 
-class CustomRow(QFrame):
-    """Any server that speaks OpenAI's protocol, by its address."""
+@dataclass(frozen=True, slots=True)
+class TypedServer:
+    """A server by its address."""
 
-    submitted = Signal(str, object)
-    """The base URL, and a SecretStr or None."""
+    address: str
+    dialect: Dialect
+    mirrors: tuple[str, ...] = ()
+
+
+class CustomRow(QFrame):
+    """Any server by its address, and what it speaks."""
+
+    submitted = Signal(object, object)
+    """A TypedServer, and a SecretStr or None."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -127,6 +141,9 @@ class CustomRow(QFrame):
         self._address.setAccessibleName(self.tr("Address of the server"))
         self._key = KeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
         self._connect = button(self.tr("Connect"), self._submit, name=self.tr("Connect this address"))
+        self._dialect = DialectBox()
+        self._mirrors = MirrorsEdit()
+        self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
         self.state_line = StateLine(themes)
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
@@ -138,13 +155,18 @@ class CustomRow(QFrame):
         self._line.addWidget(self._connect)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
+        layout.setSpacing(SPACE_S)
         layout.addLayout(self._line)
+        self._second = self._second_line()
+        layout.addLayout(self._second)
+        layout.addWidget(self._mirrors)
         layout.addWidget(self.state_line)
+        self._mirrors.hide()
 
     def set_narrow(self, *, narrow: bool) -> None:
         """One under the other, or side by side."""
-        self._line.setDirection(_direction(narrow=narrow))
+        for line in (self._line, self._second):
+            line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
         """How connecting goes, in words."""
@@ -153,20 +175,37 @@ class CustomRow(QFrame):
         if state is State.OK:
             self._address.clear()
             self._key.clear()
+            self._mirrors.show_addresses(())
+
+    def _second_line(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        line.setSpacing(SPACE_S)
+        words = label(self.tr("It speaks"), "muted")
+        words.setBuddy(self._dialect)
+        line.addWidget(words)
+        line.addWidget(self._dialect, 1)
+        line.addStretch(1)
+        line.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeading)
+        return line
+
+    def _open_mirrors(self) -> None:
+        self._mirrors.setVisible(self._mirrors.isHidden())
+        if not self._mirrors.isHidden():
+            self._mirrors.editor.setFocus()
 
     def _submit(self) -> None:
-        address, key = self._address.text().strip(), self._key.text().strip()
-        if not address:
+        typed, key = self._address.text().strip(), self._key.text().strip()
+        if not typed:
             self._address.setFocus()
             return
-        if "://" not in address:
-            # A bare host on this machine or network is nearly always plain HTTP; everything else speaks TLS.
-            local = address.split(":")[0].split("/")[0] in {"localhost", "127.0.0.1"}
-            address = f"{'http' if local else 'https'}://{address}"
-        if not address.lower().startswith(("http://", "https://")) or not QUrl(address).host():
-            self.show_state(State.ERROR, self.tr("This is not a web address. It begins with https:// or http://."))
+        address = web_address(typed)
+        mirrors, wrong = self._mirrors.addresses()
+        if address is None or wrong:
+            words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
+            self.show_state(State.ERROR, words.format(wrong or typed))
             return
-        self.submitted.emit(address.rstrip("/"), SecretStr(key) if key else None)
+        server = TypedServer(address, self._dialect.dialect, mirrors)
+        self.submitted.emit(server, SecretStr(key) if key else None)
 
 
 def _direction(*, narrow: bool) -> QBoxLayout.Direction:

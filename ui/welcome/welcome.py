@@ -45,8 +45,8 @@ class Welcome(QScrollArea):
     """Endpoint id and SecretStr."""
     session_key_submitted = Signal(str, object)
     """The same, to be kept in memory only: there is no keyring."""
-    custom_submitted = Signal(str, object)
-    """Base URL, and a SecretStr or None."""
+    custom_submitted = Signal(object, object)
+    """A TypedServer, and a SecretStr or None."""
     demo_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -56,6 +56,7 @@ class Welcome(QScrollArea):
         self._cloud_rows: dict[str, CloudRow] = {}
         self._custom = CustomRow(themes)
         self._locals = QVBoxLayout()
+        self._page = QHBoxLayout()
         self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
         self._build()
         self._custom.submitted.connect(self.custom_submitted)
@@ -86,6 +87,8 @@ class Welcome(QScrollArea):
         super().resizeEvent(event)
         for row in (self._custom, *self._local_rows.values(), *self._cloud_rows.values()):
             row.set_narrow(narrow=self._is_narrow)
+        margin = SPACE_M if self._is_narrow else SPACE_XL
+        self._page.setContentsMargins(margin, margin, margin, margin)
 
     @property
     def _is_narrow(self) -> bool:
@@ -114,11 +117,11 @@ class Welcome(QScrollArea):
         middle = QWidget()
         middle.setMaximumWidth(READING_WIDTH)
         middle.setLayout(column)
-        layout = QHBoxLayout(page)
-        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_XL)
-        layout.addStretch(1)
-        layout.addWidget(middle, 100)
-        layout.addStretch(1)
+        page.setLayout(self._page)
+        self._page.setSpacing(0)
+        self._page.addStretch(1)
+        self._page.addWidget(middle, 100)
+        self._page.addStretch(1)
         self.setWidget(page)
 
     def _head(self) -> QHBoxLayout:
@@ -185,7 +188,7 @@ class Welcome(QScrollArea):
     def _custom_part(self) -> QVBoxLayout:
         part = QVBoxLayout()
         part.setSpacing(SPACE_S)
-        words = self.tr("The address of anything that speaks the OpenAI protocol: vLLM, LiteLLM, a gateway at work.")
+        words = self.tr("Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.")
         part.addWidget(label(words, "muted", wrap=True))
         part.addWidget(self._custom)
         return part

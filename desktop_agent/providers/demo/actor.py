@@ -104,7 +104,8 @@ def _after_tools(question: Question) -> Script:
     wants_check = _mentions(question.text, "check|verify")
     written = last.name == "write_file" and _outcome(last) == "succeeded"
     if wants_check and written and "read_file" in (question.tools or ()):
-        return (Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
+        thought = Think("It is written. To be sure, I read it again.")
+        return (thought, Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
     return (Say("\n\n".join(_told(call) for call in question.answered) + "\n"),)
 
 

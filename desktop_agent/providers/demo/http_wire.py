@@ -6,32 +6,26 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from desktop_agent.providers.demo.refusals import Refusal, new_request_id
+
 HEAD_LIMIT = 64 * 1024
 # Pictures come as base64 inside the body.
 BODY_LIMIT = 256_000_000
 
 
-class Unanswerable(Exception):
-    """A request that gets an error status; the connection is closed after it."""
-
-    def __init__(self, status: HTTPStatus, message: str, code: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. Header names are in lower case."""
+    """One request. Header names are in lower case; `query` is what follows the question mark."""
 
     method: str
     path: str
+    query: str
     headers: dict[str, str]
     body: bytes = field(repr=False)
 
 
 async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | None:
-    """The next request of a connection, or None when the client has closed it. Raises Unanswerable.
+    """The next request of a connection, or None when the client has closed it. Raises Refusal.
 
     `begun` is what was already read of it.
     """
@@ -40,28 +34,29 @@ async def read_request(reader: asyncio.StreamReader, begun: bytes) -> Request | 
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:
-        raise Unanswerable(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The head is too long.") from None
+        raise Refusal(431, "The head is too long.") from None
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise Unanswerable(HTTPStatus.BAD_REQUEST, "This is not an HTTP/1.1 request.")
+        raise Refusal(400, "This is not an HTTP/1.1 request.")
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     try:
         body = await reader.readexactly(_length(headers))
     except asyncio.IncompleteReadError:
         return None
-    return Request(words[0], words[1].partition("?")[0], headers, body)
+    path, _, query = words[1].partition("?")
+    return Request(words[0], path, query, headers, body)
 
 
 def _length(headers: dict[str, str]) -> int:
     if "transfer-encoding" in headers:
-        raise Unanswerable(HTTPStatus.LENGTH_REQUIRED, "Send the body with a Content-Length.")
+        raise Refusal(411, "Send the body with a Content-Length.")
     given = headers.get("content-length", "0")
     if not (given.isascii() and given.isdigit()):
-        raise Unanswerable(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
+        raise Refusal(400, "The Content-Length is not a number.")
     if int(given) > BODY_LIMIT:
-        raise Unanswerable(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large.")
+        raise Refusal(413, "The body is too large.")
     return int(given)
 
 
@@ -69,29 +64,29 @@ def json_answer(value: Any, status: HTTPStatus = HTTPStatus.OK, *, last: bool = 
     """A whole answer. `last`: the connection is closed after it."""
     body = json.dumps(value).encode()
     head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n{_ids()}"
+        f"Content-Length: {len(body)}\r\n"
     )
     return (head + ("Connection: close\r\n" if last else "") + "\r\n").encode() + body
 
 
-def error_answer(error: Unanswerable, *, last: bool = False) -> bytes:
-    """An error in the shape of the Chat Completions API."""
-    return json_answer({"error": error_body(str(error), error.code)}, error.status, last=last)
-
-
-def error_body(message: str, code: str | None, kind: str = "invalid_request_error") -> dict[str, Any]:
-    """What stands under the key `error`."""
-    return {"message": message, "type": kind, "param": None, "code": code}
-
-
-STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n"
-)
 STREAM_END = b"0\r\n\r\n"
 
 
+def stream_head() -> bytes:
+    """What stands before the events."""
+    return (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+        f"{_ids()}Transfer-Encoding: chunked\r\n\r\n"
+    ).encode()
+
+
 def stream_part(data: bytes) -> bytes:
-    """One server-sent event as one chunk of the body."""
-    event = b"data: " + data + b"\n\n"
-    return f"{len(event):x}\r\n".encode() + event + b"\r\n"
+    """One server-sent event, written out, as one chunk of the body."""
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def _ids() -> str:
+    """The id of the request, under OpenAI's name and under Anthropic's."""
+    request_id = new_request_id()
+    return f"x-request-id: {request_id}\r\nrequest-id: {request_id}\r\n"

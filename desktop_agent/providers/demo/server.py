@@ -1,4 +1,4 @@
-"""The demo's server: Chat Completions and the model list on a loopback port, spoken to like any other server."""
+"""The demo's server: every dialect on one loopback port, spoken to like any other server."""
 
 import asyncio
 import contextlib
@@ -6,24 +6,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, Literal
+from typing import Literal
 
-from desktop_agent.providers.demo.actor import play
-from desktop_agent.providers.demo.chunks import Writer
 from desktop_agent.providers.demo.http_wire import (
     HEAD_LIMIT,
     STREAM_END,
-    STREAM_HEAD,
     Request,
-    Unanswerable,
-    error_answer,
     json_answer,
     read_request,
+    stream_head,
     stream_part,
 )
-from desktop_agent.providers.demo.question import MODEL, read_question
-from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.providers.demo.question import Question
+from desktop_agent.providers.demo.refusals import Refusal, shaped
+from desktop_agent.providers.demo.wires.wire import Wire
+from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 
 # Old records are forgotten, so that a long session does not grow.
 RECORDS_KEPT = 100
@@ -31,7 +28,10 @@ RECORDS_KEPT = 100
 
 @dataclass(eq=False, slots=True)
 class RequestRecord:
-    """What became of one request. Times are `time.monotonic()`; `frames_sent` counts events of a stream."""
+    """What became of one request. Times are `time.monotonic()`; `frames_sent` counts events of a stream.
+
+    `question` is what was asked, once it was understood.
+    """
 
     method: str
     path: str
@@ -39,6 +39,7 @@ class RequestRecord:
     frames_sent: int = 0
     state: Literal["answering", "finished", "disconnected"] = "answering"
     ended_at: float | None = None
+    question: Question | None = None
 
 
 class DemoServer:
@@ -90,8 +91,8 @@ class DemoServer:
         with contextlib.suppress(ConnectionError):
             try:
                 await self._converse(reader, writer)
-            except Unanswerable as error:
-                writer.write(error_answer(error, last=True))
+            except Refusal as refusal:
+                writer.write(json_answer(shaped(refusal, "openai-chat"), refusal.status, last=True))
                 await writer.drain()
             finally:
                 writer.close()
@@ -115,18 +116,23 @@ class DemoServer:
         self, request: Request, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Answer one request; returns what was already read of the next."""
+        # Late: the start of the program is measured, and most people never ask the demo.
+        from desktop_agent.providers.demo import routes
+
         try:
-            answer = await _understood(request)
-            if isinstance(answer, Writer) and answer.question.stream:
-                return await self._watched_stream(answer, record, reader, writer)
-            writer.write(json_answer(answer.whole() if isinstance(answer, Writer) else answer))
-        except Unanswerable as error:
-            writer.write(error_answer(error))
+            answer = await routes.understood(request)
+            if isinstance(answer, Wire):
+                record.question = answer.question
+                if answer.question.stream:
+                    return await self._watched_stream(answer, record, reader, writer)
+            writer.write(json_answer(answer.whole() if isinstance(answer, Wire) else answer))
+        except Refusal as refusal:
+            writer.write(json_answer(shaped(refusal, routes.dialect_of(request)), refusal.status))
         await writer.drain()
         return b""
 
     async def _watched_stream(
-        self, answer: Writer, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, answer: Wire, record: RequestRecord, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bytes:
         """Stream, and stop at once when the client goes: its end of the connection is then read as closed."""
         producing = asyncio.ensure_future(self._stream(answer, record, writer))
@@ -146,10 +152,10 @@ class DemoServer:
             return b""
         return b"" if watching.cancelled() else watching.result()
 
-    async def _stream(self, answer: Writer, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
+    async def _stream(self, answer: Wire, record: RequestRecord, writer: asyncio.StreamWriter) -> bool:
         """Send every frame at its time; False when the connection broke."""
         try:
-            writer.write(STREAM_HEAD)
+            writer.write(stream_head())
             for frame in answer.frames():
                 await asyncio.sleep(frame.pause / self._speed)
                 writer.write(stream_part(frame.data))
@@ -168,22 +174,10 @@ class DemoServer:
             self.on_disconnect(record)
 
 
-def demo_endpoint(base_url: str) -> Endpoint:
-    """The demo as an endpoint like any other."""
-    return Endpoint(id="demo", title="Demo (offline)", dialect="openai-chat", base_url=base_url, kind="demo")
-
-
-async def _understood(request: Request) -> Writer | dict[str, Any]:
-    """An answer to be written, or a ready one. Raises Unanswerable."""
-    match (request.method, request.path):
-        case ("POST", "/v1/chat/completions"):
-            # Large pictures take a while to decode, and the loop may be the window's.
-            question = await asyncio.to_thread(read_question, request.body)
-            return Writer(question, play(question))
-        case ("GET", "/v1/models"):
-            return _models()
-        case (method, path):
-            raise Unanswerable(HTTPStatus.NOT_FOUND, f"There is nothing at {method} {path}.")
+def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
+    """The demo as an endpoint like any other; `base_url` is what `DemoServer.start` gave."""
+    root = base_url if dialect.startswith("openai") else base_url.removesuffix("/v1")
+    return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
 
 async def _first_byte(reader: asyncio.StreamReader) -> bytes:
@@ -192,18 +186,3 @@ async def _first_byte(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(1)
     except ConnectionError:
         return b""
-
-
-def _models() -> dict[str, Any]:
-    """The listing, with the fields by which OpenRouter tells capabilities."""
-    model = {
-        "id": MODEL,
-        "object": "model",
-        "created": 0,
-        "owned_by": "desktop-agent",
-        "name": "Demo",
-        "context_length": 128_000,
-        "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
-        "supported_parameters": ["tools", "tool_choice", "reasoning", "max_tokens", "temperature"],
-    }
-    return {"object": "list", "data": [model]}

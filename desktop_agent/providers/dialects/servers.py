@@ -10,6 +10,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from desktop_agent.providers.transport.hosts import is_loopback
+from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, WITHOUT_GIF
+from desktop_agent.vocabulary.requests import PictureLimits
 
 Family = Literal[
     "openai",
@@ -53,6 +55,9 @@ class Quirks:
     null_content: bool = False  # content null beside tool calls; elsewhere ""
     key_header: Literal["Authorization", "api-key"] = "Authorization"
     cache_key: bool = False
+    # What it takes as response_format; "only_schema": a schema but not just "any object". "none": it is told in words.
+    structured: Literal["schema", "only_schema", "object", "none"] = "none"
+    alternates: bool = False  # templates that want question and answer by turns
     usual_path: str = ""  # added to an address that is nothing but a host
 
     @property
@@ -70,6 +75,7 @@ _ROWS: tuple[Quirks, ...] = (
         call_ids="forty",
         null_content=True,
         cache_key=True,
+        structured="schema",
     ),
     Quirks(
         "azure",
@@ -78,6 +84,7 @@ _ROWS: tuple[Quirks, ...] = (
         call_ids="forty",
         null_content=True,
         key_header="api-key",
+        structured="schema",
     ),
     Quirks(
         "openrouter",
@@ -86,11 +93,20 @@ _ROWS: tuple[Quirks, ...] = (
         replay="reasoning_details",
         top_k=True,
         null_content=True,
+        structured="schema",
     ),
-    Quirks("deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True),
-    Quirks("groq", usual_path="/openai/v1", think_tags=True),
-    Quirks("mistral", usual_path="/v1", replay="parts", required_word="any", call_ids="nine", ask_for_usage=False),
-    Quirks("xai", usual_path="/v1", switch="xai"),
+    Quirks("deepseek", switch="deepseek", replay="reasoning_content", replay_on_calls_only=True, structured="object"),
+    Quirks("groq", usual_path="/openai/v1", think_tags=True, structured="schema"),
+    Quirks(
+        "mistral",
+        usual_path="/v1",
+        replay="parts",
+        required_word="any",
+        call_ids="nine",
+        ask_for_usage=False,
+        structured="schema",
+    ),
+    Quirks("xai", usual_path="/v1", switch="xai", structured="schema"),
     Quirks(
         "ollama",
         usual_path="/v1",
@@ -100,13 +116,32 @@ _ROWS: tuple[Quirks, ...] = (
         image_urls=False,
         image_gif=False,
         tool_choice=False,
+        structured="schema",
+        alternates=True,
     ),
-    Quirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True),
-    Quirks("llamacpp", usual_path="/v1", switch="llamacpp", replay="reasoning_content", think_tags=True, top_k=True),
-    Quirks("vllm", usual_path="/v1", replay="reasoning", think_tags=True, top_k=True),
-    Quirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True),
-    Quirks("google-openai", extra_content=True, null_content=True),
-    Quirks("stranger", think_tags=True, extra_content=True),
+    Quirks("lmstudio", usual_path="/v1", think_tags=True, top_k=True, structured="only_schema", alternates=True),
+    Quirks(
+        "llamacpp",
+        usual_path="/v1",
+        switch="llamacpp",
+        replay="reasoning_content",
+        think_tags=True,
+        top_k=True,
+        structured="schema",
+        alternates=True,
+    ),
+    Quirks(
+        "vllm",
+        usual_path="/v1",
+        replay="reasoning",
+        think_tags=True,
+        top_k=True,
+        structured="schema",
+        alternates=True,
+    ),
+    Quirks("litellm", replay="thinking_blocks", think_tags=True, null_content=True, structured="schema"),
+    Quirks("google-openai", extra_content=True, null_content=True, structured="schema"),
+    Quirks("stranger", think_tags=True, extra_content=True, alternates=True),
 )
 FAMILIES: Mapping[str, Quirks] = {row.family: row for row in _ROWS}
 
@@ -133,6 +168,19 @@ _OWNERS: Mapping[str, Family] = {
     "library": "ollama",
     "organization_owner": "lmstudio",
 }
+
+
+def picture_limits(quirks: Quirks) -> PictureLimits:
+    """What a family takes of pictures. Where nothing is written down, nothing is assumed but that few models follow a
+    movement. OpenAI: 20 MB a picture and 500 in one request, by its older guide."""
+    is_openai = quirks.family in ("openai", "azure")
+    return PictureLimits(
+        SUPPORTED_MEDIA_TYPES if quirks.image_gif else WITHOUT_GIF,
+        max_bytes=20_000_000 if is_openai else None,
+        max_count=500 if is_openai else None,
+        moving=False,
+        web_addresses=quirks.image_urls,
+    )
 
 
 def by_address(base_url: str) -> Quirks:

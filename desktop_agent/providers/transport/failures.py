@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, objects_in
+from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, object_in, objects_in
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
     Conflict,
@@ -33,6 +33,9 @@ from desktop_agent.vocabulary.errors import (
 MESSAGE_LIMIT = 1000
 DETAIL_LIMIT = 4000
 
+# Our word for Google's QuotaFailure of a quota that is counted by the day: waiting a minute does not help.
+_DAILY_QUOTA = "quota_per_day"
+
 # Rows are tried in order; the first whose word stands anywhere in the body's codes, types and reasons wins.
 _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (ToolUseFailed, frozenset({"tool_use_failed"})),
@@ -49,6 +52,9 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
                 "billing_error",
                 "billing_not_active",
                 "billing_hard_limit_reached",
+                "enforced_spend_limit_reached",
+                "contract_spend_limit_reached",
+                _DAILY_QUOTA,
             }
         ),
     ),
@@ -59,7 +65,13 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (
         PermissionRefused,
         frozenset(
-            {"permission_error", "permission_denied", "unsupported_country_region_territory", "request_forbidden"}
+            {
+                "permission_error",
+                "permission_denied",
+                "unsupported_country_region_territory",
+                "request_forbidden",
+                "organization_on_hold",
+            }
         ),
     ),
     (TooLarge, frozenset({"request_too_large", "payload_too_large"})),
@@ -77,14 +89,39 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
         ),
     ),
     (RateLimited, frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down", "resource_exhausted"})),
-    (TimedOut, frozenset({"timeout_error", "deadline_exceeded", "request_timeout"})),
+    (TimedOut, frozenset({"timeout_error", "deadline_exceeded", "request_timeout", "vector_store_timeout"})),
     (Conflict, frozenset({"conflict_error"})),
+)
+# A Responses stream that failed says only this about what was sent (openai SDK, ResponseError.code).
+_REFUSED_INPUT = frozenset(
+    {
+        "invalid_prompt",
+        "data_residency_mismatch",
+        "bio_policy",
+        "misalignment_policy_violation",
+        "invalid_encrypted_content",
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "image_content_policy_violation",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
 )
 _GENERAL: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (
         InvalidRequest,
         frozenset({"invalid_request_error", "invalid_argument", "failed_precondition", "badrequesterror"}),
     ),
+    (InvalidRequest, _REFUSED_INPUT),
     (ServerFailed, frozenset({"server_error", "api_error", "internal", "internal_server_error"})),
 )
 _BY_STATUS: dict[int, type[ProviderError]] = {
@@ -194,16 +231,30 @@ def read(data: Any) -> Refusal:
 def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
     """One level: {message, type, code, status, param, detail, details}."""
     reasons = objects_in(data, "details")
-    named = [data.get("code"), data.get("type"), data.get("status"), *(reason.get("reason") for reason in reasons)]
+    # Anthropic's finer word stands beside its general one.
+    finer = object_in(data, "details").get("error_code")
+    named = [
+        data.get("code"),
+        data.get("type"),
+        data.get("status"),
+        *(reason.get("reason") for reason in reasons),
+        finer,
+    ]
     message = data.get("message") or _detail(data.get("detail"))
     param = data.get("param")
     return Refusal(
         message=mended(message if isinstance(message, str) else dumps(message).decode()) if message else "",
-        words=inner.words | {word.lower() for word in named if isinstance(word, str)},
+        words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily(reasons),
         code=_number(data.get("code")) or _number(data.get("status")) or inner.code,
         param=param if isinstance(param, str) else "",
         retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
     )
+
+
+def _daily(reasons: list[dict[str, Any]]) -> set[str]:
+    """google.rpc.QuotaFailure names its quotas by id, such as GenerateRequestsPerDayPerProjectPerModel."""
+    ids = [str(each.get("quotaId")) for reason in reasons for each in objects_in(reason, "violations")]
+    return {_DAILY_QUOTA} if any("PerDay" in each for each in ids) else set()
 
 
 def _detail(detail: Any) -> Any:

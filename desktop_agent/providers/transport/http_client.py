@@ -52,7 +52,7 @@ class SecretHeader:
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One request. `body` is JSON in bytes; GET without one, POST with one."""
+    """One request. `body` is JSON in bytes; GET without one, POST with one, unless `method` says otherwise."""
 
     url: str
     timeouts: Timeouts
@@ -60,6 +60,7 @@ class HttpCall:
     secret: SecretHeader | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     accept: str = "application/json"
+    method: str | None = None
 
     @property
     def where(self) -> str:
@@ -231,7 +232,7 @@ def _request(client: "httpx.AsyncClient", call: HttpCall) -> "httpx.Request":
     if call.body is not None:
         headers["Content-Type"] = "application/json"
     return client.build_request(
-        "GET" if call.body is None else "POST",
+        call.method or ("GET" if call.body is None else "POST"),
         call.url,
         content=call.body,
         headers=headers,

@@ -76,6 +76,15 @@ def loads_object(text: str) -> dict[str, Any] | None:
     return mended_json(value) if is_object(value) and not _is_too_deep(value) else None
 
 
+def is_strict(text: str) -> bool:
+    """Whether every reader can read it: no raw control characters, no lone surrogates, no trailing text."""
+    try:
+        orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return False
+    return True
+
+
 def dumps(value: Any) -> bytes:
     """Compact JSON in UTF-8. What JSON cannot carry is mended: lone surrogates, NaN, integers beyond 64 bits stay."""
     try:

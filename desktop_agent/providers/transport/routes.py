@@ -5,6 +5,7 @@ import urllib.request
 
 import httpx
 
+from desktop_agent.providers.transport.chunked_body import quick_body
 from desktop_agent.providers.transport.hosts import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
@@ -39,7 +40,8 @@ class Routes(httpx.AsyncBaseTransport):
         """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
         response = await self._way(request.url).handle_async_request(request)
         # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
-        response.extensions[STREAM] = response.stream
+        idle = request.extensions.get("timeout", {}).get("read")
+        response.extensions[STREAM] = quick_body(response, idle) or response.stream
         return response
 
     async def aclose(self) -> None:

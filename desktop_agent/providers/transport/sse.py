@@ -20,6 +20,8 @@ Frame = tuple[str, Any]
 """Name of the event (often empty) and its JSON, or DONE."""
 
 SIZE_LIMIT = 32 * 1024 * 1024
+_TINY = 64
+_LINE_COST = 48  # of a waiting line beside its bytes: else millions of empty ones would count nothing
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
@@ -37,8 +39,7 @@ class SseDecoder:
         self.frames = 0
         self.strange = ""
         self._limit = limit
-        self._pieces: list[bytes] = []  # of a line whose end has not come
-        self._waiting = 0
+        self._waiting = bytearray()  # a line whose end has not come
         self._skip_lf = False
         self._first = True
         self._idle = False  # nothing is open, and the start is over
@@ -48,9 +49,20 @@ class SseDecoder:
         self._bare: list[bytes] = []
         self._bare_depth = 0
         self._out: list[Frame] = []
+        self._failure: UnreadableAnswer | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The events that this chunk completes. Raises UnreadableAnswer above the size limit."""
+        """The events that this chunk completes. Raises UnreadableAnswer above the size limit.
+
+        What was complete before is handed out first, so that the cutting of the bytes makes no difference.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if len(chunk) <= _TINY and b"\n" not in chunk and b"\r" not in chunk:
+            if chunk:
+                self._skip_lf = self._idle = False
+                self._wait_for_more(chunk)
+            return []
         if self._idle and chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk[-1] == 10:
             # One event alone, as most servers send them. A raw CR is no part of it: that would be a line of its own.
             try:
@@ -60,11 +72,17 @@ class SseDecoder:
                     return [frame]
             except orjson.JSONDecodeError:
                 pass
-        frames = self._feed(chunk)
-        self._idle = not (self._pieces or self._data or self._name or self._bare or self._skip_lf)
+        try:
+            self._feed(chunk)
+        except UnreadableAnswer as error:
+            if not self._out:
+                raise
+            self._failure = error
+        frames = self._handed_out()
+        self._idle = not (self._waiting or self._data or self._name or self._bare or self._skip_lf)
         return frames
 
-    def _feed(self, chunk: bytes) -> list[Frame]:
+    def _feed(self, chunk: bytes) -> None:
         if self._skip_lf and chunk:
             self._skip_lf = False
             if chunk[0] == 10:
@@ -76,22 +94,25 @@ class SseDecoder:
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             self._wait_for_more(chunk)
-            return []
+            return
         lines = chunk[:cut]
-        if self._pieces:
-            lines = b"".join(self._pieces) + lines
-            self._pieces.clear()
-            self._waiting = 0
+        if self._waiting:
+            lines = bytes(self._waiting) + lines
+            self._waiting.clear()
+        self._take_lines(lines)
         if cut < len(chunk):
             self._wait_for_more(chunk[cut:])
-        self._take_lines(lines)
-        return self._handed_out()
 
     def finish(self) -> list[Frame]:
-        """What the end of the body completes: an event without its blank line counts only if its data is whole."""
-        if self._pieces:
-            self._line(b"".join(self._pieces))
-            self._pieces.clear()
+        """What the end of the body completes: an event without its blank line counts only if its data is whole.
+
+        Raises like `feed`.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._waiting:
+            self._line(bytes(self._waiting))
+            self._waiting.clear()
         if self._bare:
             self._close_bare()
         if self._data:
@@ -106,9 +127,8 @@ class SseDecoder:
         return out
 
     def _wait_for_more(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._waiting += len(piece)
-        self._check(self._waiting)
+        self._waiting += piece
+        self._check(len(self._waiting))
 
     def _check(self, size: int) -> None:
         if size > self._limit:
@@ -119,36 +139,19 @@ class SseDecoder:
         events = lines.split(b"\n\n")
         unended = events.pop()
         out = self._out
+        is_small = len(lines) <= self._limit
+        is_between = is_small and not (self._first or self._data or self._name or self._bare)
         for event in events:
-            if (
-                event.startswith((b"data: {", b"event: "))
-                and not (self._data or self._name or self._bare)
-                and (frame := self._plain(event)) is not None
-            ):
+            if is_between and (frame := _plain(event)) is not None:
                 out.append(frame)
-                self._first = False
                 continue
             for line in event.split(b"\n"):
                 self._line(line)
             self._line(b"")
+            is_between = is_small and not (self._data or self._name or self._bare)
         if unended:
             for line in unended[:-1].split(b"\n"):
                 self._line(line)
-
-    def _plain(self, event: bytes) -> Frame | None:
-        """An event of `data: {…}`, alone or after one `event: name`; None sends it the long way."""
-        name = ""
-        if event[0] == 101:
-            head, _, event = event.partition(b"\n")
-            if not event.startswith(b"data: {"):
-                return None
-            name = head[7:].decode("utf-8", "replace")
-        if b"\n" in event or len(event) > self._limit:
-            return None
-        try:
-            return (name, orjson.loads(event[6:]))
-        except orjson.JSONDecodeError:
-            return None
 
     def _line(self, line: bytes) -> None:
         self._check(len(line))
@@ -170,7 +173,7 @@ class SseDecoder:
         if field == b"data":
             self._close_single(value.startswith((b"{", b"[DONE]")))
             self._data.append(value)
-            self._data_size += len(value)
+            self._data_size += len(value) + _LINE_COST
             self._check(self._data_size)
         elif field == b"event":
             self._close_single(another=True)
@@ -196,7 +199,7 @@ class SseDecoder:
     def _grow_bare(self, line: bytes) -> None:
         """JSON without `data:` — an error in the middle, or a whole answer in place of a stream."""
         self._bare.append(line)
-        self._data_size += len(line)
+        self._data_size += len(line) + _LINE_COST
         self._check(self._data_size)
         rest = _STRING.sub("", line.decode("utf-8", "replace"))
         self._bare_depth += rest.count("{") + rest.count("[") - rest.count("}") - rest.count("]")
@@ -224,16 +227,35 @@ class SseDecoder:
         if frame is not None:
             self._out.append(frame)
             return
-        frames = [_frame(name, line) for line in data if line.strip()] if len(data) > 1 else [None]
-        if None in frames:
-            self.bad_events += 1
-            return
-        self._out.extend(frame for frame in frames if frame is not None)
+        frames: list[Frame] = []
+        for line in data if len(data) > 1 else ():
+            if line.strip():
+                frame = _frame(name, line)
+                if frame is None:
+                    frames.clear()
+                    break
+                frames.append(frame)
+        self._out.extend(frames)
+        self.bad_events += not frames
 
     def _forget(self) -> None:
         self._data = []
         self._name = ""
         self._data_size = 0
+
+
+def _plain(event: bytes) -> Frame | None:
+    """An event of `data: {…}`, alone or after one `event: name`; None sends it the long way."""
+    name = ""
+    if event.startswith(b"event: "):
+        head, _, event = event.partition(b"\n")
+        name = head[7:].decode("utf-8", "replace")
+    if not event.startswith(b"data: {") or b"\n" in event:
+        return None
+    try:
+        return (name, orjson.loads(event[6:]))
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _frame(name: str, data: bytes) -> Frame | None:

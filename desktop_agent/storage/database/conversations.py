@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from desktop_agent.storage.database.connection import text_of, text_or_none, transaction
-from desktop_agent.storage.json_form import draft_text, read_draft
+from desktop_agent.storage.json_form import draft_text, read_draft, read_reasoning, reasoning_text
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, Draft
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import new_id
@@ -14,9 +14,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _COLUMNS = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
-        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning
     FROM conversations """
-_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace")
+_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace", "reasoning")
 NO_CONVERSATION = 0
 
 
@@ -49,6 +49,7 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
         bool(row[8]),
         text_or_none(row[9]),
         None if row[10] is None else _moment(row[10]),
+        read_reasoning(text_or_none(row[11])),
     )
 
 
@@ -96,6 +97,8 @@ def update(connection: sqlite3.Connection, id_: str, changes: ConversationChange
         raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
     if "title" in values:
         values.setdefault("title_is_automatic", False)
+    if "reasoning" in values:
+        values["reasoning"] = reasoning_text(values["reasoning"])
     number = number_of(connection, id_)
     with transaction(connection):
         if "head_message_id" in values:

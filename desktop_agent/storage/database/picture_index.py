@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from desktop_agent.storage.database.connection import text_of
-from desktop_agent.storage.picture_header import size_in_header
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.vocabulary.blocks import Block, Image, Json, ResultPart, ToolResult, Unknown
 from desktop_agent.vocabulary.engine_events import Envelope, ToolFinished
 from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import Base64Source, MediaType, StoredSource, decode_base64
+from desktop_agent.vocabulary.images import Base64Source, MediaType, StoredSource, decode_base64, size_in_header
 from desktop_agent.vocabulary.messages import Message
 
 _UNUSED = "SELECT digest, media_type FROM pictures WHERE digest NOT IN (SELECT digest FROM picture_uses)"

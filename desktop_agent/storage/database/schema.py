@@ -94,8 +94,12 @@ CREATE TABLE picture_uses (
 CREATE INDEX picture_uses_by_digest ON picture_uses (digest);
 """
 
+_REASONING = """
+ALTER TABLE conversations ADD COLUMN reasoning TEXT;  -- JSON, or NULL for what the model does by itself
+"""
+
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-STEPS: tuple[str, ...] = (_FIRST,)
+STEPS: tuple[str, ...] = (_FIRST, _REASONING)
 TABLES: dict[int, str] = {
     101: "conversations",
     102: "messages",

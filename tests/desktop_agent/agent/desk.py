@@ -7,7 +7,8 @@ from pydantic import BaseModel
 
 from desktop_agent.agent.request import RequestSettings
 from desktop_agent.agent.retry import RetryPolicy
-from desktop_agent.agent.turn import Run, Surroundings
+from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.turn import Run
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
@@ -18,6 +19,7 @@ from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import PictureLimits
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 
@@ -99,8 +101,14 @@ def call(id_: str, name: str, word: str = "x") -> ToolUse:
 class Desk:
     """Everything around one run."""
 
-    def __init__(self, *turns: Turn, tools: tuple[Tool[Words], ...] = (), iterations: int = 50) -> None:
-        self.provider = ScriptedProvider(*turns)
+    def __init__(
+        self,
+        *turns: Turn,
+        tools: tuple[Tool[Words], ...] = (),
+        iterations: int = 50,
+        pictures: PictureLimits | None = None,
+    ) -> None:
+        self.provider = ScriptedProvider(*turns, pictures=pictures)
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
         self.standing = Standing()

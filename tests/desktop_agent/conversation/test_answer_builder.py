@@ -6,12 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.vocabulary.blocks import Text, Thinking, ToolUse
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.vocabulary.engine_events import RequestAdjusted
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import MessageState
 from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
     ContentDelta,
     MessageDelta,
+    Origin,
     StopReason,
+    TextClosed,
     ThinkingBlock,
     ThinkingDelta,
     UsageUpdate,
@@ -72,3 +78,66 @@ def test_thinking_never_takes_less_than_no_time() -> None:
     thinking = builder.message(MessageState.COMPLETE, START).blocks[0]
     assert isinstance(thinking, Thinking)
     assert thinking.seconds == 0
+
+
+def test_text_that_is_closed_is_a_block_of_its_own_with_what_belongs_to_it() -> None:
+    citation = Citation(title="t", start=0, end=1)
+    message = build(
+        ContentDelta("a"),
+        ContentDelta("b"),
+        TextClosed("p", {"id": "1"}, (citation,)),
+        ContentDelta("c"),
+        TextClosed("p", {"id": "2"}),
+        ContentDelta("d"),
+    )
+    assert message.blocks == (
+        Text(text="ab", provider="p", metadata={"id": "1"}, citations=(citation,)),
+        Text(text="c", provider="p", metadata={"id": "2"}),
+        Text(text="d"),
+    )
+
+
+def test_state_of_an_empty_text_is_kept_too() -> None:
+    assert build(TextClosed("p", {"s": 1})).blocks == (Text(text="", provider="p", metadata={"s": 1}),)
+
+
+def test_steps_of_servers_and_unknown_blocks_stand_in_their_place() -> None:
+    step, unknown = ServerStep(provider="p", name="search", raw={"q": 1}), Unknown(raw={"x": 1}, provider="p")
+    message = build(ThinkingDelta("hm"), step, ContentDelta("a"), unknown, ContentDelta("b"))
+    assert message.blocks == (
+        Thinking(text="hm", provider="", seconds=1.0),
+        step,
+        Text(text="a"),
+        unknown,
+        Text(text="b"),
+    )
+
+
+def test_nothing_said_is_no_content() -> None:
+    builder = AnswerBuilder("m", "model")
+    builder.feed(AnswerStarted(Origin(provider="p")), START)
+    builder.feed(AnswerNamed("r"), START)
+    builder.feed(RequestAdjusted((Sentence("x"),)), START)
+    assert not builder.has_content
+    builder.feed(TextClosed("p", {"s": 1}), START)
+    assert builder.has_content
+
+
+def test_origin_adjustments_and_details_are_kept() -> None:
+    before, after = Sentence("A picture was scaled."), Sentence("Stop sequences were left out.")
+    message = build(
+        RequestAdjusted((before,)),
+        AnswerStarted(Origin(provider="p", account="a"), (after, before)),
+        AnswerNamed("r"),
+        MessageDelta(StopReason.REFUSAL, "refusal", {"category": "cyber"}),
+    )
+    assert message.origin == Origin(provider="p", account="a", response_id="r")
+    assert message.adjustments == (before, after)
+    assert (message.stop_reason, message.stop_details) == (StopReason.REFUSAL, {"category": "cyber"})
+
+
+def test_a_word_for_the_end_that_nobody_knows_is_kept() -> None:
+    assert build(MessageDelta(StopReason.UNKNOWN, "weird")).stop_details == {"raw": "weird"}
+    assert build(MessageDelta(StopReason.UNKNOWN, "weird", {"a": 1})).stop_details == {"raw": "weird", "a": 1}
+    assert build(MessageDelta(StopReason.UNKNOWN)).stop_details is None
+    assert build(MessageDelta(StopReason.END_TURN, "stop")).stop_details is None

@@ -3,13 +3,18 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.items import (
     Added,
     AnswerItem,
     CallState,
+    Item,
     NoticeItem,
     Removed,
+    ServerStepItem,
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
@@ -17,7 +22,16 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.blocks import (
+    Citation,
+    Outcome,
+    ServerStep,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+)
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -25,6 +39,7 @@ from desktop_agent.vocabulary.engine_events import (
     ErrorOccurred,
     Event,
     LimitReached,
+    RequestAdjusted,
     RetryScheduled,
     RunEnd,
     RunFinished,
@@ -33,14 +48,17 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction
+from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
+    AnswerStarted,
     ContentDelta,
     Done,
     MessageDelta,
+    Origin,
     StopReason,
+    TextClosed,
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
@@ -211,6 +229,168 @@ def test_loading_shows_people_unknown_blocks_and_interruptions() -> None:
     assert isinstance(unknown, UnknownItem)
     assert isinstance(answer, AnswerItem)
     assert answer.interrupted
+
+
+STARTED = AnswerStarted(Origin(provider="p"), (Sentence("{a} was left out.", {"a": "Stop"}), Sentence("Other.")))
+
+
+def test_what_was_adjusted_is_said_once_before_the_answer(feed: Feed) -> None:
+    feed(RequestAdjusted((Sentence("A picture was scaled."),)), STARTED, ContentDelta("Hi"))
+    feed(TurnStarted("turn2", "m2", "model"), STARTED, ContentDelta("Ho"))
+    told = [str(each.sentence) for each in feed.transcript if isinstance(each, NoticeItem)]
+    assert told == ["A picture was scaled.", "Stop was left out.", "Other."]
+    assert isinstance(feed.transcript[3], AnswerItem)
+
+
+def test_nor_again_after_it_was_opened_again() -> None:
+    answer = Message.assistant("Hi").model_copy(update={"adjustments": STARTED.adjustments})
+    feed = Feed()
+    feed.transcript = Transcript([Message.user("go"), answer])
+    assert [type(item) for item in feed.transcript] == [UserItem, NoticeItem, NoticeItem, AnswerItem]
+    assert feed(TurnStarted("turn2", "m2", "model"), STARTED) == []
+
+
+def cited(start: int | None = 0, end: int | None = 1) -> Citation:
+    return Citation(title="t", url="https://x.example", start=start, end=end)
+
+
+def test_citations_belong_to_the_whole_text_however_it_was_cut(feed: Feed) -> None:
+    feed(ContentDelta("The grass is "), TextClosed("p"))
+    assert feed(ContentDelta("green"), TextClosed("p", {}, (cited(0, 5), cited(None, None)))) == [
+        Updated(0, "text"),
+        Updated(0, "state"),
+    ]
+    feed(ContentDelta(" and the sky "), ContentDelta("blue."), TextClosed("p", {}, (cited(1, 4),)))
+    (answer,) = feed.transcript
+    assert isinstance(answer, AnswerItem)
+    assert str(answer.text) == "The grass is green and the sky blue."
+    assert [(each.start, each.end) for each in answer.citations] == [(13, 18), (None, None), (19, 22)]
+    assert not answer.finished
+
+
+def test_a_remark_before_the_answer_stands_alone(feed: Feed) -> None:
+    feed(ContentDelta("Let me look."), TextClosed("p"), ContentDelta("It is 7."), TextClosed("p", {}, (cited(),)))
+    first, second = feed.transcript
+    assert isinstance(first, AnswerItem)
+    assert isinstance(second, AnswerItem)
+    assert (str(first.text), first.finished, first.citations) == ("Let me look.", True, ())
+    assert (str(second.text), second.citations) == ("It is 7.", (cited(),))
+
+
+def test_steps_of_servers_and_what_nobody_knows_have_their_rows(feed: Feed) -> None:
+    feed(ThinkingDelta("hm"), ServerStep(provider="p", name="search", text="Searched for x.", raw={"q": 1}))
+    feed(Unknown(raw={"type": "hologram"}, provider="p"), ContentDelta("Yes"))
+    thinking, step, unknown, _ = feed.transcript
+    assert isinstance(thinking, ThinkingItem)
+    assert thinking.finished
+    assert isinstance(step, ServerStepItem)
+    assert (step.name, step.text, step.message_id) == ("search", "Searched for x.", "m1")
+    assert isinstance(unknown, UnknownItem)
+    assert unknown.raw == {"type": "hologram"}
+
+
+@pytest.mark.parametrize(
+    ("end", "words", "action"),
+    [
+        (MessageDelta(StopReason.REFUSAL, "refusal"), "The model declined to answer.", RemedyAction.NONE),
+        (
+            MessageDelta(StopReason.REFUSAL, "refusal", {"category": "cyber", "explanation": "Because."}),
+            "The model declined to answer. The provider says: Because. (cyber)",
+            RemedyAction.NONE,
+        ),
+        (
+            MessageDelta(StopReason.REFUSAL, "refusal", {"category": "bio", "explanation": None}),
+            "The model declined to answer. The provider says: bio",
+            RemedyAction.NONE,
+        ),
+        (
+            MessageDelta(StopReason.CONTENT_FILTER, "SAFETY", {"finishMessage": "Blocked."}),
+            "The provider's content filter withheld the rest of this answer. The provider says: Blocked.",
+            RemedyAction.NONE,
+        ),
+        (
+            MessageDelta(StopReason.CONTEXT_WINDOW_EXCEEDED),
+            "The conversation has become longer than this model can read.",
+            RemedyAction.NONE,
+        ),
+        (
+            MessageDelta(StopReason.MALFORMED_TOOL_CALL, "MALFORMED_FUNCTION_CALL", {"finishMessage": "print("}),
+            "The model wrote a call that its own server could not read. The provider says: print(",
+            RemedyAction.RETRY,
+        ),
+        (
+            MessageDelta(StopReason.UNKNOWN, "weird"),
+            "The answer ended for a reason that this version does not know: “weird”.",
+            RemedyAction.NONE,
+        ),
+        (
+            MessageDelta(StopReason.UNKNOWN),
+            "The answer ended for a reason that this version does not know.",
+            RemedyAction.NONE,
+        ),
+    ],
+    ids=lambda value: None if isinstance(value, RemedyAction) else str(value)[:40],
+)
+def test_why_an_answer_ended_is_said_live_and_again(
+    feed: Feed, end: MessageDelta, words: str, action: RemedyAction
+) -> None:
+    feed(end)
+    builder = AnswerBuilder("m1", "model")
+    builder.feed(ContentDelta("x"), START)
+    builder.feed(end, START)
+    for transcript in (feed.transcript, Transcript([builder.message(MessageState.COMPLETE, START)])):
+        notice = transcript[len(transcript) - 1]
+        assert isinstance(notice, NoticeItem)
+        assert (str(notice.sentence), notice.action) == (words, action)
+
+
+@pytest.mark.parametrize("reason", [StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS])
+def test_ends_that_explain_themselves_say_nothing(feed: Feed, reason: StopReason) -> None:
+    assert feed(MessageDelta(reason)) == []
+
+
+WORDS = st.sampled_from(["It is", " so.", "Yes.", "No", "a `b`", "\n\nThen", "。然后"])
+PARTS = st.one_of(
+    st.builds(ContentDelta, WORDS),
+    st.builds(ContentDelta, WORDS).map(lambda delta: (delta, TextClosed("p", {"s": 1}, (cited(),)))),
+    st.builds(ThinkingDelta, WORDS).map(lambda delta: (delta, ThinkingBlock(delta.text, "p"))),
+    st.just(ThinkingBlock("", "p", {"data": "x"})),
+    st.integers(0, 10**6).map(lambda number: ToolUse(id=str(number), name="f")),
+    st.just(ServerStep(provider="p", name="search", raw={})),
+    st.just(Unknown(raw={"x": 1})),
+)
+ENDS = st.sampled_from(
+    [StopReason.END_TURN, StopReason.REFUSAL, StopReason.UNKNOWN, StopReason.CONTENT_FILTER, StopReason.TOOL_USE]
+)
+
+
+def looks(transcript: Transcript) -> list[Item]:
+    """Its items without their ids."""
+    items = list(transcript)
+    for item in items:
+        item.id = ""
+        if isinstance(item, ThinkingItem):
+            item.seconds = None
+    return items
+
+
+@given(st.lists(PARTS, max_size=12), ENDS)
+def test_a_conversation_looks_the_same_when_it_is_opened_again(parts: list[object], reason: StopReason) -> None:
+    feed, builder = Feed(), AnswerBuilder("m1", "model")
+    feed(TurnStarted("turn", "m1", "model"))
+    flat = [event for part in parts for event in (part if isinstance(part, tuple) else (part,))]
+    used: set[str] = set()
+    for event in (STARTED, *flat, MessageDelta(reason, "raw")):
+        if isinstance(event, ToolUse):
+            if event.id in used:
+                continue
+            used.add(event.id)
+        feed(event)  # type: ignore[arg-type]
+        builder.feed(event, START)  # type: ignore[arg-type]
+    state = MessageState.INTERRUPTED if reason in CUT_SHORT else MessageState.COMPLETE
+    stored = builder.message(state, START)
+    again = Transcript([Message.model_validate_json(stored.model_dump_json())])
+    assert looks(again) == looks(feed.transcript)
 
 
 def test_silence_and_filters_are_explained_in_place(feed: Feed) -> None:

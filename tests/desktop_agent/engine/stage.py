@@ -93,7 +93,7 @@ class Stage:
             open_provider=self._open,
             read_picture=self._picture,
             tools_for=self._tools,
-            config_for=ProviderConfig,
+            config_for=lambda _: ProviderConfig(),
             max_tool_iterations=lambda: self.iterations,
         )
         session = Session(Writer(self.shaky, about, messages, is_new=is_new), setup)  # type: ignore[arg-type]

@@ -3,24 +3,31 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from desktop_agent.engine import connections as module
 from desktop_agent.engine.connections import DEMO, Connections, key_from_environment
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.catalogue.tables import parsed
+from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
+    ConnectionFailed,
     KeyringMissing,
     ProviderError,
     SecretsUnavailable,
     WrongUse,
 )
 from desktop_agent.vocabulary.preferences import Preferences, Providers
-from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server, refusal
+from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+from tests.desktop_agent.engine.servers import endpoint, keys_seen, listing, model_server, refusal
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 
@@ -33,7 +40,14 @@ class Setting:
         self.endpoints: tuple[Endpoint, ...] = ()
         self.made: list[Connections] = []
 
-    def connections(self, *added: Endpoint, given: Endpoint | None = None, given_key: str | None = None) -> Connections:
+    def connections(
+        self,
+        *added: Endpoint,
+        given: Endpoint | None = None,
+        given_key: str | None = None,
+        folder: Path | None = None,
+        catalogue: Catalogue | None = None,
+    ) -> Connections:
         self.endpoints = added
         made = Connections(
             self.secrets,
@@ -41,6 +55,8 @@ class Setting:
             lambda: Preferences(providers=Providers(endpoints=self.endpoints)),
             given=given,
             given_key=SecretStr(given_key) if given_key else None,
+            saved=ListingsFile(folder) if folder is not None else None,
+            catalogue=catalogue,
         )
         self.made.append(made)
         return made
@@ -102,6 +118,34 @@ async def test_a_given_address_uses_the_key_saved_for_that_address(setting: Sett
         assert keys_seen(mine) == {"Bearer sk-saved"}
 
 
+async def test_a_saved_key_does_not_follow_to_an_address_that_it_was_not_saved_for(setting: Setting) -> None:
+    broken = Loopback(refusal(503))
+    async with broken, model_server("a") as mine, model_server("b") as foreign:
+        setting.secrets.remember_for_session("saved", SecretStr("sk-saved"))
+        saved = endpoint(broken, "saved", mirrors=(mine.url,))
+        connections = setting.connections(saved, given=endpoint(broken, "line", mirrors=(foreign.url,)))
+        await connections.models("line")
+        assert keys_seen(broken) == keys_seen(foreign) == {None}
+        connections = setting.connections(saved, given=endpoint(mine, "line"))
+        await connections.models("line")
+        assert keys_seen(mine) == {"Bearer sk-saved"}
+
+
+async def test_a_preset_that_was_given_another_address_keeps_that_key_for_it(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with model_server("a") as mine, model_server("b") as gateway:
+        monkeypatch.setattr(module, "CLOUD_PROVIDERS", (endpoint(mine, "preset"),))
+        setting.secrets.remember_for_session("preset", SecretStr("sk-gateway"))
+        given = endpoint(mine, "command-line")
+        connections = setting.connections(endpoint(gateway, "preset"), given=given)
+        await connections.models("command-line")
+        assert keys_seen(mine) == {None}
+        connections = setting.connections(given=given)
+        await connections.models("command-line", refresh=True)
+        assert keys_seen(mine) == {None, "Bearer sk-gateway"}
+
+
 async def test_without_a_keyring_a_server_that_needs_no_key_works(setting: Setting) -> None:
     async with model_server("a") as server:
         connections = setting.connections(endpoint(server), given=endpoint(server, "command-line"))
@@ -161,9 +205,98 @@ async def test_models_are_remembered_until_asked_again(setting: Setting) -> None
         known = connections.known_model("mine", "b")
         assert known is not None
         assert known.id == "b"
-        assert connections.known_model("mine", "c") is None
+        assert connections.known_model("mine", "c") == ModelInfo("c")  # its provider knows nothing more
+        assert connections.known_model("nowhere", "a") is None
         await connections.models("mine", refresh=True)
         assert len(server.requests) > asked
+
+
+async def test_mirrors_are_asked_when_the_first_fails_and_get_the_same_key(setting: Setting) -> None:
+    broken = Loopback(refusal(503))
+    async with broken, model_server("a") as mirror, model_server("b") as other:
+        setting.secrets.remember_for_session("mine", SecretStr("sk-mine"))
+        mine = endpoint(broken, mirrors=(mirror.url, broken.url))
+        connections = setting.connections(mine, endpoint(other, "other"))
+        provider = await connections.provider("mine")
+        assert isinstance(provider, Failover)
+        await ask(provider)
+        assert [each.id for each in await connections.models("mine")] == ["a"]
+        await ask(await connections.provider("other"))
+        assert keys_seen(broken) == keys_seen(mirror) == {"Bearer sk-mine"}
+        assert keys_seen(other) == {None}
+        assert len(broken.requests) == 1
+        assert not isinstance(await connections.provider("other"), Failover)
+
+
+async def test_offline_the_last_listing_holds_and_a_refresh_says_what_is_wrong(
+    setting: Setting, tmp_path: Path
+) -> None:
+    async with model_server("a") as server:
+        mine = endpoint(server)
+        await setting.connections(mine, folder=tmp_path).models("mine")
+    connections = setting.connections(mine, folder=tmp_path)
+    assert [each.id for each in await connections.models("mine")] == ["a"]
+    known = connections.known_model("mine", "a")
+    assert known is not None
+    assert known.id == "a"
+    with pytest.raises(ConnectionFailed):
+        await connections.models("mine", refresh=True)
+    assert [each.id for each in await connections.models("mine")] == ["a"]
+
+
+async def test_at_the_start_listings_are_asked_for_in_the_background(setting: Setting, tmp_path: Path) -> None:
+    names = ["a"]
+    async with Loopback(choose=lambda _: listing(*names)) as server:
+        mine = endpoint(server)
+        await setting.connections(mine, folder=tmp_path).models("mine")
+        names.append("b")
+        connections = setting.connections(mine, folder=tmp_path)
+        changed = asyncio.Event()
+        connections.on_models(lambda endpoint_id: changed.set() if endpoint_id == "mine" else None)
+        assert [each.id for each in await connections.models("mine")] == ["a"]
+        await connections.warm_up()
+        await changed.wait()
+        assert [each.id for each in await connections.models("mine")] == ["a", "b"]
+
+
+async def test_a_server_of_the_command_line_leaves_no_listing(setting: Setting, tmp_path: Path) -> None:
+    async with model_server("a") as server:
+        given = endpoint(server, "command-line")
+        await setting.connections(given=given, folder=tmp_path).models("command-line")
+        assert await ListingsFile(tmp_path).load() == {}
+
+
+async def test_another_key_forgets_what_the_last_one_was_shown(setting: Setting, tmp_path: Path) -> None:
+    async with model_server("a") as server:
+        mine = endpoint(server, needs_key=True)
+        setting.secrets.remember_for_session("mine", SecretStr("sk-mine"))
+        connections = setting.connections(mine, folder=tmp_path)
+        await connections.models("mine")
+        await connections.keep_key("mine", SecretStr("sk-other"), session_only=True)
+        asked = len(server.requests)
+        await connections.models("mine")
+        assert len(server.requests) > asked
+
+
+async def test_what_the_tables_say_reaches_models_before_and_after_their_server_spoke(setting: Setting) -> None:
+    table = Catalogue(parsed('[stranger.a]\ntitle = "My A"\nprice = { input = 1, output = 2 }\n'))
+    async with model_server("a") as server:
+        connections = setting.connections(endpoint(server), catalogue=table)
+        before = connections.known_model("mine", "a")
+        (listed,) = await connections.models("mine")
+        assert before is not None
+        assert before.title == listed.title == "My A"
+        assert listed.price == before.price
+        assert connections.known_model("mine", "x") == ModelInfo("x")
+        assert connections.picture_limits("nowhere", "a") == PictureLimits()
+
+
+async def test_an_address_that_is_none_is_known_to_nobody(setting: Setting) -> None:
+    strange = Endpoint(id="strange", title="Strange", base_url="http://x:99999/v1")
+    connections = setting.connections(strange)
+    assert connections.known_model("strange", "a") is None
+    with pytest.raises(WrongUse):
+        await connections.models("strange")
 
 
 async def test_a_check_keeps_nothing(setting: Setting) -> None:

@@ -14,9 +14,9 @@ from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Chat, Network, Preferences, Providers
+from desktop_agent.vocabulary.preferences import Chat, Models, Network, Preferences, Providers
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.requests import PromptCaching, ProviderConfig, ReasoningDisabled, ReasoningEffort
 from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
@@ -129,6 +129,33 @@ async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
     await engine.close()
     engine = await Engine.open(tmp_path)
     assert engine.preferences == changed
+    await engine.close()
+
+
+async def test_reasoning_and_caching_come_from_conversation_preferences_and_command_line(tmp_path: Path) -> None:
+    engine, provider = await opened(tmp_path / "a", Turn(), Turn())
+    models = Models(reasoning="low", show_reasoning=False, caching=False, cache_lifetime="long")
+    await engine.change_preferences(engine.preferences.model_copy(update={"models": models}))
+    session = engine.new_session()
+    assert session.record.reasoning == ReasoningEffort(level="low")
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    session.change_record(reasoning=ReasoningDisabled())
+    session.send(Message.user("q"))
+    await session.wait_idle()
+    first, second = (each.config for each in provider.requests)
+    assert (first.reasoning, second.reasoning) == (ReasoningEffort(level="low"), ReasoningDisabled())
+    assert (first.show_reasoning, first.caching) == (False, PromptCaching(enabled=False, lifetime="long"))
+    await engine.close()
+    said = ProviderConfig(reasoning=ReasoningEffort(level="max"), show_reasoning=True)
+    engine, provider = await opened(tmp_path / "b", Turn(), config=said)
+    await engine.change_preferences(engine.preferences.model_copy(update={"models": models}))
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    (config,) = (each.config for each in provider.requests)
+    assert (config.reasoning, config.show_reasoning) == (ReasoningEffort(level="max"), True)
+    assert config.caching == models.prompt_caching
     await engine.close()
 
 

@@ -57,6 +57,14 @@ async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
     assert await text_of(kept) == "a"
 
 
+async def test_pieces_of_different_phases_stay_apart(kept: Kept) -> None:
+    given = [ContentDelta("a", "commentary"), ContentDelta("b", "commentary"), ContentDelta("c"), ContentDelta("d")]
+    for number, event in enumerate(given, 1):
+        kept.ledger.note(envelope(number, event))
+    await kept.ledger.settle()
+    assert [each.event for each in await kept.journal()] == [ContentDelta("ab", "commentary"), ContentDelta("cd")]
+
+
 async def test_writes_keep_their_order(kept: Kept) -> None:
     kept.ledger.note(envelope(1, RunStarted("p")))
     await kept.ledger.commit(Message.user("one"))

@@ -13,11 +13,30 @@ from desktop_agent.conversation.repair import repaired
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.recovery import recovered_messages
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage.json_form import event_text, read_event
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import Envelope, RunStarted, ToolFinished, ToolStarted, TurnStarted
+from desktop_agent.vocabulary.blocks import Citation, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.engine_events import (
+    Envelope,
+    RequestAdjusted,
+    RunStarted,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, UsageUpdate
+from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
+    ContentDelta,
+    MessageDelta,
+    Origin,
+    StopReason,
+    TextClosed,
+    ThinkingDelta,
+    UsageUpdate,
+)
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import call, tool
@@ -39,6 +58,43 @@ def test_an_answer_that_broke_off_is_kept_as_interrupted() -> None:
     )
     assert (found.id, found.text, found.state, found.usage) == ("a", "Hello", MessageState.INTERRUPTED, usage)
     assert isinstance(found.blocks[0], Thinking)
+
+
+def test_everything_that_an_answer_holds_survives_the_journal() -> None:
+    picture = Sentence("{picture} was scaled.", {"picture": Sentence("The picture “{name}”", {"name": "a"})})
+    step, unknown = ServerStep(provider="p", name="search", text="x", raw={"q": [1]}), Unknown(raw=7, provider="p")
+    citation = Citation(title="t", url="https://x.example", start=0, end=2)
+    use = ToolUse(id="1", name="f", provider="p", metadata={"arguments": "{ }"})
+    events = (
+        RequestAdjusted((picture,)),
+        AnswerStarted(Origin(provider="p", account="a", prefix="b", request_id="q"), (Sentence("Stop left out."),)),
+        AnswerNamed("r"),
+        ContentDelta("Hi", "commentary"),
+        TextClosed("p", {"id": "m1"}, (citation,)),
+        step,
+        unknown,
+        use,
+        MessageDelta(StopReason.UNKNOWN, "weird", {"a": 1}),
+    )
+    read = [read_event(event_text(event)) for event in events]
+    assert read == list(events)
+    (found, _) = recovered_messages((PROMPT,), turn("a", *read))
+    closed = Text(text="Hi", provider="p", metadata={"id": "m1"}, citations=(citation,))
+    assert found.blocks == (closed, step, unknown, use)
+    assert found.origin == Origin(provider="p", account="a", prefix="b", request_id="q", response_id="r")
+    assert found.adjustments == (picture, Sentence("Stop left out."))
+    assert found.stop_details == {"raw": "weird", "a": 1}
+    assert Message.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_journal_of_an_older_version_is_read() -> None:
+    old = [
+        '{"type":"content_delta","text":"Hi"}',
+        '{"type":"tool_use","id":"1","name":"f","input":{},"malformed":null}',
+        '{"type":"message_delta","stop_reason":"tool_use","raw":"stop","details":null}',
+    ]
+    (found, _) = recovered_messages((PROMPT,), turn("a", *map(read_event, old)))
+    assert found.blocks == (Text(text="Hi"), ToolUse(id="1", name="f"))
 
 
 def test_nothing_said_is_nothing_to_keep() -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
+from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session import TITLE_LENGTH
 from desktop_agent.engine.writer import Writer
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Image, Outcome, Text
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
+    Envelope,
     ErrorOccurred,
     RunEnd,
     RunFinished,
@@ -20,10 +22,20 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolStarted,
 )
-from desktop_agent.vocabulary.errors import QuotaExhausted, RemedyAction, ToolInputInvalid, WrongUse
+from desktop_agent.vocabulary.errors import QuotaExhausted, RemedyAction, Sentence, ToolInputInvalid, WrongUse
 from desktop_agent.vocabulary.images import UrlSource
-from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.messages import Message, MessageState, now
+from desktop_agent.vocabulary.provider_events import (
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    MessageDelta,
+    Origin,
+    ProviderEvent,
+    StopReason,
+    ThinkingDelta,
+    UsageUpdate,
+)
 from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import call, tool
@@ -99,6 +111,40 @@ async def test_a_failed_run_leaves_a_session_that_tries_again(shaky: Shaky) -> N
     assert [each.text for each in stage.session.history] == ["go", "now"]
     assert stage.of(RunStarted)[1].message_id == stage.session.history[0].id
     assert stage.provider.requests[0].messages == stage.provider.requests[1].messages
+
+
+@pytest.mark.parametrize(
+    "came_to_nothing",
+    [
+        (MessageDelta(StopReason.END_TURN, "stop", {"empty": True}), Done()),
+        (ThinkingDelta("hm"), MessageDelta(StopReason.MALFORMED_TOOL_CALL), Done()),
+    ],
+    ids=["silence", "a call that could not be read"],
+)
+async def test_an_answer_that_came_to_nothing_can_be_asked_for_again(
+    shaky: Shaky, came_to_nothing: tuple[ProviderEvent, ...]
+) -> None:
+    stage = Stage(shaky, Turn(*came_to_nothing), Turn(ContentDelta("now")))
+    await stage.say()
+    notice = stage.session.transcript[len(stage.session.transcript) - 1]
+    assert isinstance(notice, NoticeItem)
+    assert notice.action is RemedyAction.RETRY
+    stage.session.retry()
+    await stage.idle()
+    assert stage.session.history[-1].text == "now"
+    first, second = stage.provider.requests
+    assert first.messages == second.messages
+
+
+async def test_what_was_adjusted_is_told_once_and_not_again_when_it_was_opened_again(shaky: Shaky) -> None:
+    started = AnswerStarted(Origin(provider="p"), (Sentence("{names} was left out.", {"names": "top_k"}),))
+    stage = Stage(shaky, Turn(started, ContentDelta("a")), Turn(started, ContentDelta("b")))
+    await stage.say()
+    await stage.say()
+    assert sum(isinstance(item, NoticeItem) for item in stage.session.transcript) == 1
+    again = Transcript(await stage.stored())
+    assert [type(item) for item in again] == [type(item) for item in stage.session.transcript]
+    assert again.apply(Envelope(1, "run", None, "turn", now(), started)) == []
 
 
 async def test_there_must_be_something_to_try_again(shaky: Shaky) -> None:

@@ -79,6 +79,51 @@ def test_arguments_with_lone_halves_and_huge_numbers_come_through(ask: Asker) ->
     assert asked.code == 0
 
 
+@pytest.mark.parametrize("words", [[], ["--jsonl"]])
+def test_what_was_asked_differently_is_said_apart_from_the_answer(ask: Asker, words: list[str]) -> None:
+    with serving(Loopback(says("Hi"))) as server:
+        asked = ask(*words, "--reasoning", "5000", "hi", server=server)
+    assert asked.err.count("5000 tokens became “medium”") == 1
+    assert "became" not in asked.out
+
+
+def test_an_unexpected_end_is_explained(ask: Asker) -> None:
+    with serving(Loopback(says("Hi", finish="weird"))) as server:
+        asked = ask("hi", server=server)
+    assert (asked.code, asked.out) == (0, "Hi\n")
+    assert "does not know: “weird”" in asked.err
+
+
+def paused(text: str, reason: str) -> Reply:
+    events: list[dict[str, Any]] = [
+        {
+            "type": "message_start",
+            "message": {"id": "m", "role": "assistant", "content": [], "model": "m", "usage": {}},
+        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    return Reply("".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode())
+
+
+def test_a_pause_without_tools_is_gone_on_from(ask: Asker) -> None:
+    with serving(Loopback(paused("Let me ", "pause_turn"), paused("see.", "end_turn"))) as server:
+        asked = ask("--dialect", "anthropic", "hi", server=server)
+        assert len(sent(server)) == 2
+    assert (asked.code, asked.out) == (0, "Let me see.\n")
+
+
+def test_a_server_that_only_pauses_ends_too(ask: Asker) -> None:
+    with serving(Loopback(paused("…", "pause_turn"))) as server:
+        asked = ask("--dialect", "anthropic", "hi", server=server)
+        assert len(sent(server)) < 30
+    assert asked.code == 0
+    assert "A limit was reached: pauses" in asked.err
+
+
 def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
     with serving(Loopback(refuses(401, "no such key"))) as server:
         asked = ask("hi", server=server)
@@ -100,7 +145,6 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
         ["--demo", "--base-url", "http://127.0.0.1:1/v1", "hi"],
         ["--dialect", "smoke-signals", "hi"],
         ["--continue", "nobody", "hi"],
-        ["--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--dialect", "anthropic", "hi"],
         ["hi"],
     ],
     ids=" ".join,

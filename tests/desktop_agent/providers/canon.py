@@ -1,22 +1,27 @@
 """Events as the recordings write them: plain dictionaries, neighbours joined, generated ids as "$generated"."""
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from desktop_agent.providers.dialects import answering
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
     ContentDelta,
     Done,
     MessageDelta,
+    TextClosed,
     ThinkingBlock,
     ThinkingDelta,
     ToolArgsDelta,
@@ -57,7 +62,7 @@ def splits(path: Path) -> list[int]:
 
 def as_dict(event: Any) -> dict[str, Any] | None:
     match event:
-        case ContentDelta(text) | ThinkingDelta(text):
+        case ContentDelta(text=text) | ThinkingDelta(text=text):
             return {"type": event.type, "text": text}
         case ThinkingBlock():
             return {"type": event.type, "text": event.text, "provider": event.provider, "metadata": event.metadata}
@@ -70,7 +75,7 @@ def as_dict(event: Any) -> dict[str, Any] | None:
             return {"type": "usage", **event.usage.model_dump(exclude={"cost"})}
         case Done():
             return {"type": "done"}
-        case ToolArgsDelta():
+        case ToolArgsDelta() | AnswerStarted() | AnswerNamed() | TextClosed() | ServerStep() | Unknown():
             return None
     raise AssertionError(event)
 
@@ -90,8 +95,8 @@ def of_error(error: ProviderError) -> dict[str, Any]:
     return {"type": "error", "kind": error.kind, "message": error.message}
 
 
-def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
-    """Assert equality as the recordings' README says."""
+def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]], *, extras: bool = False) -> None:
+    """Assert equality as the recordings' README says; with `extras` phase and details too, where they are written."""
     found, wanted = normal(found), normal(wanted)
     for mine, theirs in zip(found, wanted, strict=False):
         if theirs.get("id") == "$generated":
@@ -99,18 +104,19 @@ def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
             theirs["id"] = mine["id"]
         if theirs.get("kind") == "truncated":
             theirs["message"] = mine.get("message")
-        theirs.pop("phase", None)
-        theirs.pop("details", None)
+        phase, details = theirs.pop("phase", None), theirs.pop("details", None) or {}
+        own_phase, own_details = mine.pop("phase", None), mine.pop("details", None) or {}
+        if extras:
+            assert phase in (None, own_phase)
+            assert details == {name: own_details.get(name) for name in details}
     assert found == wanted
     ids = [event["id"] for event in found if event["type"] == "tool_use"]
     assert len(ids) == len(set(ids))
 
 
-def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
-    """Bytes to canonical events in memory, the way the adapter does it, ids counted."""
-    made = iter(range(1000))
-    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=lambda: f"{GENERATED}_{next(made)}")
-    decoder, reader = SseDecoder(), FrameReader(builder, {})
+def fold_with(chunks: list[bytes], builder: PartBuilder, reader: answering.FrameReader) -> list[dict[str, Any]]:
+    """Bytes to canonical events in memory, the way `answered` does it."""
+    decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     for frame in frames:
         reader.read(frame)
@@ -120,14 +126,25 @@ def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-comp
     if reader.failure is not None:
         builder.close_parts()
         error = of_error(reader.failure)
-    elif not reader.done and reader.finish is None:
+    elif not reader.has_ended:
         builder.close_parts()
         error = {"type": "error", "kind": "truncated", "message": ""}
     else:
         reader.end()
-        builder.done()
     events = [found for event in builder.take() if (found := as_dict(event)) is not None]
-    return [*events, error] if error else events
+    return [*events, error or {"type": "done"}]
+
+
+def counted_ids() -> Callable[[], str]:
+    """Ids for calls that have none: the same at every cutting."""
+    made = iter(range(1000))
+    return lambda: f"{GENERATED}_{next(made)}"
+
+
+def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
+    """The same for Chat Completions."""
+    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids())
+    return fold_with(chunks, builder, FrameReader(builder, {}))
 
 
 async def ask(provider: Provider, request: ModelRequest | None = None) -> list[dict[str, Any]]:

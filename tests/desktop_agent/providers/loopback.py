@@ -4,7 +4,8 @@
         ... OpenAIChat(base_url=server.url, ...)
     server.requests[0].json["model"]
 
-Replies are used in order, the last one again and again; or a function of the request chooses.
+Replies are used in order, the last one again and again; or a function of the request chooses. What was posted is judged
+at the end by the vendors' own types (sdk_types.py); `judged=False` is for tests that send nonsense on purpose.
 """
 
 import asyncio
@@ -60,25 +61,39 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **more
 class Loopback:
     """The server; `async with` starts and stops it."""
 
-    def __init__(self, *replies: Reply, choose: Callable[[Request], Reply] | None = None) -> None:
+    def __init__(self, *replies: Reply, choose: Callable[[Request], Reply] | None = None, judged: bool = True) -> None:
         self.requests: list[Request] = []
         self.connections = 0
         self.disconnected = asyncio.Event()
         self.asked = asyncio.Event()
         self._replies = list(replies)
         self._choose = choose
+        self._judged = judged
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, failure: type[BaseException] | None = None, *_: object) -> None:
         self._server.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
+        if self._judged and failure is None:
+            self._judge()
+
+    def _judge(self) -> None:
+        posts = [request for request in self.requests if request.method == "POST"]
+        if posts:
+            # Late: the SDKs take more than a second to load.
+            from tests.desktop_agent.providers.sdk_types import judge_bytes
+
+            found = {
+                f"{each.path} {line}" for each in posts for line in judge_bytes(each.path, each.body, each.headers)
+            }
+            assert not found, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(found))
 
     @property
     def port(self) -> int:

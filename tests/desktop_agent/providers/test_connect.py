@@ -1,7 +1,7 @@
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.connect import make_provider, vendor_of
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
 from desktop_agent.providers.transport.addresses import api_root, beside_v1, joined
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -15,8 +15,40 @@ def test_every_preset_is_understood() -> None:
     http = HttpClient()
     for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS):
         made = make_provider(endpoint.dialect, endpoint.base_url, SecretStr("k"), http)
-        assert isinstance(made, OpenAIChat)
-        assert made.quirks.family == endpoint.id
+        assert made.dialect == endpoint.dialect
+        assert vendor_of(endpoint.dialect, endpoint.base_url) == endpoint.id
+        if endpoint.dialect == "openai-chat":
+            assert isinstance(made, OpenAIChat)
+            assert made.quirks.family == endpoint.id
+
+
+def test_presets_can_be_told_apart_and_keep_keys_safe() -> None:
+    presets = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
+    assert len({each.id for each in presets}) == len({each.title for each in presets}) == len(presets)
+    for endpoint in LOCAL_SERVERS:
+        assert endpoint.base_url.startswith("http://127.0.0.1:")
+        assert not endpoint.needs_key
+    for endpoint in CLOUD_PROVIDERS:
+        assert endpoint.base_url.startswith("https://")
+        assert endpoint.needs_key
+        assert (endpoint.key_page or "").startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "url", "vendor"),
+    [
+        ("anthropic", "http://127.0.0.1:1", "anthropic"),
+        ("gemini", "https://generativelanguage.googleapis.com", "gemini"),
+        ("openai-responses", "https://api.openai.com/v1", "openai"),
+        ("openai-responses", "https://api.x.ai/v1", "xai"),
+        ("openai-responses", "http://127.0.0.1:1234/v1", "lmstudio"),
+        ("openai-chat", "https://openrouter.ai/api/v1", "openrouter"),
+        ("openai-chat", "https://somewhere.example/v1", "stranger"),
+        ("openai-chat", "http://x:99999/v1", ""),
+    ],
+)
+def test_whose_prices_hold(dialect: str, url: str, vendor: str) -> None:
+    assert vendor_of(dialect, url) == vendor
 
 
 def test_unknown_dialects() -> None:

@@ -5,9 +5,10 @@ import pytest
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
 from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.errors import RateLimited
+from desktop_agent.vocabulary.errors import CachingNotSupported, RateLimited
+from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelInfo
+from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.providers.canon import simple_request
 
@@ -27,6 +28,17 @@ async def test_turns_are_played_in_order_and_end_by_themselves() -> None:
     assert provider.state.input_tokens == 3
     assert await provider.list_models() == (ModelInfo("m"),)
     await provider.aclose()
+
+
+async def test_what_it_says_about_itself() -> None:
+    limits = PictureLimits(max_edge=9)
+    provider = ScriptedProvider(models=(ModelInfo("m", title="M"),), pictures=limits)
+    assert provider.picture_limits("m") == limits
+    assert ScriptedProvider().picture_limits("m") == PictureLimits()
+    assert (provider.model_info("m").title, provider.model_info("x").title) == ("M", None)
+    assert (await provider.count_tokens(simple_request(messages=(Message.user("a" * 8),)))).tokens == 2
+    with pytest.raises(CachingNotSupported):
+        await provider.prompt_cache(simple_request())
 
 
 async def test_an_ending_of_its_own() -> None:

@@ -19,6 +19,8 @@ from ui.bridge.conversation import OpenConversation
 class Silent:
     """A session that says what the test says."""
 
+    history = ()
+
     def subscribe(self, on_changes, on_event):
         self.tell = on_changes
 

@@ -77,7 +77,7 @@ def test_without_a_keyring_the_person_may_choose_memory(in_loop, tmp_path):
             states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
             assert states[-1] == ("mine", "ok")
             assert keys_seen(server) == {"Bearer sk-right"}
-            assert await bridge.servers.held_keys() == ("mine",)
+            assert await bridge.servers.kept.held_keys() == ("mine",)
 
     run(in_loop, tmp_path, work)
 
@@ -175,10 +175,10 @@ def test_local_servers_are_told(in_loop, tmp_path, monkeypatch):
 
 def test_choosing_a_model_holds_for_the_next_conversation(in_loop, tmp_path):
     async def work(bridge):
-        await bridge.servers.choose("scripted", "another")
+        await bridge.servers.kept.choose("scripted", "another")
         assert bridge.engine.preferences.providers.model == "another"
         demo = await bridge.engine.connections.start_demo()
-        await bridge.servers.choose(demo.id, "demo")
+        await bridge.servers.kept.choose(demo.id, "demo")
         assert bridge.engine.preferences.providers.model == "another"
         bridge.library.new()
         assert bridge.library.current.model == "another"

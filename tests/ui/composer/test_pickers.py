@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,11 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QListView, QMenu, QPushBut
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from ui.composer.model_picker import ModelPicker
+from ui.composer.model_rows import ModelRows
 from ui.composer.workspace_picker import WorkspacePicker
+from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 
 
@@ -20,10 +23,11 @@ class Group:
     problem: Sentence | None = None
 
 
+CLOUD = {each.id: each for each in CLOUD_PROVIDERS}
 GROUPS = [
     Group(LOCAL_SERVERS[0], (ModelInfo("llama:8b"), ModelInfo("qwen-vl", None, Capabilities(images=True)))),
-    Group(CLOUD_PROVIDERS[0], (ModelInfo("gpt-9", "GPT Nine", Capabilities(context_window=400_000)),)),
-    Group(CLOUD_PROVIDERS[1], (), Sentence("The API key was not accepted.")),
+    Group(CLOUD["openai"], (ModelInfo("gpt-9", "GPT Nine", Capabilities(context_window=400_000)),)),
+    Group(CLOUD["openrouter"], (), Sentence("The API key was not accepted.")),
 ]
 
 
@@ -136,6 +140,25 @@ def test_capabilities_are_said(driver):
     spoken = [model.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole) for i in range(model.rowCount())]
     assert "qwen-vl, images" in spoken
     assert "GPT Nine, 400k" in spoken
+
+
+def test_price_and_retirement_are_said(qtbot):
+    able = Capabilities(images=True, tools=True, reasoning=True, context_window=200_000)
+    price = Price(input=3, output=0.075)
+    models = (
+        ModelInfo("soon", None, able, price, date(2999, 11, 30)),
+        ModelInfo("gone", None, Capabilities(), Price(input=3), date(2001, 1, 2)),
+    )
+    rows = ModelRows()
+    rows.show_matching([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon"))
+    soon, gone = rows.index(1), rows.index(2)
+    facts = ["200k", "images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
+    assert soon.data(RowRole.UNDER) == " · ".join(facts)
+    assert soon.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
+    assert "A million tokens cost $3 in and $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)
+    assert gone.data(RowRole.UNDER) == "retired 2001-01-02"
+    assert (soon.data(RowRole.FADED), gone.data(RowRole.FADED)) == (False, True)
+    assert rows.next_choosable(1, 1) == 2
 
 
 def test_the_folder_is_shown_by_its_name(qtbot):

@@ -20,7 +20,8 @@ from ui.look.theme import ThemeSource
 from ui.preferences.field_controls import control_for
 from ui.preferences.settings_dialog import SettingsDialog
 
-WITH_SERVERS = Preferences(providers=Providers(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0])))
+OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
+WITH_SERVERS = Preferences(providers=Providers(endpoints=(LOCAL_SERVERS[0], OPENAI)))
 
 
 class Driver:
@@ -30,7 +31,14 @@ class Driver:
         qtbot.addWidget(self.dialog)
         self.changes, self.facts = [], []
         self.dialog.preferences_changed.connect(self.changes.append)
-        for name in ("key_submitted", "key_removed", "test_requested", "endpoint_removed", "connect_requested"):
+        for name in (
+            "key_submitted",
+            "key_removed",
+            "test_requested",
+            "endpoint_removed",
+            "connect_requested",
+            "endpoint_edited",
+        ):
             getattr(self.dialog, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.dialog.show()
 
@@ -69,7 +77,7 @@ def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    assert names == ["Appearance", "Chat", "Network", "Providers and keys"]
+    assert names == ["Appearance", "Chat", "Models", "Network", "Providers and keys"]
     sections.setCurrentRow(1)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()
@@ -165,3 +173,80 @@ def test_a_removed_server_leaves_the_list(driver):
     assert "No server is connected yet." in driver.words
     driver.dialog.set_endpoint_state("openai", "error", "too late")
     assert "too late" not in driver.words
+
+
+class TestEditing:
+    """A server in use gets another title, address, dialect or mirrors."""
+
+    @pytest.fixture
+    def driver(self, qtbot):
+        driver = Driver(qtbot)
+        driver.dialog.open_providers()
+        driver.dialog.set_keys(["openai"])
+        driver.click("Edit OpenAI")
+        return driver
+
+    def edited(self, driver):
+        driver.click("Save OpenAI")
+        return [changed for name, changed in driver.facts if name == "endpoint_edited"]
+
+    @staticmethod
+    def warned(driver):
+        return any("goes to no other address" in words for words in driver.words)
+
+    def test_the_key_stays_where_the_host_stays(self, driver):
+        driver.part(QLineEdit, "Title of OpenAI").setText("Work")
+        driver.part(QLineEdit, "Address of OpenAI").setText("https://api.openai.com/v2/")
+        driver.part(QComboBox, "What OpenAI speaks").setCurrentIndex(0)
+        assert not self.warned(driver)
+        (changed,) = self.edited(driver)
+        wanted = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
+        assert changed == OPENAI.model_copy(update=wanted)
+        driver.dialog.set_preferences(Preferences(providers=Providers(endpoints=(changed,))))
+        driver.bot.waitUntil(lambda: "Key held" in driver.words)
+        assert driver.part(QLineEdit, "API key for Work").isHidden()
+
+    @pytest.mark.parametrize(
+        ("address", "mirrors"),
+        [
+            ("https://api.openai.example/v1", ""),
+            ("http://api.openai.com/v1", ""),
+            ("https://api.openai.com:8443/v1", ""),
+            ("https://api.openai.com/v1", "https://mirror.example/v1"),
+        ],
+    )
+    def test_a_key_is_not_for_another_host(self, driver, address, mirrors):
+        driver.part(QLineEdit, "Address of OpenAI").setText(address)
+        driver.part(QPlainTextEdit, "Further addresses of OpenAI").setPlainText(mirrors)
+        assert self.warned(driver)
+        (changed,) = self.edited(driver)
+        assert (changed.base_url, changed.mirrors) == (address, (mirrors,) if mirrors else ())
+        driver.dialog.set_preferences(Preferences(providers=Providers(endpoints=(changed,))))
+        driver.bot.waitUntil(lambda: "No key" in driver.words)
+        assert any("Enter the key for this one" in words for words in driver.words)
+        fields = [each for each in driver.dialog.findChildren(QLineEdit) if each.isVisible()]
+        assert [each.accessibleName() for each in fields] == ["API key for OpenAI"]
+
+    def test_without_a_key_there_is_nothing_to_warn_about(self, driver):
+        driver.dialog.set_keys([])
+        driver.part(QLineEdit, "Address of OpenAI").setText("https://elsewhere.example")
+        assert not self.warned(driver)
+
+    def test_what_is_no_address_is_not_saved(self, driver):
+        driver.part(QLineEdit, "Address of OpenAI").setText("ftp://x")
+        assert self.edited(driver) == []
+        assert any("“ftp://x” is not a web address" in words for words in driver.words)
+
+    def test_nothing_changed_or_escape_leaves_it(self, driver):
+        assert self.edited(driver) == []
+        assert not any(each.accessibleName() == "Save OpenAI" and each.isVisible() for each in buttons(driver))
+        driver.click("Edit OpenAI")
+        field = driver.part(QLineEdit, "Title of OpenAI")
+        field.setText("Other")
+        driver.bot.keyClick(field, Qt.Key.Key_Escape)
+        assert driver.dialog.isVisible()
+        assert driver.facts == []
+
+
+def buttons(driver):
+    return driver.dialog.findChildren(QPushButton)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QListView, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QPushButton, QWidget
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine import connections
@@ -61,7 +61,7 @@ def test_what_is_sent_is_answered_in_the_transcript(on_screen):
         assert screen.answers() == ["Hello"]
         assert screen.editor.toPlainText() == ""
         assert screen.window.windowTitle() == "Say hello — Desktop Agent"
-        assert "1,234 tokens" in screen.words()
+        assert screen.find(QPushButton, "1,234 tokens").text() == "1,234 tokens"
         rows = screen.find(QListView, "Conversations").model()
         assert [rows.index(n, 0).data() for n in range(rows.rowCount())] == ["Say hello"]
 
@@ -388,12 +388,12 @@ def test_a_model_connected_at_the_welcome_begins_a_conversation(in_loop, tmp_pat
     async def work():
         async with model_server("a") as server:
             screen = await Screen.open(qapp, tmp_path / "data", connected=False)
-            welcome = screen.window._connecting.welcome
-            for wrong in ("ftp://x", "http://me:secret@127.0.0.1/v1", "http://"):
-                welcome.custom_submitted.emit(wrong, None)
-                await screen.idle()
+            address = screen.find(QLineEdit, "Address of the server")
+            for typed in ("ftp://x", "http://me:secret@127.0.0.1/v1", "http://", f" 127.0.0.1:{server.port}/v1/ "):
                 assert screen.conversation is None
-            welcome.custom_submitted.emit(f" 127.0.0.1:{server.port}/v1/ ", None)
+                address.setText(typed)
+                QTest.keyClick(address, Qt.Key.Key_Return)
+                await screen.idle()
             await until(lambda: screen.conversation is not None)
             await screen.idle()
             assert screen.conversation.model == "a"

@@ -3,12 +3,13 @@ from dataclasses import dataclass
 import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from ui.look.theme import ThemeSource
+from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
 
 FACTS = (
@@ -117,14 +118,35 @@ def test_any_address(driver, typed, url):
     field = driver.part(QLineEdit, "Address of the server")
     field.setText(typed)
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("custom_submitted", url, None)]
+    assert driver.facts == [("custom_submitted", TypedServer(url, "openai-chat"), None)]
 
 
 def test_an_address_with_a_key(driver):
     driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
     driver.part(QLineEdit, "API key, if the server wants one").setText("a long key indeed")
     driver.click("Connect this address")
-    assert driver.facts == [("custom_submitted", "https://models.example/v1", SecretStr("a long key indeed"))]
+    server = TypedServer("https://models.example/v1", "openai-chat")
+    assert driver.facts == [("custom_submitted", server, SecretStr("a long key indeed"))]
+
+
+def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
+    driver.part(QLineEdit, "Address of the server").setText("https://models.example")
+    speaks = driver.part(QComboBox, "What the server speaks")
+    assert [speaks.itemText(row) for row in range(speaks.count())] == [
+        "OpenAI Chat Completions", "OpenAI Responses", "Anthropic Messages", "Google Gemini",
+    ]  # fmt: skip
+    speaks.setCurrentIndex(2)
+    driver.click("Further addresses…")
+    mirrors = driver.part(QPlainTextEdit, "Further addresses")
+    assert any("get the same key" in words for words in driver.words)
+    mirrors.setPlainText("https://one.example/\n\nftp://two")
+    driver.click("Connect this address")
+    assert driver.facts == []
+    assert any("“ftp://two” is not a web address" in words for words in driver.words)
+    mirrors.setPlainText("https://one.example/\nhttps://one.example\n two.example ")
+    driver.click("Connect this address")
+    wanted = TypedServer("https://models.example", "anthropic", ("https://one.example", "https://two.example"))
+    assert driver.facts == [("custom_submitted", wanted, None)]
 
 
 @pytest.mark.parametrize("typed", ["ftp://x", "https://", "file:///etc/passwd"])

@@ -150,7 +150,7 @@ class Pointer(QObject):
 
     def _tip(self, point: QPoint, at: QPoint) -> None:
         """Show where a link leads."""
-        link = self._screen.hit(point).link
+        link = self._screen.link_at(point)
         QToolTip.showText(at, plain_tip(link), self._screen.viewport)
 
     def _scroll_at_edge(self) -> None:

@@ -1,8 +1,9 @@
-"""What the assistant said."""
+"""What the assistant said, and where its claims come from."""
 
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.items import AnswerItem
+from ui.transcript.blocks.sources_block import SourcesBlock, sources_of
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody
@@ -11,7 +12,7 @@ from ui.transcript.rows.stage import Stage
 
 
 class AnswerRow(Row):
-    """Markdown as it arrives, and a mark when it was interrupted."""
+    """Markdown as it arrives, its sources at the end, and a mark when it was interrupted."""
 
     def __init__(self, item: AnswerItem, stage: Stage) -> None:
         super().__init__(item, stage)
@@ -54,12 +55,33 @@ class AnswerRow(Row):
         return box + (self.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
 
     def _mark(self) -> None:
-        if self._answer.interrupted and not self._marked:
-            self._marked = True
+        if not self._answer.finished or self._marked:
+            return
+        self._marked = True
+        sources = sources_of(self._answer.citations)
+        if sources:
+            is_folded = SourcesBlock.is_long(sources) and not self.stage.choices.get(
+                self.item.id, "sources", default=False
+            )
+            opened = self.stage.facts.link_activated.emit
+            block = SourcesBlock(sources, opened, self._show_sources if is_folded else None)
+            block.gap = self.stage.look.px(14)
+            self.put(len(self.blocks), block)
+        if self._answer.interrupted:
             block = TextBlock(Line(QCoreApplication.translate("Transcript", "Stopped before the end")), SMALL, "muted")
             block.gap = self.stage.look.px(8)
             self.put(len(self.blocks), block)
 
+    def _show_sources(self) -> None:
+        self.stage.choices.set(self.item.id, "sources", value=True)
+        self.truncate(0)
+        self.build()
+        self.stage.facts.changed.emit(self.item.id)
+
     def source(self) -> str:
-        """As the model wrote it."""
-        return str(self._answer.text)
+        """As the model wrote it, and the sources as a list."""
+        lines = [
+            f"{each.number}. [{each.title}]({each.url})" if each.url else f"{each.number}. {each.title}"
+            for each in sources_of(self._answer.citations)
+        ]
+        return "\n\n".join([str(self._answer.text), *(["\n".join(lines)] if lines else [])])

@@ -7,6 +7,7 @@ from desktop_agent.conversation.items import (
     AnswerItem,
     Item,
     NoticeItem,
+    ServerStepItem,
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
@@ -15,6 +16,7 @@ from desktop_agent.conversation.items import (
 from ui.transcript.rows.answer_row import AnswerRow
 from ui.transcript.rows.notice_row import NoticeRow
 from ui.transcript.rows.row import Row
+from ui.transcript.rows.server_step_row import ServerStepRow
 from ui.transcript.rows.stage import Stage
 from ui.transcript.rows.thinking_row import ThinkingRow
 from ui.transcript.rows.tool_row import ToolRow
@@ -26,6 +28,7 @@ _ROWS: dict[type, Callable[[Any, Stage], Row]] = {
     AnswerItem: AnswerRow,
     ThinkingItem: ThinkingRow,
     ToolCallItem: ToolRow,
+    ServerStepItem: ServerStepRow,
     NoticeItem: NoticeRow,
     UnknownItem: UnknownRow,
 }

@@ -30,6 +30,7 @@ class RowFacts(QObject):
     image_opened = Signal(object)
     code_copied = Signal(str)
     details_copied = Signal(str)
+    link_activated = Signal(str)
 
 
 @dataclass(slots=True)

@@ -73,6 +73,13 @@ class Screen:
             return Hit(index, found[0], found[1])
         return Hit(index, link=self._link(row, inside))
 
+    def link_at(self, point: QPoint) -> str:
+        """The target under a point of the viewport, also where it is a control's."""
+        if not len(self.rows):
+            return ""
+        _, row, inside = self._inside(point)
+        return self._link(row, inside)
+
     def _link(self, row: Row, inside: QPoint) -> str:
         if not row.blocks or not 0 <= inside.y() < row.height:
             return ""

@@ -7,12 +7,14 @@ of servers. A whole completion in place of a stream is read the same way, `messa
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from desktop_agent.providers.dialects.openai_chat.citations import citations_of
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.openai_chat.usage import usage_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
-from desktop_agent.providers.transport.json_text import is_array, is_object
+from desktop_agent.providers.transport.json_text import is_array, is_object, mended_json
 from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.vocabulary.blocks import Citation, Unknown
 from desktop_agent.vocabulary.errors import Overloaded, ProviderError, ServerFailed
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -46,6 +48,7 @@ class FrameReader:
         self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
     ) -> None:
         self.done = False
+        self.end_mark = "finish_reason and [DONE]"
         self.recognised = False
         self.finish: str | None = None
         self.failure: ProviderError | None = None
@@ -54,6 +57,7 @@ class FrameReader:
         self._without_key = without_key
         self._refused = False
         self._is_over = False
+        self._citations: list[Citation] = []
         self._details: list[dict[str, Any]] = []
         self._blocks: list[dict[str, Any]] = []
 
@@ -75,9 +79,10 @@ class FrameReader:
         if data.get("error") or name == "error" or (data.get("object") == "error") or _is_detail_only(data):
             self._fail(data)
             return
+        self._builder.named(data.get("id"))
         usage = data.get("usage")
         if usage and is_object(usage):
-            self._builder.usage(usage_of(usage))
+            self._builder.usage = usage_of(usage)
         if "x_groq" in data:
             self._groq(data["x_groq"])
         if "choices" in data:
@@ -100,6 +105,7 @@ class FrameReader:
         reason = StopReason.END_TURN if raw is None else _REASONS.get(raw.lower(), StopReason.UNKNOWN)
         if self._refused and reason is StopReason.END_TURN:
             reason = StopReason.REFUSAL
+        self._end_text()
         self._builder.end(reason, raw)
         return True
 
@@ -112,7 +118,7 @@ class FrameReader:
             return
         usage = extra.get("usage")
         if usage and is_object(usage):
-            self._builder.usage(usage_of(usage))
+            self._builder.usage = usage_of(usage)
         if extra.get("error"):
             self._fail(extra)
 
@@ -143,13 +149,24 @@ class FrameReader:
         if refusal and isinstance(refusal, str):
             self._refused = True
             self._builder.text(refusal)
+        annotations = delta.get("annotations")
+        if annotations and is_array(annotations):
+            self._citations += citations_of(annotations)
         calls = delta.get("tool_calls")
+        if calls:
+            self._end_text()
         for call in calls if is_array(calls) else ():
             if is_object(call):
                 self._call(call)
         function = delta.get("function_call")
         if is_object(function):
             self._function(function, index=_FUNCTION_CALL_INDEX, call_id=None)
+
+    def _end_text(self) -> None:
+        """The text is closed only where there is something to keep with it."""
+        if self._citations:
+            self._builder.end_text(tuple(self._citations))
+            self._citations.clear()
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
         """The first field that says something; its siblings carry the same text or the state to send back."""
@@ -194,7 +211,7 @@ class FrameReader:
             self._builder.text(content)
 
     def _parts(self, parts: list[Any]) -> None:
-        """Mistral's list: text and thinking, the latter with parts of its own."""
+        """Mistral's list: text and thinking, the latter with parts of its own. What nobody here knows is kept."""
         for part in parts:
             if not is_object(part):
                 continue
@@ -207,6 +224,11 @@ class FrameReader:
                 signature = part.get("signature")
                 state = {"signature": signature} if signature else {}
                 self._builder.thinking(text, field="content.thinking", **state)
+            elif part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
+                self._refused = True
+                self._builder.text(part["refusal"])
+            elif part.get("type"):
+                self._builder.block(Unknown(raw=mended_json(part), provider=self._builder.provider))
 
     def _call(self, call: dict[str, Any]) -> None:
         function = call.get("function")

@@ -8,7 +8,7 @@ answer is no error. What nobody tells stays None.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from desktop_agent.providers.dialects.servers import Quirks, by_listing
@@ -70,14 +70,8 @@ def _model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
     return ModelInfo(
         id=mended(entry["id"]),
         title=mended(title) if isinstance(title, str) and title and title != entry["id"] else None,
-        capabilities=own if more is None else _over(more, own),
+        capabilities=own if more is None else more.over(own),
     )
-
-
-def _over(first: Capabilities, second: Capabilities) -> Capabilities:
-    """What the first does not say, the second may."""
-    names = ("images", "tools", "reasoning", "context_window", "max_output_tokens")
-    return replace(first, **{name: getattr(second, name) for name in names if getattr(first, name) is None})
 
 
 def _capabilities(entry: dict[str, Any]) -> Capabilities:

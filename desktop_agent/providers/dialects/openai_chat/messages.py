@@ -1,11 +1,13 @@
 """The history as Chat Completions wants it: every call answered, every result behind its call.
 
 Tool messages carry no pictures, so those of results follow in a user message. Calls whose arguments could not be read
-are replayed as valid JSON. Blocks of other providers' thinking are never sent.
+are replayed as valid JSON. Blocks of other providers' thinking are never sent. An answer that stands at the end, as it
+only paused or was broken off, is followed by a word to go on: few servers write on behind what was said.
 """
 
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from desktop_agent.providers.dialects.openai_chat.replay import content_parts, replay_fields
@@ -19,25 +21,45 @@ from desktop_agent.vocabulary.requests import ModelRequest
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 NO_RESULT = "No result: the call was interrupted before it ended."
+GO_ON = "Go on from where you stopped."
+# Behind one address stand the models of many vendors, none of which reads what another one thought.
+_GATEWAYS = frozenset({"openrouter", "litellm", "stranger"})
 
 
-def messages_for(request: ModelRequest, quirks: Quirks, *, developer: bool = False) -> list[dict[str, Any]]:
-    """The `messages` array. Raises WrongUse, ImagesNotSupported and ImageRefused."""
-    return _Writer(request, quirks).written("developer" if developer else "system")
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who will read the history: the family of its server, and the account (dialects/prefix) of server and model."""
+
+    quirks: Quirks
+    account: str = ""
+
+
+def messages_for(
+    request: ModelRequest, recipient: Recipient, *, developer: bool = False, told: str = ""
+) -> list[dict[str, Any]]:
+    """The `messages` array; `told` is added to the instructions. Raises WrongUse, ImagesNotSupported, ImageRefused."""
+    written = _Writer(request, recipient).written("developer" if developer else "system", told)
+    if recipient.quirks.alternates:
+        written = _by_turns(written)
+    if written and written[-1]["role"] == "assistant":
+        written.append({"role": "user", "content": GO_ON})
+    return written
 
 
 class _Writer:
     """Writes one history. All instructions stand in one message at the top: local templates take no other."""
 
-    def __init__(self, request: ModelRequest, quirks: Quirks) -> None:
+    def __init__(self, request: ModelRequest, recipient: Recipient) -> None:
         self._request = request
-        self._quirks = quirks
+        self._recipient = recipient
+        self._quirks = recipient.quirks
         self._out: list[dict[str, Any]] = []
 
-    def written(self, system_role: str) -> list[dict[str, Any]]:
+    def written(self, system_role: str, told: str) -> list[dict[str, Any]]:
         messages = self._request.messages
         instructions = [self._request.config.system_prompt or ""]
         instructions += [message.text for message in messages if message.role is Role.SYSTEM]
+        instructions.append(told)
         joined = "\n\n".join(filter(None, instructions))
         if joined:
             self._out.append({"role": system_role, "content": joined})
@@ -56,7 +78,8 @@ class _Writer:
             for block in message.blocks
             if isinstance(block, Thinking) and block.provider == quirks.thinking_provider and self._is_own(message)
         ]
-        parts = content_parts(message.blocks, thoughts) if quirks.replay == "parts" else message.text
+        blocks = message.blocks
+        parts = content_parts(blocks, thoughts, quirks.thinking_provider) if quirks.replay == "parts" else message.text
         calls = message.tool_uses
         if not parts and not calls:
             return
@@ -68,7 +91,7 @@ class _Writer:
                 {
                     "id": ids.of(call),
                     "type": "function",
-                    "function": {"name": call.name, "arguments": arguments_text(call)},
+                    "function": {"name": call.name, "arguments": arguments_text(call, quirks.thinking_provider)},
                 }
                 for call in calls
             ]
@@ -84,8 +107,11 @@ class _Writer:
             self._out.append({"role": "user", "content": images})
 
     def _is_own(self, message: Message) -> bool:
-        # Two strangers look alike; the model's name tells them apart well enough.
-        return self._quirks.family != "stranger" or message.model in (None, self._request.model)
+        if self._quirks.family not in _GATEWAYS:
+            return True
+        if message.origin is not None and message.origin.account:
+            return message.origin.account == self._recipient.account
+        return message.model in (None, self._request.model)
 
     def _content(self, blocks: tuple[Any, ...]) -> str | list[dict[str, Any]]:
         """A string where no picture is: some servers split arrays into several messages."""
@@ -121,6 +147,29 @@ class _Writer:
         if image.detail is not ImageDetail.AUTO:
             part["detail"] = image.detail.value
         return {"type": "image_url", "image_url": part}
+
+
+def _by_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbours of one side as one message: many templates of local models refuse two questions in a row."""
+    merged: list[dict[str, Any]] = []
+    for message in written:
+        last = merged[-1] if merged else None
+        if last is None or last["role"] != message["role"] or message["role"] not in ("user", "assistant"):
+            merged.append(message)
+        elif message["role"] == "user":
+            merged[-1] = {**last, "content": _joined(last["content"], message["content"])}
+        elif "tool_calls" not in last:
+            merged[-1] = {**last, **message, "content": f"{last['content'] or ''}{message['content'] or ''}"}
+        else:
+            merged.append(message)
+    return merged
+
+
+def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = (part if isinstance(part, list) else [{"type": "text", "text": part}] for part in (first, second) if part)
+    return [each for part in parts for each in part]
 
 
 def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
@@ -166,8 +215,14 @@ class CallIds:
         return call.id
 
 
-def arguments_text(call: ToolUse) -> str:
-    """The arguments as JSON text. What could not be read as an object is shown to the model inside one."""
+def arguments_text(call: ToolUse, provider: str) -> str:
+    """The arguments as JSON text: as this provider wrote them, so that its cache knows them again.
+
+    What could not be read as an object is shown to the model inside one.
+    """
+    own = call.metadata.get("arguments") if call.provider == provider else None
+    if isinstance(own, str):
+        return own
     if call.malformed is not None:
         return dumps({"malformed_arguments": call.malformed}).decode()
     return dumps(call.input).decode()

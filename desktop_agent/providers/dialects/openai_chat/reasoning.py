@@ -1,164 +1,257 @@
 """How reasoning is switched on Chat Completions, family by family and, for OpenAI's own, model by model.
 
-Nothing is sent that a server is known to refuse. Graceful downgrades, all of them:
+Nothing is sent that a server is known to refuse; what was wished for otherwise is said in an adjustment:
 - no documented switch (LM Studio, vLLM, LiteLLM, strangers): OpenAI's word, which is dropped when it is refused;
   Mistral refuses every unknown field, so nothing is sent;
 - a level that a model lacks becomes the nearest one that it has; a budget becomes a level where only levels exist;
 - "off" where a model always reasons becomes its lowest level (xAI: nothing is sent);
 - OpenAI models that refuse tools beside reasoning get effort "none" with tools (5.4: no effort);
+- reasoning between calls only is asked for nowhere here;
 - sampling and stop sequences are left out where a reasoning model refuses them.
 What has no downgrade is an error before the network: models that take tools, or everything, on Responses only.
 """
 
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from desktop_agent.providers.dialects.openai_models import OpenAIModel, effort_of, nearest_effort, openai_model
 from desktop_agent.providers.dialects.servers import Quirks
-from desktop_agent.vocabulary.errors import CapabilityMissing, ToolCallingNotSupported
+from desktop_agent.vocabulary.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
 from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    Effort,
     ModelRequest,
-    Reasoning,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
     ReasoningBudget,
     ReasoningDisabled,
     ReasoningEffort,
 )
 
-_LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _STOP = frozenset({"stop"})
+_BELOW_MAX: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh")
+_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
+
+# What OpenAI's models do here with tools beside reasoning. The first pattern that fits the start of the name counts.
+_Tools = Literal["responses", "none", "silent", "free"]
+_OPENAI_TOOLS: tuple[tuple[re.Pattern[str], _Tools], ...] = (
+    (re.compile(r"gpt-6-astra|gpt-6\.1-sol"), "responses"),  # refused: only the Responses interface takes both
+    (re.compile(r"gpt-6|gpt-5\.[5-9]"), "none"),  # taken with an explicit effort of "none"
+    (re.compile(r"gpt-5\.4"), "silent"),  # taken as long as no effort is named
+)
+_RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Switching:
-    """Fields to send, and fields of the rest of the body that this model would refuse."""
+    """Fields to send, fields of the rest of the body that this model would refuse, and what is to be said."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     refused: frozenset[str] = frozenset()
     is_reasoning_model: bool = False
+    adjustments: tuple[Sentence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenAIModel:
-    """One line of OpenAI's table. `tools`: what to do about effort when tools are offered."""
-
-    levels: tuple[str, ...]
-    can_be_off: bool
-    on_by_default: bool
-    tools: str = "free"  # free | none (send effort none) | silent (send no effort) | responses (refused here)
-    sampling: bool = True  # taken while reasoning is off
-
-
-_LOW_TO_XHIGH = ("low", "medium", "high", "xhigh")
-_OPENAI_MODELS: tuple[tuple[re.Pattern[str], _OpenAIModel], ...] = (
-    (
-        re.compile(r"gpt-6-astra|gpt-6\.1-sol"),
-        _OpenAIModel(_LOW_TO_XHIGH, can_be_off=False, on_by_default=True, tools="responses", sampling=False),
-    ),
-    (
-        re.compile(r"gpt-6|gpt-5\.[5-9]"),
-        _OpenAIModel(_LOW_TO_XHIGH, can_be_off=True, on_by_default=True, tools="none"),
-    ),
-    (re.compile(r"gpt-5\.4"), _OpenAIModel(_LOW_TO_XHIGH, can_be_off=True, on_by_default=False, tools="silent")),
-    (re.compile(r"gpt-5\.[23]"), _OpenAIModel(_LOW_TO_XHIGH, can_be_off=True, on_by_default=False)),
-    (re.compile(r"gpt-5\.1"), _OpenAIModel(("low", "medium", "high"), can_be_off=True, on_by_default=False)),
-    (re.compile(r"gpt-5"), _OpenAIModel(("minimal", "low", "medium", "high"), can_be_off=False, on_by_default=True)),
-    (re.compile(r"o\d"), _OpenAIModel(("low", "medium", "high"), can_be_off=False, on_by_default=True)),
-)
-_RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
-_CHAT_VARIANT = re.compile(r"gpt-5[\w.]*-chat")
-
-
-def switching(request: ModelRequest, quirks: Quirks) -> Switching:
+def switching(request: ModelRequest, quirks: Quirks, known: Capabilities) -> Switching:
     """What to send for this request. Raises CapabilityMissing or ToolCallingNotSupported."""
-    wish = request.config.reasoning
     match quirks.switch:
         case "openai":
-            return _openai(request)
+            found = _openai(request, known)
         case "xai":
-            return _xai(request)
-        case "openrouter" if wish is not None:
-            return Switching({"reasoning": _openrouter(wish)})
-        case "deepseek" if wish is not None:
-            return Switching(_deepseek(wish))
-        case "ollama" if wish is not None:
-            return Switching({"reasoning_effort": "none" if isinstance(wish, ReasoningDisabled) else _level(wish)})
-        case "llamacpp" if isinstance(wish, ReasoningDisabled):
-            return Switching({"chat_template_kwargs": {"enable_thinking": False}})
-        case "none" if wish is not None and quirks.family != "mistral":
-            # Asked for by the person, so it is sent; a server that refuses the field is asked again without it.
-            return Switching({"reasoning_effort": "none" if isinstance(wish, ReasoningDisabled) else _level(wish)})
+            found = _xai(request)
+        case "openrouter":
+            found = _openrouter(request, known)
+        case "deepseek":
+            found = _deepseek(request)
+        case "llamacpp":
+            found = _llama_cpp(request)
+        case _ if quirks.family == "mistral":
+            found = _unswitched(request)
         case _:
-            return Switching()
+            # Asked for by the person, so it is sent; a server that refuses the field is asked again without it.
+            effort, said = _effort(request, known.efforts, can_be_off=True)
+            found = Switching(_fields(effort) | _hidden(request, quirks, known), adjustments=said)
+    if isinstance(request.config.reasoning, ReasoningBetweenTools):
+        said = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
+        return replace(found, adjustments=(*found.adjustments, said))
+    return found
 
 
-def _openrouter(wish: Reasoning) -> dict[str, Any]:
+def _openrouter(request: ModelRequest, known: Capabilities) -> Switching:
+    wish = request.config.reasoning
+    if known.reasoning is False:
+        return _unswitched(request)
+    fields: dict[str, Any] = {}
+    said: tuple[Sentence, ...] = ()
+    if isinstance(wish, ReasoningDisabled | ReasoningAdaptive):
+        fields = {"enabled": isinstance(wish, ReasoningAdaptive)}
+    elif isinstance(wish, ReasoningBudget):
+        fields = {"max_tokens": wish.tokens}
+    elif isinstance(wish, ReasoningEffort):
+        effort, said = _effort(request, known.efforts or _BELOW_MAX, can_be_off=True)
+        fields = {"effort": effort}
+    if not request.config.show_reasoning and fields.get("enabled", True):
+        fields["exclude"] = True
+    return Switching({"reasoning": fields} if fields else {}, adjustments=said)
+
+
+def _deepseek(request: ModelRequest) -> Switching:
+    """The server reads minimal as low and medium as high; only its own three words are sent."""
+    wish = request.config.reasoning
     if isinstance(wish, ReasoningDisabled):
-        return {"enabled": False}
-    if isinstance(wish, ReasoningBudget):
-        return {"max_tokens": wish.tokens}
-    return {"effort": _nearest(wish.level, _LEVELS[:-1])}
+        return Switching({"thinking": {"type": "disabled"}})
+    if isinstance(wish, ReasoningAdaptive):
+        return Switching({"thinking": {"type": "enabled"}})
+    if not isinstance(wish, ReasoningEffort | ReasoningBudget):
+        return Switching()
+    wanted = effort_of(wish)
+    level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
+    said = _said_of_level(request, wish, level)
+    return Switching({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=said)
 
 
-def _deepseek(wish: Reasoning) -> dict[str, Any]:
+def _llama_cpp(request: ModelRequest) -> Switching:
+    if isinstance(request.config.reasoning, ReasoningDisabled):
+        return Switching({"chat_template_kwargs": {"enable_thinking": False}})
+    return _unswitched(request)
+
+
+def _unswitched(request: ModelRequest) -> Switching:
+    """A server or model that cannot be told how to reason."""
+    wish = request.config.reasoning
+    values = {"model": request.model}
+    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+        return Switching(adjustments=_unheard(request))
     if isinstance(wish, ReasoningDisabled):
-        return {"thinking": {"type": "disabled"}}
-    # The server reads minimal as low and medium as high; only its own three words are sent.
-    level = {"minimal": "low", "low": "low", "medium": "high", "high": "high"}.get(_level(wish), "max")
-    return {"thinking": {"type": "enabled"}, "reasoning_effort": level}
+        said = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
+        return Switching(adjustments=(said,))
+    return Switching()
 
 
 def _xai(request: ModelRequest) -> Switching:
+    """Efforts since grok-4.5; a model that reasons cannot be told not to, and takes no stop sequences."""
+    version = _grok_version(request.model)
     wish = request.config.reasoning
-    model = re.search(r"grok-(\d+)(?:\.(\d+))?", request.model)
-    if model is None or int(model[1]) < 4 or "non-reasoning" in request.model:
-        return Switching()
-    version = (int(model[1]), int(model[2] or 0))
-    if wish is None or isinstance(wish, ReasoningDisabled) or version < (4, 5):
-        return Switching(refused=_STOP, is_reasoning_model=True)
-    levels = _LOW_TO_XHIGH if version >= (4, 7) else _LOW_TO_XHIGH[:3]
-    return Switching({"reasoning_effort": _nearest(_level(wish), levels)}, _STOP, is_reasoning_model=True)
+    if version < (4, 0):
+        asked = isinstance(wish, ReasoningEffort | ReasoningBudget)
+        return Switching(adjustments=_unheard(request) if asked else ())
+    if isinstance(wish, ReasoningDisabled):
+        said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
+        return Switching(refused=_STOP, is_reasoning_model=True, adjustments=(said,))
+    if version < (4, 5):
+        return replace(_unswitched(request), refused=_STOP, is_reasoning_model=True)
+    efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
+    effort, said = _effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    return Switching(_fields(effort), _STOP, is_reasoning_model=True, adjustments=said)
 
 
-def _openai(request: ModelRequest) -> Switching:
+def _grok_version(model: str) -> tuple[int, int]:
+    found = _GROK.search(model)
+    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def _openai(request: ModelRequest, known: Capabilities) -> Switching:
     name = request.model.rpartition("/")[2].lower()
     if _RESPONSES_ONLY.match(name):
         raise CapabilityMissing(
             f"{request.model} is served by OpenAI's Responses interface only.",
             "Choose another model, or the Responses dialect for this server.",
         )
-    model = next((facts for pattern, facts in _OPENAI_MODELS if pattern.match(name)), None)
-    if model is None or _CHAT_VARIANT.match(name):
-        return Switching()
-    if request.tools and model.tools == "responses":
+    facts = _facts(name, known)
+    if facts is None:
+        # Newer models tend to refuse an effort beside tools.
+        if request.tools:
+            return _unswitched(request)
+        effort, said = _effort(request, None, can_be_off=True)
+        return Switching(_fields(effort), adjustments=said)
+    if not facts.efforts:
+        asked = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget)
+        return Switching(adjustments=_unheard(request) if asked else ())
+    effort, said = _openai_effort(request, name, facts)
+    reasons = facts.reasons_by_default if effort is None else effort != "none"
+    refused = _STOP if facts.sampling and not reasons else _STOP | _SAMPLING
+    return Switching(_fields(effort), refused, is_reasoning_model=True, adjustments=said)
+
+
+def _facts(name: str, known: Capabilities) -> OpenAIModel | None:
+    """The row of this model, corrected by what the catalogue says. `max` is taken by no model on this interface."""
+    facts = OpenAIModel() if known.reasoning is False else openai_model(name)
+    if facts is None:
+        return None
+    efforts = facts.efforts if known.efforts is None else known.efforts
+    return replace(
+        facts,
+        efforts=tuple(each for each in efforts if each != "max"),
+        sampling=facts.sampling and known.sampling is not False,
+        reasons_by_default=facts.reasons_by_default if known.reasons_by_default is None else known.reasons_by_default,
+    )
+
+
+def _openai_effort(
+    request: ModelRequest, name: str, facts: OpenAIModel
+) -> tuple[Effort | Literal["none"] | None, tuple[Sentence, ...]]:
+    """The word to send, or None for the model's own default."""
+    wish = request.config.reasoning
+    tools = next((each for pattern, each in _OPENAI_TOOLS if pattern.match(name)), "free") if request.tools else "free"
+    if tools == "responses":
         raise ToolCallingNotSupported(
             f"{request.model} calls tools by OpenAI's Responses interface only.",
             "Choose another model, the Responses dialect for this server, or turn tools off.",
         )
-    effort = _openai_effort(request.config.reasoning, model, with_tools=bool(request.tools))
-    reasons = model.on_by_default if effort is None else effort != "none"
-    refused = _STOP if model.sampling and not reasons else _STOP | _SAMPLING
-    return Switching({} if effort is None else {"reasoning_effort": effort}, refused, is_reasoning_model=True)
+    if tools in ("none", "silent"):
+        values = {"model": request.model}
+        asked = isinstance(wish, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
+        said = Sentence("“{model}” does not reason here while it has tools; by the Responses dialect it can.", values)
+        return "none" if tools == "none" else None, (said,) if asked else ()
+    if isinstance(wish, ReasoningAdaptive) and not facts.reasons_by_default:
+        values = {"model": request.model}
+        return None, (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
+    return _effort(request, facts.efforts, can_be_off=facts.can_be_off)
 
 
-def _openai_effort(wish: Reasoning | None, model: _OpenAIModel, *, with_tools: bool) -> str | None:
-    """The word to send, or None for the model's own default."""
-    if with_tools and model.tools == "none":
-        return "none"
-    if wish is None or (with_tools and model.tools == "silent"):
-        return None
-    if isinstance(wish, ReasoningDisabled):
-        return "none" if model.can_be_off else model.levels[0]
-    return _nearest(_level(wish), model.levels)
+def _effort(
+    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
+) -> tuple[Effort | Literal["none"] | None, tuple[Sentence, ...]]:
+    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
+    wish = request.config.reasoning
+    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+        if efforts == ():
+            return None, _unheard(request)
+        wanted = effort_of(wish)
+        level = nearest_effort(wanted, efforts) if efforts else wanted
+        return level, _said_of_level(request, wish, level)
+    if not isinstance(wish, ReasoningDisabled):
+        return None, ()
+    if can_be_off or not efforts:
+        return "none", ()
+    values = {"model": request.model, "effort": efforts[0]}
+    return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
 
 
-def _level(wish: ReasoningEffort | ReasoningBudget) -> str:
-    """A budget as a level, roughly as providers translate between the two."""
-    if isinstance(wish, ReasoningEffort):
-        return wish.level
-    return "low" if wish.tokens <= 2048 else "medium" if wish.tokens <= 8192 else "high"
+def _said_of_level(
+    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, level: Effort
+) -> tuple[Sentence, ...]:
+    if isinstance(wish, ReasoningBudget):
+        values = {"tokens": str(wish.tokens), "effort": level}
+        return (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
+    if level != wish.level:
+        values = {"model": request.model, "wanted": wish.level, "effort": level}
+        return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
+    return ()
 
 
-def _nearest(level: str, levels: tuple[str, ...]) -> str:
-    wanted = _LEVELS.index(level)
-    return min(levels, key=lambda each: abs(_LEVELS.index(each) - wanted))
+def _unheard(request: ModelRequest) -> tuple[Sentence, ...]:
+    values = {"model": request.model}
+    return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
+
+
+def _hidden(request: ModelRequest, quirks: Quirks, known: Capabilities) -> dict[str, Any]:
+    """Groq shows reasoning unless it is told not to; models that do not reason refuse the word."""
+    is_asked = quirks.family == "groq" and known.reasoning is True and not request.config.show_reasoning
+    return {"reasoning_format": "hidden"} if is_asked else {}
+
+
+def _fields(effort: str | None) -> dict[str, Any]:
+    return {} if effort is None else {"reasoning_effort": effort}

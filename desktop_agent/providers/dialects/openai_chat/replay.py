@@ -4,7 +4,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.servers import Quirks
-from desktop_agent.vocabulary.blocks import Text, Thinking, ToolUse
+from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolUse, Unknown
 
 
 def replay_fields(
@@ -27,16 +27,19 @@ def replay_fields(
         _add_extra_content(message, thoughts, calls)
 
 
-def content_parts(blocks: tuple[Any, ...], thoughts: list[Thinking]) -> str | list[dict[str, Any]]:
-    """Mistral's content: a list of thinking and text parts in their order; a plain string where nothing was thought."""
+def content_parts(blocks: tuple[Block, ...], thoughts: list[Thinking], provider: str) -> str | list[dict[str, Any]]:
+    """Mistral's content: a list of thinking, text and other parts in their order; a plain string where all is text."""
     own = {id(thought) for thought in thoughts if thought.metadata.get("field") == "content.thinking"}
-    if not own:
+    kept = {id(block) for block in blocks if isinstance(block, Unknown) and block.provider == provider}
+    if not own and not kept:
         return "".join(block.text for block in blocks if isinstance(block, Text))
-    parts: list[dict[str, Any]] = []
+    parts: list[Any] = []
     for block in blocks:
         if isinstance(block, Text):
             parts.append({"type": "text", "text": block.text})
-        elif id(block) in own:
+        elif isinstance(block, Unknown) and id(block) in kept:
+            parts.append(block.raw)
+        elif isinstance(block, Thinking) and id(block) in own:
             state = {name: value for name, value in block.metadata.items() if name in ("signature", "closed")}
             parts.append({"type": "thinking", "thinking": [{"type": "text", "text": block.text}], **state})
     return parts

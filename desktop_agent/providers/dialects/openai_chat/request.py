@@ -1,74 +1,103 @@
-"""ModelRequest to the JSON body of Chat Completions, for the family of servers that will read it."""
+"""ModelRequest to the JSON body of Chat Completions, for the family of servers that will read it.
 
+Whatever cannot be sent as it was wished for is said in an adjustment.
+"""
+
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat.messages import messages_for
+from desktop_agent.providers.dialects.openai_chat.formats import Format, format_for
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient, messages_for
+from desktop_agent.providers.dialects.openai_chat.prompt_caching import caching_fields, with_breakpoints
 from desktop_agent.providers.dialects.openai_chat.reasoning import Switching, switching
 from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.transport.failures import named_words
 from desktop_agent.vocabulary.blocks import Image, ToolResult
-from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
+from desktop_agent.vocabulary.errors import ImagesNotSupported, ProviderError, Sentence, ToolCallingNotSupported
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 # Fields that may be dropped, once, when a server answers that it does not take them. A limit on tokens, a stop
-# sequence and a forced tool are not among them: they are promises to the person.
+# sequence and a forced tool are not among them: they are promises to the person. A format is: it is told in words then.
 OPTIONAL = frozenset(
     {
         "stream_options",
         "prompt_cache_key",
+        "prompt_cache_options",
         "reasoning_effort",
         "reasoning",
+        "reasoning_format",
         "thinking",
         "chat_template_kwargs",
+        "response_format",
         "temperature",
         "top_p",
         "top_k",
     }
 )
+# Nobody asked for these, so nobody misses them.
+_UNASKED = frozenset({"stream_options", "prompt_cache_key", "prompt_cache_options", "max_tokens", "response_format"})
+_MOST_STOPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body and the names of its fields that may be dropped."""
+    """The body, the names of its fields that may be dropped, and what is different from what was asked for."""
 
     fields: dict[str, Any]
     droppable: frozenset[str]
+    adjustments: tuple[Sentence, ...] = ()
 
 
-def body_for(request: ModelRequest, quirks: Quirks, known: Capabilities, without: Iterable[str] = ()) -> Body:
+def body_for(
+    request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
+) -> Body:
     """The body to send; `without` names fields that this server refused before (`max_tokens`: by that name).
 
     Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, CapabilityMissing, and
     WrongUse for what cannot be sent at all. `extra_options` are merged last and win.
     """
     _check(request, known)
-    switch = switching(request, quirks)
-    left_out = {*switch.refused, *without}
-    fields: dict[str, Any] = {
-        "model": request.model,
-        "messages": messages_for(request, quirks, developer=quirks.family == "openai" and switch.is_reasoning_model),
-        "stream": True,
-    }
-    optional = {**_sampling(request), **_limits(request, quirks, left_out), **_extras(request, quirks, switch)}
-    if not quirks.top_k:
-        left_out.add("top_k")
-    fields |= {name: value for name, value in optional.items() if name not in left_out}
-    fields |= _tools(request, quirks)
-    own = frozenset(request.config.extra_options)
+    quirks = recipient.quirks
+    switch = switching(request, quirks, known)
+    form = format_for(request, quirks, known, refused="response_format" in without)
+    said = [*switch.adjustments, *form.adjustments]
+    fields: dict[str, Any] = {"model": request.model, "messages": _messages(request, recipient, switch, form)}
+    fields |= {"stream": True, **form.fields}
+    fields |= _limits(request, quirks, known, switch.refused | without, said)
+    optional = _sampling(request, quirks, known, switch.refused, said)
+    optional |= {**switch.fields, **_stream_options(quirks), **caching_fields(request, quirks, said)}
+    fields |= {name: value for name, value in optional.items() if name not in without}
+    fields |= _tools(request, quirks, known, said)
+    if missed := sorted(without - _UNASKED):
+        values = {"names": ", ".join(missed)}
+        said.append(Sentence("This server does not take {names}, so the question was asked without.", values))
+    own = request.config.extra_options
     # extra_options are the person's own words: they win, and they are never dropped.
-    return Body(fields | request.config.extra_options, (OPTIONAL & fields.keys()) - own)
+    return Body(fields | own, (OPTIONAL & fields.keys()) - own.keys(), tuple(said))
 
 
-def refused_fields(words: frozenset[str], body: Body) -> frozenset[str]:
-    """Which fields of the body an error's words complain about and the next attempt should go without."""
-    named = words & body.droppable
+def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
+    """Which fields of the body an error complains about: the one that it names, else those in its words."""
+    words = named_words(error)
+    named = re.search(r'"param"\s*:\s*"(\w+)', error.detail)
+    # A parameter that is named exactly is meant; others in the sentence are advice.
+    if named is not None and named[1] in body.droppable:
+        return frozenset({named[1]})
+    found = words & body.droppable
     if "reasoning_effort" in body.droppable and words & {"think", "thinking", "reasoning"}:
-        named |= {"reasoning_effort"}
+        found |= {"reasoning_effort"}
     if "max_tokens" in body.fields and "max_completion_tokens" in words:
-        named |= {"max_tokens"}
-    return frozenset(named)
+        found |= {"max_tokens"}
+    return frozenset(found)
+
+
+def _messages(request: ModelRequest, recipient: Recipient, switch: Switching, form: Format) -> list[dict[str, Any]]:
+    developer = recipient.quirks.family == "openai" and switch.is_reasoning_model
+    written = messages_for(request, recipient, developer=developer, told=form.told)
+    return with_breakpoints(written, request, recipient.quirks)
 
 
 def _check(request: ModelRequest, known: Capabilities) -> None:
@@ -84,43 +113,67 @@ def _has_image(blocks: Iterable[Any]) -> bool:
     )
 
 
-def _sampling(request: ModelRequest) -> dict[str, Any]:
+def _sampling(
+    request: ModelRequest, quirks: Quirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
+) -> dict[str, Any]:
     config = request.config
-    values = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
-    return {name: value for name, value in values.items() if value is not None}
+    wished = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
+    values: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
+    if not quirks.top_k and values.pop("top_k", None) is not None:
+        said.append(Sentence("This interface has no top_k, so it was left out."))
+    taken = {} if known.sampling is False else {name: each for name, each in values.items() if name not in refused}
+    if lost := sorted(values.keys() - taken.keys()):
+        names = {"model": request.model, "names": ", ".join(lost)}
+        said.append(Sentence("“{model}” does not take {names} while it reasons, so that was left out.", names))
+    return taken
 
 
-def _limits(request: ModelRequest, quirks: Quirks, left_out: Iterable[str]) -> dict[str, Any]:
+def _limits(
+    request: ModelRequest, quirks: Quirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
+) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if request.config.max_tokens is not None:
-        name = "max_completion_tokens" if "max_tokens" in left_out else quirks.max_tokens_field
-        fields[name] = request.config.max_tokens
-    if request.config.stop_sequences:
-        fields["stop"] = list(request.config.stop_sequences)
+    config, most = request.config, known.max_output_tokens
+    if config.max_tokens is not None:
+        tokens = config.max_tokens
+        if most is not None and tokens > most:
+            values = {"model": request.model, "most": str(most)}
+            said.append(Sentence("“{model}” answers with at most {most} tokens, so that is the limit.", values))
+            tokens = most
+        fields["max_completion_tokens" if "max_tokens" in refused else quirks.max_tokens_field] = tokens
+    stops = list(config.stop_sequences)
+    if stops and "stop" in refused:
+        values = {"model": request.model}
+        said.append(Sentence("“{model}” takes no stop sequences, so they were left out.", values))
+    elif stops:
+        if quirks.switch == "openai" and len(stops) > _MOST_STOPS:
+            said.append(Sentence("This server takes four stop sequences, so the others were left out."))
+            stops = stops[:_MOST_STOPS]
+        fields["stop"] = stops
     return fields
 
 
-def _extras(request: ModelRequest, quirks: Quirks, switch: Switching) -> dict[str, Any]:
-    fields = dict(switch.fields)
-    if quirks.ask_for_usage:
-        fields["stream_options"] = {"include_usage": True}
-        if quirks.family == "openai":
-            fields["stream_options"]["include_obfuscation"] = False
-    if quirks.cache_key and request.conversation_id:
-        fields["prompt_cache_key"] = request.conversation_id
-    return fields
+def _stream_options(quirks: Quirks) -> dict[str, Any]:
+    if not quirks.ask_for_usage:
+        return {}
+    padding = {"include_obfuscation": False} if quirks.family == "openai" else {}
+    return {"stream_options": {"include_usage": True, **padding}}
 
 
-def _tools(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
+def _tools(request: ModelRequest, quirks: Quirks, known: Capabilities, said: list[Sentence]) -> dict[str, Any]:
     """Tools and the choice among them. A server that ignores the choice gets no tools when none may be called;
     there `required` and a named tool are wishes that cannot be sent."""
     choice = request.tool_choice
     if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
         return {}
     fields: dict[str, Any] = {"tools": [_tool(spec) for spec in request.tools]}
-    if choice.mode != "auto" and quirks.tool_choice:
-        words = {"none": "none", "required": quirks.required_word}
-        fields["tool_choice"] = words.get(choice.mode) or {"type": "function", "function": {"name": choice.name}}
+    if choice.mode == "auto":
+        return fields
+    if choice.mode != "none" and (known.forced_tools is False or not quirks.tool_choice):
+        values = {"model": request.model}
+        said.append(Sentence("“{model}” cannot be made to call a tool, so it decides by itself.", values))
+        return fields
+    words = {"none": "none", "required": quirks.required_word}
+    fields["tool_choice"] = words.get(choice.mode) or {"type": "function", "function": {"name": choice.name}}
     return fields
 
 

@@ -34,6 +34,19 @@ def test_recorded_errors(row: dict) -> None:
         (401, b'{"detail":"Not authenticated"}', "auth", "Not authenticated"),
         (400, b'{"error":{"message":"m","type":"x","code":"tool_use_failed"}}', "tool_use_failed", "m"),
         (429, b'{"error":{"message":"m","type":"insufficient_quota","code":"rate_limit_exceeded"}}', "quota", "m"),
+        (
+            400,
+            b'{"error":{"type":"x","message":"m","details":{"error_code":"organization_on_hold"}}}',
+            "permission",
+            "m",
+        ),
+        (
+            400,
+            b'{"error":{"type":"x","message":"m","details":{"error_code":"tool_name_conflict"}}}',
+            "invalid_request",
+            "m",
+        ),
+        (402, b'{"error":{"message":"m","details":{"error_code":"linked_organization_suspended"}}}', "quota", "m"),
         (504, b"", "timeout", "HTTP 504"),
         (418, b"", "invalid_request", "HTTP 418"),
         (500, b"\xff\xfe not text \x00" + b"x" * 500, "server", "HTTP 500"),
@@ -89,6 +102,20 @@ def test_google_says_it_in_the_body() -> None:
 def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
     assert from_answer(400, {"x-should-retry": asked}, b"").retryable is retry
     assert from_answer(500, {"x-should-retry": asked}, b"").retryable is retry
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retry"),
+    [
+        ("enforced_spend_limit_reached", "quota", False),
+        ("contract_spend_limit_reached", "quota", False),
+        ("ramp_limit_exceeded", "rate_limit", True),
+    ],
+)
+def test_finer_words_of_a_rate_limit(code: str, kind: str, retry: bool) -> None:
+    error = {"type": "rate_limit_error", "message": "m", "details": {"error_code": code}}
+    found = from_answer(429, {"x-should-retry": "true"}, json.dumps({"type": "error", "error": error}).encode())
+    assert (found.kind, found.retryable) == (kind, retry)
 
 
 def test_asking_again_never_pays_a_bill() -> None:

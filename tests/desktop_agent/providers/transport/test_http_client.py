@@ -81,7 +81,7 @@ async def test_a_half_read_body_closes_its_connection(http: HttpClient) -> None:
     async with Loopback(Reply([b"one", b"two"], hold=asyncio.Event())) as server:
         answer = await http.open(call(server.url))
         async with answer.body() as chunks:
-            assert await anext(chunks) == b"one"
+            assert (await anext(chunks)).startswith(b"one")
         await asyncio.wait_for(server.disconnected.wait(), 5)
         answer = await http.open(call(server.url))
         await answer.aclose()

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.providers.transport import sse
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.vocabulary.errors import UnreadableAnswer
 from tests.desktop_agent.providers.canon import cut_at, pieces
@@ -78,11 +79,56 @@ def test_strange_text_is_remembered() -> None:
     assert decoder.strange == "<!doctype html>"
 
 
-@pytest.mark.parametrize("data", [b"x" * 2000, b"data: " + b"x" * 2000 + b"\n\n", b"data: 1\n" * 1100 + b"\n"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x" * 2000,
+        b"data: " + b"x" * 2000 + b"\n\n",
+        b"data: 1\n" * 1100 + b"\n",
+        b"data:\n" * 1000,  # lines without content cost memory all the same
+        b"[\n" + b"\n" * 1000,
+    ],
+)
 @pytest.mark.parametrize("size", [0, 1, 700])
 def test_size_limit(data: bytes, size: int) -> None:
     with pytest.raises(UnreadableAnswer, match="larger than"):
         decoded(*pieces(data, size), limit=1024)
+
+
+@pytest.mark.parametrize("size", [0, 1, 20, 700])
+@pytest.mark.parametrize("end", [b"", b"\n\n"])
+def test_what_was_complete_before_the_limit_is_handed_out_first(size: int, end: bytes) -> None:
+    decoder = SseDecoder(1024)
+    found: list[Frame] = []
+    with pytest.raises(UnreadableAnswer, match="larger than"):  # noqa: PT012
+        for piece in [*pieces(b'data: {"a":1}\n\ndata: {"a":2}\n\ndata: ' + b"x" * 2000 + end, size), b"x"]:
+            found += decoder.feed(piece)
+    assert found == [("", {"a": 1}), ("", {"a": 2})]
+
+
+def test_a_limit_that_was_passed_at_the_end_is_told_there() -> None:
+    decoder = SseDecoder(1024)
+    assert decoder.feed(b'data: {"a":1}\n\n' + b"x" * 2000) == [("", {"a": 1})]
+    with pytest.raises(UnreadableAnswer, match="larger than"):
+        decoder.finish()
+
+
+def test_an_event_of_many_lines_that_are_not_json_is_given_up_at_the_first() -> None:
+    # Each tried by itself, three million lines would hold everything up for half a minute.
+    decoder = SseDecoder()
+    decoder.feed(b"data: {\n" * 100_000)
+    calls = 0
+
+    def loads(_: bytes) -> None:
+        nonlocal calls
+        calls += 1
+        raise ValueError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "loads", loads)
+        assert decoder.feed(b"\n") == []
+    assert calls <= 3
+    assert decoder.bad_events == 1
 
 
 def test_a_long_line_in_small_pieces_is_read() -> None:

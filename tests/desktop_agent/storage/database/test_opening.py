@@ -10,6 +10,7 @@ from desktop_agent.storage.database.schema import STEPS, version_of
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseTooNew, StorageFailed
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningEffort
 
 NEXT = (*STEPS, "ALTER TABLE conversations ADD COLUMN folder TEXT DEFAULT 'none';\nCREATE TABLE folders (name TEXT);\n")
 
@@ -58,11 +59,43 @@ async def test_a_newer_database_is_refused_and_untouched(tmp_path: Path) -> None
 async def test_an_older_database_is_copied_and_moved_forward(tmp_path: Path) -> None:
     path = await made(tmp_path)
     with closing(open_database(tmp_path, NEXT).connection) as db:
-        assert version_of(db) == 2
+        assert version_of(db) == len(NEXT)
         assert db.execute("SELECT title, folder FROM conversations").fetchall() == [("old", "none")]
-    copy = path.with_name(f"{DATABASE_NAME}.before-version-2")
-    assert rows(copy, "PRAGMA user_version") == [(1,)]
+    copy = path.with_name(f"{DATABASE_NAME}.before-version-{len(NEXT)}")
+    assert rows(copy, "PRAGMA user_version") == [(len(STEPS),)]
     assert rows(copy, "SELECT title FROM conversations") == [("old",)]
+
+
+async def test_a_database_of_the_first_version_opens_without_a_choice_of_reasoning(tmp_path: Path) -> None:
+    with closing(open_database(tmp_path, STEPS[:1]).connection) as db:
+        db.execute(
+            "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
+            " VALUES ('a', 'old', 0, 1, 1)"
+        )
+    store = await Store.open(tmp_path)
+    try:
+        (record,) = await store.list_conversations()
+        assert (record.title, record.reasoning) == ("old", None)
+        changed = await store.update_conversation("a", reasoning=ReasoningEffort(level="high"))
+        assert changed.reasoning == ReasoningEffort(level="high")
+        assert (await store.update_conversation("a", reasoning=None)).reasoning is None
+    finally:
+        await store.close()
+
+
+async def test_a_choice_of_reasoning_that_nobody_knows_is_none(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="new", reasoning=ReasoningBudget(tokens=2000))
+    assert made.reasoning == ReasoningBudget(tokens=2000)
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db, db:
+        db.execute("UPDATE conversations SET reasoning = ?", ('{"type": "telepathy"}',))
+    store = await Store.open(tmp_path)
+    try:
+        (record,) = await store.list_conversations()
+        assert record.reasoning is None
+    finally:
+        await store.close()
 
 
 async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
@@ -70,10 +103,10 @@ async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path
     broken = (*NEXT, "CREATE TABLE half (a);\nCREATE TABLE folders (again);\n")
     with pytest.raises(StorageFailed):
         open_database(tmp_path, broken)
-    assert rows(path, "PRAGMA user_version") == [(2,)]
+    assert rows(path, "PRAGMA user_version") == [(len(NEXT),)]
     assert rows(path, "SELECT name FROM sqlite_master WHERE name = 'half'") == []
     with closing(open_database(tmp_path, (*NEXT, "CREATE TABLE half (a);\n")).connection) as db:
-        assert version_of(db) == 3
+        assert version_of(db) == len(NEXT) + 1
     assert rows(path, "SELECT body LIKE '%kept%' FROM messages") == [(1,)]
 
 

@@ -1,13 +1,14 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from desktop_agent.providers.dialects.openai_chat import OpenAIChat
+from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import ToolUse
@@ -21,8 +22,15 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingBlock, ToolArgsDelta
-from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+from desktop_agent.vocabulary.provider_events import (
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    ProviderEvent,
+    ThinkingBlock,
+    ToolArgsDelta,
+)
+from desktop_agent.vocabulary.requests import JsonFormat, ProviderConfig, Timeouts
 from tests.desktop_agent.providers.canon import ask, simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
@@ -53,6 +61,13 @@ def refused(message: str, status: int = 400, **more: Any) -> Reply:
     return Reply(
         json.dumps({"error": {"message": message, "type": "invalid_request_error", **more}}).encode(), status, JSON
     )
+
+
+async def begun(stream: AsyncGenerator[ProviderEvent, None]) -> AnswerStarted:
+    """The first event of every answer."""
+    event = await anext(stream)
+    assert isinstance(event, AnswerStarted)
+    return event
 
 
 async def test_one_answer(http: HttpClient) -> None:
@@ -106,6 +121,7 @@ async def test_the_answer_is_shown_as_it_comes(http: HttpClient) -> None:
     release = asyncio.Event()
     async with Loopback(Reply([sse(chunk({"content": "one"}), done=False)], hold=release)) as server:
         stream = provider(server, http).stream(simple_request())
+        await begun(stream)
         assert await asyncio.wait_for(anext(stream), 5) == ContentDelta("one")
         release.set()
         with pytest.raises(Truncated):
@@ -177,8 +193,10 @@ async def test_pages_and_other_things_are_not_models(http: HttpClient) -> None:
 async def test_a_success_that_is_an_error(http: HttpClient) -> None:
     body = b'{"error":{"code":429,"message":"slow down"}}'
     async with Loopback(Reply(body, headers={**JSON, "X-Generation-Id": "gen-1"})) as server:
+        stream = provider(server, http).stream(simple_request())
+        assert (await begun(stream)).origin.request_id == "gen-1"
         with pytest.raises(RateLimited) as caught:
-            await anext(provider(server, http).stream(simple_request()))
+            await anext(stream)
     assert caught.value.request_id == "gen-1"
 
 
@@ -252,7 +270,7 @@ async def test_arguments_are_shown_while_they_come(http: HttpClient) -> None:
     )
     async with Loopback(Reply(body)) as server:
         events = [event async for event in provider(server, http).stream(simple_request())]
-    assert events[:4] == [
+    assert events[1:5] == [
         ToolArgsDelta("c1", "f", ""),
         ToolArgsDelta("c1", "f", '{"a":'),
         ToolArgsDelta("c1", "f", "1}"),
@@ -313,22 +331,62 @@ def test_keys_that_cannot_be_keys(key: str) -> None:
 async def test_timeouts_are_those_of_the_request(http: HttpClient) -> None:
     async with Loopback(Reply([b": ping\n\n"] * 3, hold=asyncio.Event())) as server:
         request = simple_request(config=ProviderConfig(timeouts=Timeouts(total=0.2)))
+        stream = provider(server, http).stream(request)
+        await begun(stream)
         with pytest.raises(TimedOut, match="not finished within"):
-            await anext(provider(server, http).stream(request))
+            await anext(stream)
 
 
 async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.providers.transport.sse.SseDecoder.__init__.__defaults__", (1000,))
     async with Loopback(Reply([b"data: " + b"x" * 2000])) as server:
+        stream = provider(server, http).stream(simple_request())
+        await begun(stream)
         with pytest.raises(UnreadableAnswer, match="larger than"):
-            await anext(provider(server, http).stream(simple_request()))
+            await anext(stream)
 
 
 async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_for(
     http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.providers.dialects.openai_chat.adapter.ENDING_PATIENCE", 0.05)
+    monkeypatch.setattr("desktop_agent.providers.dialects.answering.ENDING_PATIENCE", 0.05)
     held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(10):
             assert await ask(provider(server, http), simple_request()) == HELLO_EVENTS
+
+
+async def test_what_had_to_be_asked_differently_is_said_with_the_start(http: HttpClient) -> None:
+    request = simple_request(config=ProviderConfig(temperature=0.5, top_k=3))
+    async with Loopback(refused("Unsupported.", param="temperature"), Reply(HELLO)) as server:
+        one = provider(server, http, quirks=FAMILIES["groq"])
+        started = [await begun(one.stream(request)) for _ in range(2)]
+        account = account_of(server.url, "m")
+    assert [str(each) for each in started[0].adjustments] == [
+        "This interface has no top_k, so it was left out.",
+        "This server does not take temperature, so the question was asked without.",
+    ]
+    assert started[0].adjustments == started[1].adjustments
+    assert started[0].origin.provider == "openai-compat/groq"
+    assert started[0].origin.account == account
+
+
+async def test_a_format_that_is_refused_is_told_in_words(http: HttpClient) -> None:
+    request = simple_request(config=ProviderConfig(response_format=JsonFormat()))
+    async with Loopback(refused("no", param="response_format"), Reply(HELLO)) as server:
+        started = await begun(provider(server, http, quirks=FAMILIES["groq"]).stream(request))
+        first, second = [each.json for each in server.requests]
+    assert first["response_format"] == {"type": "json_object"}
+    assert "response_format" not in second
+    assert "JSON object" in second["messages"][0]["content"]
+    assert len(started.adjustments) == 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_pictures_by_family(family: str, http: HttpClient) -> None:
+    limits = OpenAIChat(base_url="http://127.0.0.1:9/v1", http=http, quirks=FAMILIES[family]).picture_limits("m")
+    assert not limits.moving
+    assert ("image/gif" in limits.media_types) == limits.web_addresses == (family != "ollama")
+    assert (limits.max_bytes, limits.max_count) == (
+        (20_000_000, 500) if family in ("openai", "azure") else (None, None)
+    )

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.dialects.openai_chat.usage import usage_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.vocabulary.blocks import Citation, Unknown
+from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, TextClosed
 from tests.desktop_agent.providers.canon import cut_at, fold, normal, pieces
 from tests.desktop_agent.providers.loopback import chunk, sse
 
@@ -421,3 +426,50 @@ def test_an_empty_answer_says_so() -> None:
 )
 def test_usage(data: dict[str, Any], found: dict[str, Any]) -> None:
     assert usage_of(data).model_dump(exclude_none=True) == found
+
+
+def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
+    """As they come from the builder, neighbours not joined."""
+    builder = PartBuilder(provider)
+    reader, decoder = FrameReader(builder, {}), SseDecoder()
+    for frame in decoder.feed(sse(*chunks)) + decoder.finish():
+        reader.read(frame)
+    reader.end()
+    return builder.take()
+
+
+URL = {"url": "https://x.example", "title": "X", "content": "quoted", "start_index": 0, "end_index": 2}
+
+
+def annotated(**more: Any) -> dict[str, Any]:
+    return chunk({"annotations": [{"type": "url_citation", "url_citation": {**URL, **more}}, {"type": "file"}]})
+
+
+def test_citations_come_with_the_end_of_their_text() -> None:
+    found = events(HI, annotated(), annotated(start_index=-1, end_index="x", title=None), END)
+    first = Citation(url="https://x.example", title="X", quoted="quoted", start=0, end=2)
+    second = Citation(url="https://x.example", quoted="quoted")
+    assert found[:2] == [ContentDelta("hi"), TextClosed("openai-compat/mistral", {}, (first, second))]
+    assert found[2].details["citations"][0]["title"] == "X"
+    # Before calls, and nothing is closed where there is nothing to keep.
+    calling = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]})
+    kinds = [type(each).__name__ for each in events(HI, annotated(), calling, END)]
+    assert kinds.index("TextClosed") < kinds.index("ToolArgsDelta")
+    assert not any(isinstance(each, TextClosed) for each in events(HI, calling, END))
+
+
+def test_parts_that_nobody_knows_are_kept_in_their_place() -> None:
+    reference = {"type": "reference", "reference_ids": [1]}
+    parts = [{"type": "text", "text": "a"}, reference, {"no": "type"}, {"type": "text", "text": "b"}]
+    found = events(chunk({"content": parts}), END)
+    assert found[:3] == [
+        ContentDelta("a"),
+        Unknown(raw=reference, provider="openai-compat/mistral"),
+        ContentDelta("b"),
+    ]
+
+
+def test_a_refusal_among_the_parts() -> None:
+    found = events(chunk({"content": [{"type": "refusal", "refusal": "No."}]}), END)
+    assert found[0] == ContentDelta("No.")
+    assert found[1].stop_reason is StopReason.REFUSAL

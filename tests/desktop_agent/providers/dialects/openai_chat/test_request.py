@@ -1,10 +1,11 @@
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_chat.messages import NO_RESULT
+from desktop_agent.providers.dialects.openai_chat.messages import GO_ON, NO_RESULT, Recipient
 from desktop_agent.providers.dialects.openai_chat.request import body_for
 from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
 from desktop_agent.providers.transport.json_text import dumps
@@ -17,6 +18,7 @@ from desktop_agent.vocabulary.errors import (
 )
 from desktop_agent.vocabulary.images import Base64Source, ImageDetail, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import Origin
 from desktop_agent.vocabulary.requests import (
     Capabilities,
     ModelRequest,
@@ -38,7 +40,7 @@ def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:
 
 
 def body(one: ModelRequest, quirks: Quirks = STRANGER, known: Capabilities = Capabilities()) -> dict[str, Any]:  # noqa: B008
-    return json.loads(dumps(body_for(one, quirks, known).fields))
+    return json.loads(dumps(body_for(one, Recipient(quirks), known).fields))
 
 
 def messages(*given: Message, quirks: Quirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
@@ -87,7 +89,7 @@ def test_sampling_only_when_set_and_extras_last() -> None:
 
 
 def test_what_the_person_wrote_is_never_dropped() -> None:
-    made = body_for(request(temperature=0.5, extra_options={"top_p": 1}), STRANGER, Capabilities())
+    made = body_for(request(temperature=0.5, extra_options={"top_p": 1}), Recipient(STRANGER), Capabilities())
     assert made.droppable == {"temperature", "stream_options"}
 
 
@@ -159,8 +161,8 @@ def test_calls_and_results() -> None:
     assert found[2]["content"] == 'one\n{"n":1}\n(The pictures follow in the next message.)'
     assert found[3] == {"role": "tool", "tool_call_id": "c2", "content": "[failed] bad"}
     assert found[4]["role"] == "user"
-    assert [part["type"] for part in found[4]["content"]] == ["text", "image_url"]
-    assert found[5] == {"role": "user", "content": "and?"}
+    assert [part["type"] for part in found[4]["content"]] == ["text", "image_url", "text"]
+    assert found[4]["content"][2] == {"type": "text", "text": "and?"}
 
 
 def test_every_call_is_answered_directly_whatever_the_history_holds() -> None:
@@ -183,8 +185,38 @@ def test_every_call_is_answered_directly_whatever_the_history_holds() -> None:
     ]
 
 
+TWO_QUESTIONS = (Message.user("one"), Message.user("two"), Message.user_with_blocks([Text(text="three"), PICTURE]))
+
+
+def test_local_templates_want_question_and_answer_by_turns() -> None:
+    (found,) = messages(*TWO_QUESTIONS, quirks=FAMILIES["llamacpp"])
+    assert [part.get("text") for part in found["content"]] == ["one\n\ntwo", "three", None]
+    assert len(messages(*TWO_QUESTIONS, quirks=FAMILIES["openai"])) == 3
+    paused = (Message.user("go"), answer(Text(text="a")), answer(Text(text="b"), call()), answer(Text(text="c")))
+    found = messages(*paused, Message.user("and?"), quirks=FAMILIES["ollama"])
+    assert [(each["role"], each["content"]) for each in found] == [
+        ("user", "go"),
+        ("assistant", "ab"),
+        ("tool", NO_RESULT),
+        ("assistant", "c"),
+        ("user", "and?"),
+    ]
+    assert found[1]["tool_calls"][0]["id"] == "c1"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_answer_at_the_end_is_asked_to_go_on(family: str) -> None:
+    found = messages(Message.user("go"), answer(Text(text="Half")), quirks=FAMILIES[family])
+    assert found[-2:] == [{"role": "assistant", "content": "Half"}, {"role": "user", "content": GO_ON}]
+    assert messages(Message.user("go"), answer(call()), quirks=FAMILIES[family])[-1]["role"] == "tool"
+
+
 def test_empty_and_unknown() -> None:
     assert messages(answer(Unknown(raw={"x": 1})), Message.user("hi")) == [{"role": "user", "content": "hi"}]
+    own = Unknown(raw={"type": "reference", "reference_ids": [1]}, provider="openai-compat/mistral")
+    foreign = Unknown(raw={"type": "x"}, provider="anthropic")
+    found = messages(answer(Text(text="a"), own, foreign, Text(text="b")), quirks=FAMILIES["mistral"])
+    assert found[0]["content"] == [{"type": "text", "text": "a"}, own.raw, {"type": "text", "text": "b"}]
     assert messages(answer(call()), quirks=FAMILIES["openai"])[0]["content"] is None
     assert messages(answer(call()), quirks=FAMILIES["ollama"])[0]["content"] == ""
 
@@ -320,6 +352,22 @@ def test_google_signatures_go_back_on_their_call(family: str) -> None:
     found = messages(answer(call("c1"), state, call("c2"), model="m"), quirks=FAMILIES[family])
     assert "extra_content" not in found[0]["tool_calls"][0]
     assert found[0]["tool_calls"][1]["extra_content"] == extra
+
+
+@pytest.mark.parametrize("family", ["openrouter", "litellm", "stranger"])
+def test_behind_a_gateway_only_the_same_account_gets_its_state_back(family: str) -> None:
+    quirks = FAMILIES[family]
+    extra = {"reasoning_details": [{"type": "x"}], "thinking_blocks": [{"type": "thinking", "thinking": ""}]}
+    state = own(family, text="", field="extra_content", call_id="c1", extra_content={"x": 1}, **extra)
+    one = request(answer(state, call("c1"), model="m"))
+
+    def names(account: str) -> int:
+        origin = Origin(provider=quirks.thinking_provider, account="mine")
+        given = one.messages[0].model_copy(update={"origin": origin})
+        found = body_for(replace(one, messages=(given,)), Recipient(quirks, account), Capabilities()).fields
+        return len(json.dumps(found))
+
+    assert names("mine") > names("other")
 
 
 def test_a_stranger_gets_only_what_the_same_model_wrote() -> None:

@@ -3,7 +3,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from desktop_agent.storage.picture_header import size_in_header
+from desktop_agent.vocabulary.images import size_in_header
 
 
 def encoded(form: str, **options: object) -> bytes:

@@ -356,7 +356,7 @@ async def test_strange_messages_are_survived(client: httpx.AsyncClient) -> None:
     messages: list[Any] = [
         {"role": "system", "content": None},
         "text",
-        {"role": "assistant", "tool_calls": [None, {"id": 1, "function": {"name": 2, "arguments": "{"}}]},
+        {"role": "assistant", "tool_calls": [{"id": 1, "function": {"name": 2, "arguments": "{"}}]},
         {"role": "tool", "tool_call_id": 1, "content": [{"type": "text", "text": "half \ud83d"}]},
     ]
     # The standard library writes half a character as an escape, which is JSON all the same.
@@ -364,6 +364,21 @@ async def test_strange_messages_are_survived(client: httpx.AsyncClient) -> None:
     response = await client.post("/chat/completions", content=body.encode())
     assert response.status_code == 200
     assert response.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "tool", "tool_call_id": "c", "content": "x"}],
+        [{"role": "assistant", "tool_calls": [{"id": "c"}]}, user("x")],
+        [{"role": "assistant", "tool_calls": [{"id": "c"}]}],
+        [{"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "tool", "tool_call_id": "d", "content": "x"}],
+    ],
+)
+async def test_calls_and_results_must_fit(client: httpx.AsyncClient, messages: list[Json]) -> None:
+    response = await client.post("/chat/completions", json=asked(user("x"), *messages))
+    assert response.status_code == 400
+    assert response.json()["error"]["type"] == "invalid_request_error"
 
 
 async def test_unknown_addresses_and_broken_requests(server: DemoServer, client: httpx.AsyncClient) -> None:
@@ -403,7 +418,9 @@ def test_pieces_are_small_and_join_to_the_text() -> None:
         assert all(len(piece.strip()) <= 7 for piece in pieces(text))
 
 
-def test_the_endpoint_is_an_openai_chat_server_of_kind_demo() -> None:
+def test_the_endpoint_is_of_kind_demo_in_every_dialect() -> None:
     endpoint = demo_endpoint("http://127.0.0.1:1/v1")
     assert (endpoint.id, endpoint.title, endpoint.kind) == ("demo", "Demo (offline)", "demo")
-    assert (endpoint.dialect, endpoint.needs_key) == ("openai-chat", False)
+    assert (endpoint.dialect, endpoint.base_url, endpoint.needs_key) == ("openai-chat", "http://127.0.0.1:1/v1", False)
+    other = demo_endpoint("http://127.0.0.1:1/v1", "anthropic")
+    assert (other.dialect, other.base_url) == ("anthropic", "http://127.0.0.1:1")

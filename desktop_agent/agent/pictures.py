@@ -1,0 +1,112 @@
+"""The pictures of one request: loaded, made to fit the model, or said in words where that cannot be."""
+
+import base64
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, PictureFitter
+from desktop_agent.vocabulary.blocks import Block, Image, ResultPart, Text, ToolResult
+from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, Sentence
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, decode_base64
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import PictureLimits
+
+ReadPicture = Callable[[StoredSource], Awaitable[bytes]]
+_LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of them in one conversation.")
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Where pictures come from, and what the model takes of them."""
+
+    read: ReadPicture
+    fitter: PictureFitter
+    limits: PictureLimits
+
+
+async def with_pictures(messages: Sequence[Message], pictures: Pictures) -> tuple[list[Message], list[Sentence]]:
+    """The messages with bytes in place of stored pictures, and what had to be changed, each reason once.
+
+    Raises ImagesNotSupported for a web address where the model takes none.
+    """
+    work = _Work(pictures, sum(_count(message.blocks) for message in messages))
+    return [await work.message(message) for message in messages], work.reasons
+
+
+def _count(blocks: Sequence[Block]) -> int:
+    inside = (block.content for block in blocks if isinstance(block, ToolResult))
+    return sum(isinstance(block, Image) for block in (*blocks, *(part for parts in inside for part in parts)))
+
+
+class _Work:
+    """One request's pictures, oldest first."""
+
+    def __init__(self, pictures: Pictures, count: int) -> None:
+        limits = pictures.limits
+        self.reasons: list[Sentence] = []
+        self._pictures = pictures
+        self._left_out = max(0, count - limits.max_count) if limits.max_count is not None else 0
+        self._fit = Fit(limits, crowded=limits.crowd is not None and count - self._left_out > limits.crowd)
+
+    async def message(self, message: Message) -> Message:
+        if not _count(message.blocks):
+            return message
+        blocks: list[Block] = []
+        for block in message.blocks:
+            if isinstance(block, Image):
+                blocks.append(await self._picture(block))
+            elif isinstance(block, ToolResult):
+                blocks.append(await self._result(block))
+            else:
+                blocks.append(block)
+        return message.model_copy(update={"blocks": tuple(blocks)})
+
+    async def _result(self, result: ToolResult) -> ToolResult:
+        parts: list[ResultPart] = [
+            await self._picture(part) if isinstance(part, Image) else part for part in result.content
+        ]
+        return result.model_copy(update={"content": tuple(parts)})
+
+    async def _picture(self, image: Image) -> Image | Text:
+        if self._left_out:
+            self._left_out -= 1
+            self._say(_LEFT_OUT)
+            name = f" “{image.name}”" if image.name else ""
+            return Text(text=f"[The picture{name} that stood here is not sent any more.]")
+        if isinstance(image.source, UrlSource):
+            return self._on_the_web(image)
+        try:
+            fitted = await self._fitted(image, image.source)
+        except ImageRefused as error:
+            self._say(error.sentence)
+            return Text(text=f"[{error}]")
+        if fitted is None:
+            return image
+        for reason in fitted.reasons:
+            self._say(reason)
+        encoded = base64.b64encode(fitted.data).decode("ascii")
+        return image.model_copy(update={"source": Base64Source(media_type=fitted.media_type, data=encoded)})
+
+    async def _fitted(self, image: Image, source: StoredSource | Base64Source) -> FittedPicture | None:
+        """None: it goes as it is."""
+        if isinstance(source, Base64Source):
+            if not self._fit.needs_a_look:
+                return None
+            data = decode_base64(source.data)
+        else:
+            data = await self._pictures.read(source)
+            # What is stored does not move: it was looked at when it was taken in.
+            if self._fit.holds(source.media_type, len(data), source.width, source.height):
+                return FittedPicture(data, source.media_type)
+        return await self._pictures.fitter.fitted(data, source.media_type, self._fit, image.name or "")
+
+    def _on_the_web(self, image: Image) -> Image:
+        if not self._pictures.limits.web_addresses:
+            raise ImagesNotSupported(
+                "This server does not fetch pictures from the web.", "Attach the picture itself instead."
+            )
+        return image
+
+    def _say(self, reason: Sentence) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)

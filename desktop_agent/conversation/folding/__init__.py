@@ -1,0 +1,1 @@
+"""How events and blocks become items, kind by kind."""

@@ -1,0 +1,86 @@
+"""Calls of tools: from the first letter of their arguments to their result."""
+
+from typing import Literal
+
+from desktop_agent.conversation.items import CallState, Change, ItemList, Removed, ToolCallItem, Updated
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, ToolProgress, ToolStarted
+from desktop_agent.vocabulary.provider_events import ToolArgsDelta
+
+
+class Calls:
+    """The items of calls, found by the call's id."""
+
+    def __init__(self, shown: ItemList) -> None:
+        self._shown = shown
+        self._calls: dict[str, ToolCallItem] = {}
+        self._places: dict[str, int] = {}  # by item
+
+    def add(self, block: ToolUse, message_id: str) -> Change:
+        """A whole call of a committed message."""
+        return self._add(ToolCallItem(self._shown.new_id(), message_id, block.id, block.name, block.input), done=True)
+
+    def write(self, event: ToolArgsDelta | ToolUse, message_id: str) -> list[Change]:
+        """The model writes it, or has written it."""
+        item = self._calls.get(event.id)
+        changes: list[Change] = []
+        # An id that a server used in an earlier message names a new call here.
+        if item is None or item.message_id != message_id:
+            item = ToolCallItem(self._shown.new_id(), message_id, event.id, event.name or "")
+            changes.append(self._add(item))
+        if isinstance(event, ToolUse):
+            item.name, item.input, item.state = event.name, event.input, CallState.PENDING
+        else:
+            item.name = item.name or event.name or ""
+            item.arguments.append(event.fragment)
+        return changes or [self._updated(item)]
+
+    def advance(self, event: ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress) -> list[Change]:
+        """It waits, was decided, runs, says something."""
+        by_approval = isinstance(event, (ApprovalRequested, ApprovalResolved))
+        item = self._calls.get(event.tool_use_id if by_approval else event.id)
+        if item is None:
+            return []
+        match event:
+            case ApprovalRequested():
+                item.state, item.approval_id = CallState.WAITING, event.approval_id
+            case ApprovalResolved():
+                item.state, item.approval_id = CallState.PENDING, None
+                item.effective_input = event.effective_input
+            case ToolStarted():
+                item.state = CallState.RUNNING
+            case ToolProgress():
+                item.output.append(event.text)
+                return [self._updated(item, "text")]
+        return [self._updated(item)]
+
+    def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
+        """It has its result."""
+        item = self._calls.get(result.tool_use_id)
+        if item is None:
+            return []
+        item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
+        return [self._updated(item)]
+
+    def drop_unwritten(self) -> list[Change]:
+        """Calls that were still being written never came to be."""
+        changes: list[Change] = []
+        while (index := self._shown.last_of_the_model()) is not None:
+            last = self._shown.items[index]
+            if not isinstance(last, ToolCallItem) or last.state is not CallState.WRITING:
+                break
+            del self._shown.items[index]
+            self._calls.pop(last.tool_use_id, None)
+            changes.append(Removed(index, 1))
+        return changes
+
+    def _add(self, item: ToolCallItem, *, done: bool = False) -> Change:
+        if done:
+            item.state = CallState.PENDING
+        self._calls[item.tool_use_id] = item
+        added = self._shown.add(item)
+        self._places[item.id] = added.index
+        return added
+
+    def _updated(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
+        return Updated(self._places[item.id], what)

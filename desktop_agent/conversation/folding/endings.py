@@ -1,0 +1,74 @@
+"""Why an answer ended, in words: said for what a person would not expect."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.provider_events import StopReason
+
+EMPTY = Sentence("The model ended its answer without saying anything.")
+WITHHELD = Sentence("The provider's content filter withheld the rest of this answer.")
+DECLINED = Sentence("The model declined to answer.")
+TOO_LONG = Sentence("The conversation has become longer than this model can read.")
+SHORTER = Sentence("Start a new conversation, or choose a model with a larger context.")
+MISWRITTEN = Sentence("The model wrote a call that its own server could not read.")
+UNKNOWN_END = Sentence("The answer ended for a reason that this version does not know.")
+_LONGEST_DETAIL = 1000
+# The servers' own words: Anthropic's explanation, Gemini's finishMessage and statusMessage.
+_EXPLANATIONS = ("explanation", "finishMessage", "message")
+_CATEGORIES = ("category", "blockReason")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A sentence, what to do about it, and the button for that."""
+
+    sentence: Sentence
+    remedy: Sentence | None = None
+    action: RemedyAction = RemedyAction.NONE
+
+
+def ending(reason: StopReason | None, details: JsonObject | None, raw: str | None = None) -> Ending | None:
+    """What to say below an answer that ended like this, or None where its end explains itself."""
+    details = details or {}
+    if details.get("empty"):
+        return Ending(EMPTY, action=RemedyAction.RETRY)
+    match reason:
+        case StopReason.CONTENT_FILTER:
+            return Ending(_explained(WITHHELD, details))
+        case StopReason.REFUSAL:
+            return Ending(_explained(DECLINED, details))
+        case StopReason.CONTEXT_WINDOW_EXCEEDED:
+            return Ending(TOO_LONG, SHORTER)
+        case StopReason.MALFORMED_TOOL_CALL:
+            return Ending(_explained(MISWRITTEN, details), action=RemedyAction.RETRY)
+        case StopReason.UNKNOWN:
+            word = raw or details.get("raw")
+            return Ending(_explained(_unknown(word), details))
+        case _:
+            return None
+
+
+def _unknown(word: Any) -> Sentence:
+    if not isinstance(word, str) or not word:
+        return UNKNOWN_END
+    template = "The answer ended for a reason that this version does not know: “{reason}”."
+    return Sentence(template, {"reason": word[:200]})
+
+
+def _explained(sentence: Sentence, details: JsonObject) -> Sentence:
+    """With the server's own words behind it, where it has any."""
+    explanation = _first(details, _EXPLANATIONS)
+    category = _first(details, _CATEGORIES)
+    if explanation and category:
+        values = {"what": sentence, "why": explanation, "category": category}
+        return Sentence("{what} The provider says: {why} ({category})", values)
+    if explanation or category:
+        return Sentence("{what} The provider says: {why}", {"what": sentence, "why": explanation or category})
+    return sentence
+
+
+def _first(details: JsonObject, names: tuple[str, ...]) -> str:
+    found = (details.get(name) for name in names)
+    return next((each[:_LONGEST_DETAIL] for each in found if isinstance(each, str) and each), "")

@@ -1,0 +1,52 @@
+"""The person's own table of models: `models.toml` in the data folder. docs/models.md says what may stand in it."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from desktop_agent.vocabulary.errors import Sentence
+
+if TYPE_CHECKING:
+    from desktop_agent.providers.catalogue.tables import Strange, Table
+
+NAME = "models.toml"
+
+
+async def own_table(folder: Path) -> "tuple[Table | None, tuple[Sentence, ...]]":
+    """The table, if there is one, and what is wrong with it in words. Read in a thread; raises nothing."""
+    return await asyncio.to_thread(_read, folder / NAME)
+
+
+def _read(path: Path) -> "tuple[Table | None, tuple[Sentence, ...]]":
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None, ()
+    except OSError as error:
+        return None, (_unusable(path, error.strerror or type(error).__name__),)
+    # Imported late: few people have such a file, and the start is measured.
+    import tomllib
+
+    from desktop_agent.providers.catalogue.tables import parsed
+
+    try:
+        table = parsed(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return None, (_unusable(path, f"line {line} is not text in UTF-8"),)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        # The parser's own words end with line and column.
+        return None, (_unusable(path, str(error)),)
+    return table, tuple(_left_out(path, each) for each in table.strange)
+
+
+def _unusable(path: Path, why: str) -> Sentence:
+    return Sentence("Your file “{name}” cannot be used: {why}.", {"name": path.name, "why": why})
+
+
+def _left_out(path: Path, strange: "Strange") -> Sentence:
+    values = {"name": path.name, "place": strange.place, "why": strange.why}
+    if strange.line is None:
+        return Sentence("In your file “{name}”, {place} was left out: {why}.", values)
+    values["line"] = str(strange.line)
+    return Sentence("In your file “{name}”, line {line}, {place} was left out: {why}.", values)

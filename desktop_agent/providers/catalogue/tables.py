@@ -1,0 +1,154 @@
+"""Tables of models in TOML: the one that ships, and the person's own in the same form. docs/models.md explains it."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from desktop_agent.vocabulary.requests import Capabilities, Effort, ModelInfo, Price, ReasoningMode
+
+VERSION = 1
+# What a vendor appends to a model's name for one of its states: a day, or "latest".
+_SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
+_STRANGE_AT_MOST = 5
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Later(_Part):
+    """The price from a day on, where it was announced."""
+
+    since: date = Field(alias="from")
+    price: Price
+
+
+class Row(_Part):
+    """What a table says about one model, or about all whose names begin alike. None: nothing."""
+
+    title: str | None = None
+    context_window: int | None = Field(default=None, ge=1)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    images: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
+    reasoning_modes: frozenset[ReasoningMode] | None = None
+    efforts: tuple[Effort, ...] | None = None
+    default_effort: Effort | None = None
+    reasons_by_default: bool | None = None
+    budget: tuple[int, int] | None = None
+    sampling: bool | None = None
+    structured_output: bool | None = None
+    forced_tools: bool | None = None
+    binds_prefix: bool | None = None
+    late_system: bool | None = None
+    cache_minimum: int | None = Field(default=None, ge=0)
+    price: Price | None = None
+    later: tuple[Later, ...] = ()
+    retires: date | None = None
+
+    def info(self, model: str, day: date) -> ModelInfo:
+        """The row as it holds on this day."""
+        capabilities = Capabilities(**{each.name: getattr(self, each.name) for each in fields(Capabilities)})
+        due = [each for each in self.later if each.since <= day]
+        price = max(due, key=lambda each: each.since).price if due else self.price
+        return ModelInfo(model, self.title, capabilities, price, self.retires)
+
+
+@dataclass(frozen=True, slots=True)
+class Strange:
+    """An entry of a table that was left out: where, and why."""
+
+    place: str
+    line: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows by vendor and name. `strange` are the entries that could not be used, the first few of them."""
+
+    rows: Mapping[str, Mapping[str, Row]] = field(default_factory=dict[str, dict[str, Row]])
+    strange: tuple[Strange, ...] = ()
+
+    def find(self, vendor: str, model: str, day: date) -> ModelInfo | None:
+        """The row whose name fits best: the longest, and one without a star before one with it.
+
+        Neither case counts nor whether a version is written with dots or dashes.
+        """
+        wanted = _plain(model)
+        fitting = [name for name in self.rows.get(vendor, {}) if _fits(_plain(name), wanted)]
+        if not fitting:
+            return None
+        best = max(fitting, key=lambda name: (len(name.removesuffix("*")), not name.endswith("*")))
+        return self.rows[vendor][best].info(model, day)
+
+
+def parsed(text: str) -> Table:
+    """The table in this text; entries that cannot be used are left out and named. Raises tomllib.TOMLDecodeError."""
+    rows: dict[str, dict[str, Row]] = {}
+    strange: list[Strange] = []
+    for vendor, name, entry in _entries(tomllib.loads(text)):
+        try:
+            row = Row.model_validate(entry)
+        except ValidationError as error:
+            strange.extend(_strange(text, vendor, name, error))
+        else:
+            rows.setdefault(vendor, {})[name] = row
+    return Table(rows, tuple(strange[:_STRANGE_AT_MOST]))
+
+
+@cache
+def shipped() -> Table:
+    """The table that comes with the program; read once, which takes some ten milliseconds: call it in a thread."""
+    return parsed(files(__package__ or __name__).joinpath("shipped.toml").read_text(encoding="utf-8"))
+
+
+def _entries(data: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    for vendor, models in data.items():
+        if vendor == "version" and isinstance(models, int):
+            continue
+        if not isinstance(models, dict):
+            yield vendor, "", models
+            continue
+        for name, entry in cast("dict[str, Any]", models).items():
+            yield vendor, name, entry
+
+
+def _strange(text: str, vendor: str, name: str, error: ValidationError) -> Iterator[Strange]:
+    for details in error.errors(include_url=False, include_context=False, include_input=False):
+        steps = [str(step) for step in details["loc"] if isinstance(step, str)]
+        place = ".".join(filter(None, (vendor, f'"{name}"' if name else "", *steps)))
+        yield Strange(place, _line(text, vendor, name, steps), details["msg"])
+
+
+def _line(text: str, vendor: str, name: str, steps: list[str]) -> int | None:
+    """Where the entry stands, for people: TOML's parser keeps no places, so its heading and then its key are sought."""
+    if not name:
+        return _first_line(text, rf"\s*{re.escape(vendor)}\s*=")
+    heading = _first_line(text, rf"\s*\[\s*{re.escape(vendor)}\s*\.\s*[\"']?{re.escape(name)}[\"']?[\s\].]")
+    if heading is None or not steps:
+        return heading
+    return _first_line(text, rf".*\b{re.escape(steps[-1])}\b", heading) or heading
+
+
+def _first_line(text: str, pattern: str, after: int = 0) -> int | None:
+    lines = enumerate(text.splitlines(), 1)
+    return next((number for number, line in lines if number > after and re.match(pattern, line)), None)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace(".", "-")
+
+
+def _fits(name: str, model: str) -> bool:
+    if name.endswith("*"):
+        return model.startswith(name[:-1])
+    return model.startswith(name) and (model == name or _SNAPSHOT.fullmatch(model, len(name)) is not None)

@@ -1,0 +1,145 @@
+"""A request of the Responses API, read as OpenAI reads it with `store: false`: nothing is kept between requests.
+
+Each item of reasoning must come back whole, unchanged and before what followed it, every call with its output.
+"""
+
+from collections.abc import Iterator
+
+from desktop_agent.providers.demo import seals
+from desktop_agent.providers.demo.question import Json, Question
+from desktop_agent.providers.demo.reading.turns import Called, Returned, Turn, asked, checked_model
+from desktop_agent.providers.demo.reading.values import (
+    an_object,
+    arguments_of,
+    body_of,
+    checked_names,
+    objects,
+    picture_at,
+    refused,
+    text_of,
+)
+from desktop_agent.providers.demo.refusals import Refusal
+
+_FOLLOWED_BY = ("message", "function_call", "reasoning")
+_ROLES = ("user", "system", "developer", "assistant")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def read_responses(body: bytes, *, counts: bool = False) -> Question:
+    """Read a request body; `counts`: of the question how long it is. Raises Refusal."""
+    wanted = body_of(body)
+    checked_model(wanted.get("model"))
+    _check_fields(wanted, counts=counts)
+    given = wanted.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
+    _check_order(items)
+    reasoning = an_object(wanted.get("reasoning"))
+    system = [Turn("system", str(wanted["instructions"]))] if wanted.get("instructions") else []
+    return asked(
+        system + list(_turns(items)) if items else [],
+        stream=wanted.get("stream") is True,
+        tools=checked_names([tool.get("name") for tool in objects(wanted.get("tools")) if _is_function(tool)]),
+        more={
+            "reasons": reasoning.get("effort") != "none",
+            "shows_reasoning": reasoning.get("summary") is not None,
+            "replayed": sum(_checked_reasoning(item) for item in items if item.get("type") == "reasoning"),
+        },
+    )
+
+
+def _check_fields(wanted: Json, *, counts: bool) -> None:
+    for name in ("messages", "max_tokens", "stop", "top_k"):
+        if name in wanted:
+            raise refused(f"Unknown parameter: '{name}'.", "unknown_parameter")
+    if counts and "stream" in wanted:
+        raise refused("Unknown parameter: 'stream'.", "unknown_parameter")
+    if wanted.get("previous_response_id") is not None:
+        raise refused("The previous response was not found: this demo keeps none.", "previous_response_not_found")
+    effort = an_object(wanted.get("reasoning")).get("effort")
+    if effort is not None and effort not in _EFFORTS:
+        raise refused(f"Invalid value: '{effort}' for reasoning.effort.", "invalid_value")
+    for name in ("temperature", "top_p"):
+        if wanted.get(name) is not None and effort != "none":
+            raise refused(f"Unsupported parameter: '{name}' is not supported while reasoning.", "unsupported_parameter")
+    if any("function" in tool for tool in objects(wanted.get("tools"))):
+        raise refused("Missing required parameter: 'tools[0].name'.", "missing_required_parameter")
+
+
+def _check_order(items: list[Json]) -> None:
+    """Reasoning before its item, each call with its output, nothing by a mere id."""
+    known = {item.get("id") for item in items if item.get("type") == "reasoning"}
+    for place, item in enumerate(items):
+        kind, item_id = item.get("type", "message"), item.get("id")
+        after = items[place + 1] if place + 1 < len(items) else {"type": "nothing"}
+        if kind == "item_reference":
+            raise Refusal(404, f"Item with id '{item_id}' not found. With `store` false items are not kept.")
+        if kind == "reasoning" and after.get("type", "message") not in _FOLLOWED_BY:
+            raise refused(f"Item '{item_id}' of type 'reasoning' came without the item that must follow it.")
+        needed = reasoning_id_of(item_id)
+        if needed is not None and needed not in known:
+            raise refused(f"Item '{item_id}' of type '{kind}' came without its 'reasoning' item: '{needed}'.")
+    calls = [item.get("call_id") for item in items if item.get("type") == "function_call"]
+    outputs = [item.get("call_id") for item in items if item.get("type") == "function_call_output"]
+    for call_id in calls:
+        if call_id not in outputs:
+            raise refused(f"No tool output found for function call {call_id}.")
+    for call_id in outputs:
+        if call_id not in calls:
+            raise refused(f"No tool call found for function call output with call_id {call_id}.")
+
+
+def reasoning_id_of(item_id: object) -> str | None:
+    """The reasoning from which an item came: its id is written into the item's."""
+    if isinstance(item_id, str) and item_id.startswith(("fc_r", "msg_r")):
+        return "rs_" + item_id.partition("_r")[2].partition("_")[0]
+    return None
+
+
+def _checked_reasoning(item: Json) -> int:
+    if not item.get("encrypted_content"):
+        raise Refusal(404, f"Item with id '{item.get('id')}' not found. With `store` false items are not kept.")
+    if seals.broken(item["encrypted_content"], sealed(item)) is not None:
+        raise refused("The encrypted content could not be verified.", "invalid_encrypted_content")
+    return 1
+
+
+def sealed(item: Json) -> list[object]:
+    """What the encrypted content stands for."""
+    return [item.get("id"), item.get("summary")]
+
+
+def _turns(items: list[Json]) -> Iterator[Turn]:
+    for item in items:
+        match item.get("type", "message"):
+            case "message":
+                yield _message(item)
+            case "function_call":
+                arguments = arguments_of(item.get("arguments"))
+                yield Turn("assistant", calls=[Called(str(item.get("call_id")), str(item.get("name")), arguments)])
+            case "function_call_output":
+                text = text_of(item.get("output"), "input_text")
+                yield Turn("results", results=[Returned(str(item.get("call_id")), text)])
+            case "reasoning":
+                pass
+            case kind:
+                raise refused(f"Invalid value: '{kind}' for the type of an item.", "invalid_value")
+
+
+def _message(item: Json) -> Turn:
+    role, content = item.get("role"), item.get("content")
+    if role not in _ROLES:
+        raise refused(f"Invalid value: '{role}' for the role of a message.", "invalid_value")
+    takes = ("output_text", "refusal") if role == "assistant" else ("input_text", "input_image", "input_file")
+    for part in objects(content):
+        if part.get("type") not in takes:
+            raise refused(f"Invalid value: '{part.get('type')}'. A {role} message takes: {', '.join(takes)}.")
+        if part.get("type") == "input_image" and not isinstance(part.get("image_url"), str):
+            raise refused("The image_url of an input_image must be a string.", "invalid_type")
+    if role == "assistant":
+        return Turn("assistant", text_of(content, "output_text"))
+    pictures = [picture_at(part["image_url"]) for part in objects(content) if part.get("type") == "input_image"]
+    return Turn("user" if role == "user" else "system", text_of(content, "input_text"), pictures=pictures)
+
+
+def _is_function(tool: Json) -> bool:
+    return tool.get("type") == "function"

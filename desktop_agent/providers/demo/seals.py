@@ -1,0 +1,66 @@
+"""Marks on what the model thought: whoever changes a byte is found out. The secret is of this process alone."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_SECRET = secrets.token_bytes(32)
+_SIZE = 24
+
+EITHER_ALPHABET = str.maketrans("-_", "+/")
+"""For `str.translate`: Google's own client writes bytes in the other alphabet of base64."""
+
+
+def canonical(value: Any) -> Any:
+    """A JSON value without what changes nothing for a model: cache marks, empty fields, the order of keys."""
+    if isinstance(value, dict):
+        return {
+            str(name): canonical(each)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            for name, each in value.items()  # pyright: ignore[reportUnknownVariableType]
+            if name != "cache_control" and each is not None
+        }
+    if isinstance(value, list):
+        return [canonical(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(canonical(value), sort_keys=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What stands before a thought, in the order in which the model reads it, as a digest."""
+
+    value: str = ""
+
+    def then(self, piece: Any) -> "Prefix":
+        """This, and the next piece: anything that JSON can carry."""
+        return Prefix(hashlib.sha256(self.value.encode() + _written(piece)).hexdigest())
+
+
+def seal(content: Any, prefix: Prefix | None = None) -> str:
+    """A mark for this content, behind this prefix where one is given."""
+    behind = prefix.value if prefix is not None else ""
+    return base64.b64encode(_digest(content) + _digest([canonical(content), behind])).decode()
+
+
+def broken(mark: object, content: Any, prefix: Prefix | None = None) -> Literal["content", "prefix"] | None:
+    """What was changed since the mark was made, or None. A mark of another process is broken too."""
+    try:
+        both = base64.b64decode(mark.translate(EITHER_ALPHABET), validate=True) if isinstance(mark, str) else b""
+    except (binascii.Error, ValueError):
+        return "content"
+    if not hmac.compare_digest(both[:_SIZE], _digest(content)):
+        return "content"
+    behind = prefix.value if prefix is not None else ""
+    return None if hmac.compare_digest(both[_SIZE:], _digest([canonical(content), behind])) else "prefix"
+
+
+def _digest(content: Any) -> bytes:
+    return hmac.digest(_SECRET, _written(content), "sha256")[:_SIZE]

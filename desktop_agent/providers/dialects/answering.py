@@ -1,0 +1,203 @@
+"""From an opened answer to canonical events: what is the same for every dialect.
+
+A dialect opens the answer and brings a reader of its frames; this module feeds the reader, tells a clean end from a
+broken one, counts, prices, and closes the connection however it ends.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any, Protocol
+
+from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.failures import not_a_model_server, request_id
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader, refusal
+from desktop_agent.providers.transport.json_text import dumps, loads
+from desktop_agent.providers.transport.sse import Frame, SseDecoder
+from desktop_agent.vocabulary.errors import ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.provider_events import AnswerStarted, Done, Origin, ProviderEvent, UsageUpdate
+from desktop_agent.vocabulary.requests import ProviderState
+
+# What may follow the finish reason is sent right behind it; in seconds.
+ENDING_PATIENCE = 5.0
+_DRAIN_SECONDS = 0.1
+EVENT_STREAM = "text/event-stream, application/json"
+
+
+class FrameReader(Protocol):
+    """Reads the frames of one answer into a PartBuilder.
+
+    `done`: the stream's own end mark came, nothing may follow. `failure`: an error came in the stream; nothing after
+    it counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
+    """
+
+    done: bool
+    failure: ProviderError | None
+    recognised: bool
+    end_mark: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end was announced; after that only usage and the end mark can follow."""
+        ...
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        ...
+
+    def end(self) -> bool:
+        """Say the end (PartBuilder.end). False when it was said already."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A good answer whose head has come, and how to read it."""
+
+    answer: HttpAnswer
+    builder: PartBuilder
+    reader: FrameReader
+    origin: Origin
+    adjustments: tuple[Sentence, ...] = ()
+    pricing: Pricing | None = None
+
+
+async def answered(
+    opening: Callable[[], Awaitable[Opened]], state: ProviderState
+) -> AsyncGenerator[ProviderEvent, None]:
+    """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
+    opened = await opening()
+    answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
+    failure: ProviderError | None = None
+    try:
+        async with answer.body() as chunks:
+            yield _started(opened)
+            async for chunk in _UntilSilent(chunks, reader):
+                for event in _events(decoder.feed(chunk), reader, builder):
+                    yield event
+                if reader.done or reader.failure is not None:
+                    break
+            else:
+                for event in _events(decoder.finish(), reader, builder):
+                    yield event
+            if reader.done:
+                for event in _last_events(opened, state, failed=False):
+                    yield event
+                await _drained(chunks)
+    except (Truncated, TimedOut, UnreadableAnswer) as error:
+        # After its end mark an answer is whole, however the connection ended.
+        failure = None if reader.has_ended else error
+    failure = reader.failure or failure or _broken_off(reader, decoder, answer)
+    for event in _last_events(opened, state, failed=failure is not None):
+        yield event
+    if failure is not None:
+        # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
+        chunk = b""
+        failure.__context__ = None
+        raise failure
+    yield Done()
+
+
+async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) -> HttpAnswer:
+    """Send a question. Raises what the server refuses with, and UnreadableAnswer for a web page."""
+    state.request_count += 1
+    state.last_request_time = now()
+    answer = await http.open(call)
+    if answer.status >= 400:
+        raise await refusal(answer, call)
+    if "html" in answer.headers.get("content-type", ""):
+        await answer.aclose()
+        raise not_a_model_server(answer.headers, "")
+    return answer
+
+
+def without_key(data: Any, secret: SecretHeader | None) -> Any:
+    """What a server wrote, without the key, should it have echoed it."""
+    return data if secret is None else loads(secret.removed_from(dumps(data)))
+
+
+def _started(opened: Opened) -> AnswerStarted:
+    origin = opened.origin
+    if origin.request_id is None:
+        origin = origin.model_copy(update={"request_id": request_id(opened.answer.headers)})
+    return AnswerStarted(origin, opened.adjustments)
+
+
+def _last_events(opened: Opened, state: ProviderState, *, failed: bool) -> list[ProviderEvent]:
+    if failed:
+        opened.builder.close_parts()
+    elif opened.reader.end():
+        state.conversation_turns += 1
+    return [_counted(event, opened.pricing, state) for event in opened.builder.take()]
+
+
+def _counted(event: ProviderEvent, pricing: Pricing | None, state: ProviderState) -> ProviderEvent:
+    """Usage is added to the totals, and gets its cost where the server named none."""
+    if not isinstance(event, UsageUpdate):
+        return event
+    usage = event.usage
+    state.input_tokens += usage.input_tokens or 0
+    state.output_tokens += usage.output_tokens or 0
+    state.cached_tokens += usage.cache_read_tokens or 0
+    if usage.cost is None and pricing is not None:
+        return replace(event, usage=usage.model_copy(update={"cost": pricing.cost(usage)}))
+    return event
+
+
+class _UntilSilent:
+    """All chunks. Once the model has finished only usage and the end mark can follow, so a server that then keeps the
+    answer open, with or without signs of life, is waited for no longer than that takes.
+
+    Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader) -> None:
+        self._chunks = chunks
+        self._reader = reader
+        self._until: float | None = None
+
+    def __aiter__(self) -> "_UntilSilent":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._reader.has_ended:
+            return await anext(self._chunks)
+        if self._until is None:
+            self._until = monotonic() + ENDING_PATIENCE
+        try:
+            async with asyncio.timeout(self._until - monotonic()):
+                return await anext(self._chunks)
+        except TimeoutError:
+            raise StopAsyncIteration from None
+
+
+def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> list[ProviderEvent]:
+    if not frames:
+        return []
+    for frame in frames:
+        reader.read(frame)
+        if reader.done or reader.failure is not None:
+            break
+    return builder.take()
+
+
+def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError | None:
+    """What an end without an end mark means; None when the mark was there."""
+    if reader.has_ended:
+        return None
+    if not reader.recognised and (decoder.frames or decoder.strange):
+        return not_a_model_server(answer.headers, decoder.strange)
+    unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""
+    return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
+
+
+async def _drained(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the end mark, normally nothing, so that the connection can be used again; wait no longer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in chunks:
+                pass

@@ -1,0 +1,218 @@
+"""The Messages API: Anthropic's own server, and those that imitate it."""
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.anthropic.frames import FrameReader
+from desktop_agent.providers.dialects.anthropic.listing import listing
+from desktop_agent.providers.dialects.anthropic.pictures import limits_for
+from desktop_agent.providers.dialects.anthropic.request import Body, body_for
+from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
+from desktop_agent.providers.dialects.anthropic.usage import UsageCounter, count
+from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.addresses import api_root, joined
+from desktop_agent.providers.transport.http_client import (
+    LISTING_LIMIT,
+    HttpAnswer,
+    HttpCall,
+    HttpClient,
+    SecretHeader,
+)
+from desktop_agent.providers.transport.json_text import dumps, is_object, loads, object_in
+from desktop_agent.vocabulary.errors import (
+    CachingNotSupported,
+    InvalidRequest,
+    NotFound,
+    Sentence,
+    TooLarge,
+    UnreadableAnswer,
+)
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
+from desktop_agent.vocabulary.requests import (
+    CachedPrompt,
+    ModelInfo,
+    ModelRequest,
+    PictureLimits,
+    PromptCaching,
+    ProviderState,
+    Timeouts,
+    TokenCount,
+)
+
+_log = logging.getLogger(__name__)
+
+VERSION = "2026-10-21"
+_VENDORS_HOST = "api.anthropic.com"
+_LONGEST_BODY = 32 * 1024 * 1024
+_SHORT, _LONG = 300, 3600
+_WITHOUT_OLDER = Sentence(
+    "The server refused reasoning of earlier turns, so it was asked once more without that reasoning."
+)
+
+
+class Anthropic:
+    """One server that speaks the Messages API.
+
+    `base_url` may end in /v1 or not. Local servers need no key. The client is shared and not closed here. Raises
+    WrongUse for an address or a key that cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: SecretStr | None = None,
+        http: HttpClient,
+        catalogue: Catalogue | None = None,
+        listing_timeouts: Timeouts | None = None,
+    ) -> None:
+        self._http = http
+        root = urlsplit(api_root(base_url))
+        self._root = root._replace(path=root.path.removesuffix("/v1")).geturl()
+        self._is_vendors = root.hostname == _VENDORS_HOST
+        stripped = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
+        self._secret = SecretHeader("x-api-key", stripped) if stripped else None
+        self._catalogue = catalogue or Catalogue()
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
+        self._state = ProviderState()
+        self._listed: dict[str, ModelInfo] = {}
+
+    @property
+    def dialect(self) -> str:
+        """Its name in an endpoint."""
+        return "anthropic"
+
+    @property
+    def state(self) -> ProviderState:
+        """Totals."""
+        return self._state
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Ask, and yield canonical events.
+
+        A request that is refused while it carries thinking of earlier turns is sent once more without that.
+        """
+        return answered(partial(self._open, request), self._state)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """All pages of the server's listing, filled up from the catalogue."""
+        found = await listing(self._page)
+        self._listed = {model.id: self._catalogue.merged(PROVIDER, model) for model in found}
+        return tuple(self._listed.values())
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What is known about a model without asking."""
+        return self._listed.get(model) or self._catalogue.merged(PROVIDER, ModelInfo(model))
+
+    def picture_limits(self, model: str) -> PictureLimits:
+        """Four formats, 10 MB in base64, 8000 pixels; less for many pictures and for small windows."""
+        return limits_for(self.model_info(model).capabilities)
+
+    async def count_tokens(self, request: ModelRequest) -> TokenCount:
+        """Counted by the server, which costs nothing; estimated where a server does not count."""
+        body = self._body(request)
+        call = self._call("v1/messages/count_tokens", body, body.counted, request.config.timeouts)
+        try:
+            found = loads(await self._http.exchange(call))
+        except (NotFound, ValueError):
+            found = None
+        tokens = count(found.get("input_tokens")) if is_object(found) else None
+        if tokens is None:
+            return estimated(request, PROVIDER, useful_edge=self.picture_limits(request.model).useful_edge)
+        return TokenCount(tokens)
+
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT) -> CachedPrompt:
+        """Have the prompt read and kept, without an answer; for an hour where `seconds` is more than five minutes."""
+        caching = PromptCaching(lifetime="long" if seconds > _SHORT else "short")
+        request = _with_caching(request, caching)
+        body = self._body(request)
+        call = self._call("v1/messages", body, body.warming, request.config.timeouts)
+        try:
+            answer = await opened_answer(self._http, call, self._state)
+            data = loads(await answer.read(LISTING_LIMIT))
+        except (InvalidRequest, NotFound) as error:
+            if self._is_vendors:
+                raise
+            raise CachingNotSupported("This server does not keep prompts on request.", detail=error.detail) from None
+        except ValueError:
+            raise UnreadableAnswer("the answer to keeping a prompt is not JSON", retryable=False) from None
+        return self._kept(data, _LONG if caching.lifetime == "long" else _SHORT)
+
+    async def aclose(self) -> None:
+        """Nothing of its own is open: the client is shared."""
+
+    def _kept(self, data: Any, seconds: int) -> CachedPrompt:
+        usage = UsageCounter().take(object_in(data, "usage"))
+        read, written = (None, None) if usage is None else (usage.cache_read_tokens, usage.cache_write_tokens)
+        self._state.input_tokens += (usage.input_tokens or 0) if usage is not None else 0
+        self._state.cached_tokens += read or 0
+        tokens = None if read is None and written is None else (read or 0) + (written or 0)
+        # Prompts below the model's minimum are not kept, and the server says so by counting none.
+        return CachedPrompt(tokens=tokens, expires_at=now() + timedelta(seconds=seconds) if tokens else None)
+
+    async def _open(self, request: ModelRequest) -> Opened:
+        answer, body, more = await self._asked(request)
+        builder = PartBuilder(PROVIDER)
+        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret), body.names)
+        origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
+        price = self.model_info(request.model).price
+        lives_long = request.config.caching.lifetime == "long"
+        pricing = Pricing(price, long_lived=lives_long) if price is not None else None
+        return Opened(answer, builder, reader, origin, (*body.adjustments, *more), pricing)
+
+    async def _asked(self, request: ModelRequest) -> tuple[HttpAnswer, Body, tuple[Sentence, ...]]:
+        """The head of a good answer. Raises what the server refuses with."""
+        body = self._body(request)
+        try:
+            return await self._sent(request, body), body, ()
+        except InvalidRequest as error:
+            if not body.carries_older or error.status != 400:
+                raise
+        _log.info("refused with reasoning of earlier turns; asking once more without")
+        body = self._body(request, older=False)
+        return await self._sent(request, body), body, (_WITHOUT_OLDER,)
+
+    async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
+        call = self._call("v1/messages", body, body.fields, request.config.timeouts)
+        return await opened_answer(self._http, call, self._state)
+
+    def _body(self, request: ModelRequest, *, older: bool = True) -> Body:
+        known = self.model_info(request.model).capabilities
+        return body_for(request, known, self._account(request.model), older=older)
+
+    def _account(self, model: str) -> str:
+        return account_of(self._root, model)
+
+    def _call(self, path: str, body: Body, fields: dict[str, Any], timeouts: Timeouts) -> HttpCall:
+        data = dumps(fields)
+        if self._is_vendors and len(data) > _LONGEST_BODY:
+            raise TooLarge(f"the request is larger than {_LONGEST_BODY // (1024 * 1024)} MB", retryable=False)
+        headers = _headers(body.betas)
+        return HttpCall(joined(self._root, path), timeouts, data, self._secret, headers, EVENT_STREAM)
+
+    async def _page(self, query: str) -> bytes:
+        url = joined(self._root, "v1/models")
+        url += ("&" if urlsplit(url).query else "?") + query
+        call = HttpCall(url, self._listing_timeouts, secret=self._secret, headers=_headers())
+        return await self._http.exchange(call)
+
+
+def _headers(betas: tuple[str, ...] = ()) -> dict[str, str]:
+    return {"anthropic-version": VERSION, **({"anthropic-beta": ",".join(betas)} if betas else {})}
+
+
+def _with_caching(request: ModelRequest, caching: PromptCaching) -> ModelRequest:
+    return replace(request, config=request.config.model_copy(update={"caching": caching}))

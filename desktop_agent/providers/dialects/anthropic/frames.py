@@ -1,0 +1,289 @@
+"""Events of the Messages API to fragments: says whose each piece is, assembles nothing but blocks of the servers'.
+
+Unknown events, blocks and deltas are expected: the protocol demands that they are skipped, and blocks are kept. A
+whole message in place of a stream is read the same way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.dialects.anthropic.steps import block_of, citation_of, is_step
+from desktop_agent.providers.dialects.anthropic.usage import UsageCounter
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import failures
+from desktop_agent.providers.transport.json_text import (
+    is_array,
+    is_object,
+    loads_object,
+    mended_json,
+    object_in,
+    objects_in,
+)
+from desktop_agent.providers.transport.sse import Frame
+from desktop_agent.vocabulary.errors import ProviderError
+from desktop_agent.vocabulary.provider_events import StopReason
+
+_REASONS: Mapping[str, StopReason] = {
+    "end_turn": StopReason.END_TURN,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_use": StopReason.TOOL_USE,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
+    "pause_turn": StopReason.PAUSE_TURN,
+    "refusal": StopReason.REFUSAL,
+}
+_REPORTED = ("input_transformations", "diagnostics", "container")
+_EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
+_OF_A_CALL = ("type", "id", "name", "input", "cache_control")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that was started and not stopped. `raw` as it came; `pieces` of its input."""
+
+    kind: str
+    raw: dict[str, Any]
+    pieces: list[str] = field(default_factory=list[str])
+    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    @property
+    def input(self) -> dict[str, Any] | None:
+        """The whole input; None where its pieces are none, or no object."""
+        return loads_object("".join(self.pieces))
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
+
+    `without_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
+    wire, where they differ.
+    """
+
+    def __init__(
+        self,
+        builder: PartBuilder,
+        headers: Mapping[str, str],
+        without_key: Callable[[Any], Any] = lambda data: data,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.end_mark = "message_stop"
+        self._builder = builder
+        self._headers = headers
+        self._without_key = without_key
+        self._names = names or {}
+        self._usage = UsageCounter()
+        self._open: dict[int, _Open] = {}
+        self._index = -1  # of the block that was started last
+        self._delta = ""  # the type of delta that it is made of, the field of that, and where its pieces go
+        self._field = ""
+        self._take: Callable[[str], None] = builder.text
+        self._reason: str | None = None
+        self._details: dict[str, Any] = {}
+        self._is_over = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether message_stop came: without it an answer is cut, whatever was said before."""
+        return self.done
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
+        try:
+            delta = data["delta"]
+            piece = delta[self._field]
+            is_next = delta["type"] == self._delta and data["index"] == self._index and type(piece) is str
+        except (KeyError, TypeError):
+            is_next, piece = False, ""
+        if is_next:
+            self._take(piece)
+            return
+        if is_object(data):
+            self._event(str(data.get("type") or name), data)
+        elif is_array(data) or name == "error":
+            self._fail(data)
+
+    def end(self) -> bool:
+        """The clean end, with the reason that was given. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        raw = self._reason
+        reason = StopReason.END_TURN if raw is None else _REASONS.get(raw, StopReason.UNKNOWN)
+        if reason is StopReason.REFUSAL:
+            self._builder.end_calls(cut=True)
+        self._builder.end(reason, raw, self._details or None)
+        return True
+
+    def _event(self, kind: str, data: dict[str, Any]) -> None:
+        match kind:
+            case "content_block_delta":
+                self._piece(self._place(data), object_in(data, "delta"))
+            case "content_block_start":
+                self._start(self._place(data, 1), object_in(data, "content_block"))
+            case "content_block_stop":
+                self._stop(self._place(data))
+            case "message_start":
+                self._head(object_in(data, "message"))
+            case "message_delta":
+                self._report(object_in(data, "delta"), data)
+            case "message_stop":
+                self.done = True
+            case "message":
+                self._whole(data)
+            case "ping":
+                pass
+            case _:
+                if kind == "error" or data.get("error"):
+                    self._fail(data)
+                return
+        self.recognised = True
+
+    def _place(self, data: dict[str, Any], step: int = 0) -> int:
+        index = data.get("index")
+        return index if type(index) is int else self._index + step
+
+    def _fail(self, data: Any) -> None:
+        if self.failure is None:
+            for place in [place for place, block in self._open.items() if block.kind == _EMPTY_CALL]:
+                self._builder.end_calls(index=place)
+            self.failure = failures.from_stream(self._without_key(data), self._headers)
+
+    def _head(self, message: dict[str, Any]) -> None:
+        self._builder.named(message.get("id"))
+        self._count(message)
+        self._details |= {name: mended_json(message[name]) for name in _REPORTED if message.get(name)}
+
+    def _report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
+        """Why it stopped, and what the server says about that; the last one that says anything counts."""
+        reason = delta.get("stop_reason")
+        if isinstance(reason, str) and reason:
+            self._reason = reason
+        self._details |= mended_json(object_in(delta, "stop_details"))
+        said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
+        self._details |= {name: mended_json(value) for name, value in said.items() if value is not None}
+        self._count(data)
+
+    def _count(self, data: dict[str, Any]) -> None:
+        self._builder.usage = self._usage.take(object_in(data, "usage")) or self._builder.usage
+
+    def _whole(self, message: dict[str, Any]) -> None:
+        self._head(message)
+        for place, block in enumerate(objects_in(message, "content")):
+            self._start(place, block)
+            self._stop(place)
+        self._report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
+        self.done = True
+
+    def _start(self, place: int, raw: dict[str, Any]) -> None:
+        self._end_earlier()
+        kind = str(raw.get("type") or "")
+        self._index, self._delta, self._field = place, "", ""
+        block = self._open[place] = _Open(kind, dict(raw))
+        if kind == "text":
+            self._delta, self._field, self._take = "text_delta", "text", self._builder.text
+            block.citations += objects_in(raw, "citations")
+            self._builder.text(_string(raw, "text"))
+        elif kind == "thinking":
+            self._delta, self._field, self._take = "thinking_delta", "thinking", self._builder.thinking
+            self._builder.thinking(_string(raw, "thinking"), type=kind, signature=_string(raw, "signature"))
+        elif kind == "redacted_thinking":
+            self._builder.end_thinking(type=kind, data=_string(raw, "data"))
+        elif kind == "tool_use":
+            call_id, name = _string(raw, "id"), _string(raw, "name")
+            self._delta, self._field, self._take = "input_json_delta", "partial_json", self._more_input
+            self._builder.call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
+            extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
+            if extras:
+                self._builder.calls.keep(call_id, extras)
+
+    def _end_earlier(self) -> None:
+        """Another block begins: text and thinking before it are whole, and stopped calls are what they are."""
+        for place, block in list(self._open.items()):
+            if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
+                del self._open[place]
+                self._builder.end_calls(index=place)
+            elif block.kind != "tool_use":
+                self._stop(place)
+
+    def _piece(self, place: int, delta: dict[str, Any]) -> None:
+        """What the fast way did not take. A piece of a block that was never started is taken for what it says."""
+        block = self._open.get(place)
+        kind = block.kind if block is not None else ""
+        match delta.get("type"):
+            case "text_delta" if kind in ("text", ""):
+                self._builder.text(_string(delta, "text"))
+            case "thinking_delta" if kind in ("thinking", ""):
+                self._builder.thinking(_string(delta, "thinking"), type="thinking")
+            case "signature_delta" if kind in ("thinking", ""):
+                self._builder.thinking("", type="thinking", signature=_string(delta, "signature"))
+            case "input_json_delta" if block is not None:
+                self._input(place, block, _string(delta, "partial_json"))
+            case "citations_delta" if block is not None:
+                block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
+            case "compaction_delta" if block is not None:
+                block.raw |= {name: value for name, value in delta.items() if name != "type" and value is not None}
+            case ("text_delta" | "thinking_delta" | "signature_delta") as name if block is not None:
+                name = name.removesuffix("_delta")
+                block.raw[name] = _string(block.raw, name) + _string(delta, name)
+            case _:
+                pass
+
+    def _more_input(self, piece: str) -> None:
+        self._input(self._index, self._open[self._index], piece)
+
+    def _input(self, place: int, block: _Open, piece: str) -> None:
+        if piece:
+            block.pieces.append(piece)
+            if block.kind == "tool_use":
+                self._builder.call_fragment(index=place, arguments=piece)
+
+    def _stop(self, place: int) -> None:
+        block = self._open.pop(place, None)
+        if block is None:
+            return
+        if place == self._index:
+            self._delta, self._field = "", ""
+        if block.kind == "text":
+            self._end_text(block)
+        elif block.kind == "thinking":
+            self._builder.end_thinking()
+        elif block.kind == "tool_use":
+            self._end_call(place, block)
+        elif block.kind not in ("redacted_thinking", _EMPTY_CALL, _BROKEN_CALL):
+            self._end_raw(block)
+
+    def _end_text(self, block: _Open) -> None:
+        state = {"wire_citations": block.citations} if block.citations else {}
+        self._builder.end_text(tuple(citation_of(each) for each in block.citations), **state)
+
+    def _end_call(self, place: int, block: _Open) -> None:
+        """A whole input is a call. What is none waits: the answer may have been cut, which is said only at its end."""
+        is_empty = not "".join(block.pieces).strip()
+        if is_empty and object_in(block.raw, "input"):
+            self._builder.call_fragment(index=place, arguments=block.raw["input"])
+        elif block.input is None:
+            self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, {})
+            return
+        self._builder.end_calls(index=place)
+
+    def _end_raw(self, block: _Open) -> None:
+        """A step whose input broke off was never taken."""
+        if "".join(block.pieces).strip():
+            found = block.input
+            if found is None and is_step(block.kind):
+                return
+            block.raw["input"] = found
+        if block.citations:
+            block.raw["citations"] = block.citations
+        self._builder.block(block_of(block.raw))
+
+
+def _string(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    return value if isinstance(value, str) else ""

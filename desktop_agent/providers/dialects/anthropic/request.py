@@ -1,0 +1,236 @@
+"""ModelRequest to the JSON body of the Messages API. What had to be sent differently is said in adjustments."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from desktop_agent.providers.dialects.anthropic import caching
+from desktop_agent.providers.dialects.anthropic.history import own_names, wire_name
+from desktop_agent.providers.dialects.anthropic.messages import Writer, Written
+from desktop_agent.providers.dialects.anthropic.thinking import (
+    Ability,
+    Switch,
+    ability_of,
+    switch_for,
+    without_conflicts,
+)
+from desktop_agent.providers.dialects.prefix import PrefixDigest
+from desktop_agent.providers.transport.json_text import is_array, is_object, object_in
+from desktop_agent.vocabulary.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+USUAL_MAX_TOKENS = 8192
+# What the server counts; the rest of a body it refuses there.
+_COUNTED = frozenset(
+    {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
+)
+_JSON_ONLY = "Answer with one JSON object and nothing else."
+_NO_SAMPLING = "This provider sets its own sampling: {name} was not sent."
+_LESS_TOKENS = "The model's longest answer is {tokens} tokens, so no more were asked for."
+_FREE_CHOICE = Sentence("This model cannot be made to call a tool; it was left free to choose.")
+_IN_WORDS = Sentence("This provider takes JSON by a schema only; JSON was asked for in words.")
+_BLANK_STOP = Sentence("A stop sequence of blanks is not taken by this provider, so it was not sent.")
+_BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be switched on between calls of tools.")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body and what belongs to it.
+
+    `prefix` is the digest of all that the model reads. `names`: from the wire's names of tools back to their own.
+    `carries_older`: thinking of earlier turns is in it.
+    """
+
+    fields: dict[str, Any]
+    prefix: str
+    adjustments: tuple[Sentence, ...]
+    names: dict[str, str]
+    betas: tuple[str, ...] = ()
+    carries_older: bool = False
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """What the server is sent to count."""
+        return {name: value for name, value in self.fields.items() if name in _COUNTED}
+
+    @property
+    def warming(self) -> dict[str, Any]:
+        """The same, to be kept and not answered: nothing that only matters for an answer."""
+        fields = {name: value for name, value in self.fields.items() if name != "stream"} | {"max_tokens": 0}
+        if object_in(fields, "thinking").get("type") == "enabled":
+            del fields["thinking"]
+        if object_in(fields, "tool_choice").get("type") in ("any", "tool"):
+            del fields["tool_choice"]
+        config = {name: value for name, value in object_in(fields, "output_config").items() if name != "format"}
+        fields.pop("output_config", None)
+        return fields | ({"output_config": config} if config else {})
+
+
+def body_for(request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> Body:
+    """The body to send; without `older` no thinking of earlier turns is in it. `extra_options` win.
+
+    Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot
+    be sent at all.
+    """
+    _check(request, known)
+    config = request.config
+    extra = {name: value for name, value in config.extra_options.items() if name != "betas"}
+    writer = Writer(request, known, account, older=older)
+    top = {**_tools(request.tools), **_system(writer.system, config)}
+    digest = PrefixDigest(account)
+    for name in ("tools", "system"):
+        digest.add([name, extra.get(name, top.get(name))])
+    written = writer.written(digest)
+    limit, cut = _limit(config, known)
+    able = ability_of(request, known, limit)
+    switch = _switch(request, able, written, extra)
+    choice, freed = _choice(request, able)
+    fields = {
+        "model": request.model,
+        "max_tokens": limit,
+        **top,
+        "messages": written.messages,
+        **choice,
+        **({"thinking": switch.thinking} if switch.thinking is not None else {}),
+        **_output(config, switch),
+        **_stops(config),
+        **_container(written.container),
+        "stream": True,
+    }
+    if config.caching.enabled and not caching.has_marks(extra):
+        caching.mark(fields, config.caching.lifetime)
+    return Body(
+        fields=_with_extra(fields, extra),
+        prefix=digest.value,
+        adjustments=(*written.adjustments, *cut, *switch.adjustments, *freed, *_left_out(config)),
+        names=own_names(request.tools),
+        betas=_betas(config.extra_options.get("betas")),
+        carries_older=written.carries_older,
+    )
+
+
+def _check(request: ModelRequest, known: Capabilities) -> None:
+    if request.tools and known.tools is False:
+        raise ToolCallingNotSupported(Sentence("{model} does not call tools.", {"model": request.model}))
+    if _schema(request.config) is not None and known.structured_output is False:
+        raise CapabilityMissing(Sentence("{model} does not answer by a schema.", {"model": request.model}))
+
+
+def _tools(tools: Iterable[ToolSpec]) -> dict[str, Any]:
+    found = [
+        {
+            "name": wire_name(tool.name),
+            **({"description": tool.description} if tool.description else {}),
+            "input_schema": {"type": "object", **tool.input_schema},
+        }
+        for tool in tools
+    ]
+    return {"tools": found} if found else {}
+
+
+def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
+    if config.response_format is not None and config.response_format.json_schema is None:
+        text = f"{text}\n\n{_JSON_ONLY}".lstrip()
+    return {"system": [{"type": "text", "text": text}]} if text else {}
+
+
+def _limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tuple[Sentence, ...]]:
+    """max_tokens, which this API demands."""
+    wanted, most = config.max_tokens, known.max_output_tokens
+    if wanted is None:
+        return most or USUAL_MAX_TOKENS, ()
+    if most is not None and wanted > most:
+        return most, (Sentence(_LESS_TOKENS, {"tokens": str(most)}),)
+    return wanted, ()
+
+
+def _switch(request: ModelRequest, able: Ability, written: Written, extra: dict[str, Any]) -> Switch:
+    switch = switch_for(request.config.reasoning, able)
+    is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and able.takes_forced_calls
+    own_effort = object_in(extra, "output_config").get("effort")
+    effort = own_effort if isinstance(own_effort, str) else switch.effort
+    switch = without_conflicts(switch, able, forced=is_forced, effort=effort)
+    if written.is_bare and switch.thinking is not None and switch.thinking["type"] == "enabled":
+        return Switch(None, switch.effort, (*switch.adjustments, _BARE_LOOP))
+    return switch
+
+
+def _choice(request: ModelRequest, able: Ability) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
+    """Nothing where there are no tools to choose from."""
+    choice = request.tool_choice
+    if not request.tools or choice.mode == "auto":
+        return {}, ()
+    if choice.mode == "none":
+        return {"tool_choice": {"type": "none"}}, ()
+    if not able.takes_forced_calls:
+        return {"tool_choice": {"type": "auto"}}, (_FREE_CHOICE,)
+    if choice.mode == "required" or not choice.name:
+        return {"tool_choice": {"type": "any"}}, ()
+    return {"tool_choice": {"type": "tool", "name": wire_name(choice.name)}}, ()
+
+
+def _output(config: ProviderConfig, switch: Switch) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if switch.effort is not None:
+        found["effort"] = switch.effort
+    schema = _schema(config)
+    if schema is not None:
+        found["format"] = {"type": "json_schema", "schema": _closed(schema)}
+    return {"output_config": found} if found else {}
+
+
+def _schema(config: ProviderConfig) -> dict[str, Any] | None:
+    return None if config.response_format is None else config.response_format.json_schema
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with every object closed: this API takes no others."""
+    if is_array(schema):
+        return [_closed(each) for each in schema]
+    if not is_object(schema):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema:
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def _stops(config: ProviderConfig) -> dict[str, Any]:
+    found = [each for each in config.stop_sequences if each.strip()]
+    return {"stop_sequences": found} if found else {}
+
+
+def _container(container: dict[str, Any]) -> dict[str, Any]:
+    """Code of this turn goes on where it ran, while that is there."""
+    name, until = container.get("id"), container.get("expires_at")
+    try:
+        is_there = datetime.fromisoformat(str(until)) > now() + timedelta(seconds=5)
+    except (ValueError, TypeError):
+        is_there = False
+    return {"container": name} if isinstance(name, str) and is_there else {}
+
+
+def _with_extra(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """The person's own words win; beside a part of `output_config` the rest of it stays."""
+    merged = fields | extra
+    if is_object(extra.get("output_config")) and "output_config" in fields:
+        merged["output_config"] = fields["output_config"] | extra["output_config"]
+    return merged
+
+
+def _left_out(config: ProviderConfig) -> Iterator[Sentence]:
+    values = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
+    for name, value in values.items():
+        if value is not None:
+            yield Sentence(_NO_SAMPLING, {"name": name})
+    if any(not each.strip() for each in config.stop_sequences):
+        yield _BLANK_STOP
+    if config.response_format is not None and config.response_format.json_schema is None:
+        yield _IN_WORDS
+
+
+def _betas(wanted: Any) -> tuple[str, ...]:
+    return tuple(each for each in wanted if isinstance(each, str)) if is_array(wanted) else ()

@@ -1,0 +1,213 @@
+"""The history as generateContent wants it: contents of `user` and `model`, every call answered right behind itself.
+
+A signature goes back on the part that it came with, byte for byte, and only to the model that made it
+(ai.google.dev/gemini-api/docs/thought-signatures). Another model's state is never sent.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.providers.dialects.gemini.media import image_part
+from desktop_agent.providers.dialects.gemini.parts import PROVIDER
+from desktop_agent.providers.dialects.gemini.results import response_parts, written_name
+from desktop_agent.providers.transport.json_text import is_object
+from desktop_agent.vocabulary.blocks import (
+    Block,
+    Image,
+    JsonObject,
+    ServerStep,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+)
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import StopReason
+
+# What the server takes in place of a signature that nobody has (thought-signatures, FAQ).
+NO_SIGNATURE = "skip_thought_signature_validator"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who will read the history: the model, its account, and what it asks for.
+
+    `checks_signatures` as in Ability; such models also take pictures inside of results.
+    """
+
+    model: str
+    account: str
+    checks_signatures: bool = False
+
+    def made(self, message: Message) -> bool:
+        """Whether this model on this server wrote the message; one without an origin is believed by its model."""
+        if message.origin is not None:
+            return message.origin.account == self.account
+        return message.model is None or message.model.removeprefix("models/") == self.model
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents; the token that asks for the rest of the last answer; whether calls had to go without signature."""
+
+    items: list[JsonObject]
+    continuation: str | None = None
+    unsigned: bool = False
+
+
+def contents_for(messages: tuple[Message, ...], reader: Reader) -> Contents:
+    """Write the history. Raises ImageRefused, and WrongUse for a stored picture."""
+    messages = tuple(message for message in messages if message.role is not Role.SYSTEM)
+    messages, continuation = _unfinished(messages, reader)
+    items: list[JsonObject] = []
+    for place, message in enumerate(messages):
+        if message.role is Role.USER:
+            _add(items, "user", _spoken(message.blocks))
+        elif message.role is Role.ASSISTANT:
+            is_own = reader.made(message)
+            _add(items, "model", _answer(message.blocks, is_own=is_own))
+            results = _results_after(messages, place)
+            for call in message.tool_uses:
+                in_parts = reader.checks_signatures
+                parts = response_parts(
+                    call, results.get(call.id), own_id(call, is_own=is_own), pictures_inside=in_parts
+                )
+                _add(items, "user", parts)
+    unsigned = reader.checks_signatures and _signed_for_others(items)
+    return Contents(_responses_first(items), continuation, unsigned)
+
+
+def question_at(items: list[JsonObject]) -> int:
+    """Where the last question of the person stands: what follows is the current turn. 0 where there is none."""
+    for place in range(len(items) - 1, -1, -1):
+        parts: list[JsonObject] = items[place]["parts"]
+        if items[place]["role"] == "user" and not any("functionResponse" in part for part in parts):
+            return place
+    return 0
+
+
+def own_id(call: ToolUse, *, is_own: bool) -> str | None:
+    """The id that this server gave to the call; made-up ones are never sent."""
+    given = call.metadata.get("id") if is_own and call.provider == PROVIDER else None
+    return given if isinstance(given, str) else None
+
+
+def _unfinished(messages: tuple[Message, ...], reader: Reader) -> tuple[tuple[Message, ...], str | None]:
+    """An answer whose rest is asked for is not in the history: the server has it, with everything it went on from."""
+    last = messages[-1] if messages else None
+    details = (last.stop_details or {}) if last is not None else {}
+    token = details.get("continuation_token")
+    if last is None or not _is_continued(last) or not isinstance(token, str) or not reader.made(last):
+        return messages, None
+    end = len(messages)
+    while end and _is_continued(messages[end - 1]):
+        end -= 1
+    return messages[:end], token
+
+
+def _is_continued(message: Message) -> bool:
+    return message.role is Role.ASSISTANT and message.stop_reason is StopReason.CONTINUATION
+
+
+def _add(items: list[JsonObject], role: str, parts: list[JsonObject]) -> None:
+    """Neighbours of one role are one content; there are no empty ones."""
+    if not parts:
+        return
+    if items and items[-1]["role"] == role:
+        items[-1]["parts"] += parts
+    else:
+        items.append({"role": role, "parts": parts})
+
+
+def _spoken(blocks: tuple[Block, ...]) -> list[JsonObject]:
+    parts: list[JsonObject] = []
+    for block in blocks:
+        if isinstance(block, Text) and block.text:
+            parts.append({"text": block.text})
+        elif isinstance(block, Image):
+            parts.append(image_part(block))
+    return parts
+
+
+def _answer(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]:
+    """An answer's parts. Without its own state it is text, pictures and calls."""
+    parts: list[JsonObject] = []
+    states = [block for block in blocks if isinstance(block, Thinking) and is_own and block.provider == PROVIDER]
+    of_calls = {state.metadata.get("call_id"): state.metadata.get("thoughtSignature") for state in states}
+    for block in blocks:
+        match block:
+            case Text() | Image():
+                parts += _spoken((block,))
+            case Thinking() if is_own and block.provider == PROVIDER:
+                _put_back(parts, block)
+            case ToolUse():
+                parts.append(_call(block, own_id(block, is_own=is_own), of_calls.get(block.id)))
+            case ServerStep() | Unknown() if is_own and block.provider == PROVIDER and _is_part(block):
+                parts.append(block.raw)
+            case _:
+                pass
+    return parts
+
+
+def _put_back(parts: list[JsonObject], state: Thinking) -> None:
+    """A signature, on the part that it came with. Where the text was changed since, there is no such part any more."""
+    metadata = state.metadata
+    signature, signed = metadata.get("thoughtSignature"), metadata.get("part_text")
+    if not isinstance(signature, str):
+        return  # a summary need not go back
+    if metadata.get("thought") is True:
+        parts.append({"text": state.text, "thought": True, "thoughtSignature": signature})
+    elif metadata.get("on") == "text" and signed == "":
+        parts.append({"text": "", "thoughtSignature": signature})
+    elif metadata.get("on") == "text" and isinstance(signed, str) and parts and parts[-1].keys() == {"text"}:
+        text: str = parts[-1]["text"]
+        if text.endswith(signed):
+            rest = text[: len(text) - len(signed)]
+            parts[-1:] = [{"text": rest}] if rest else []
+            parts.append({"text": signed, "thoughtSignature": signature})
+
+
+def _call(call: ToolUse, call_id: str | None, signature: Any) -> JsonObject:
+    arguments = call.input if call.malformed is None else {"malformed_arguments": call.malformed}
+    written: JsonObject = {"name": written_name(call.name), "args": arguments}
+    part: JsonObject = {"functionCall": written if call_id is None else {"id": call_id, **written}}
+    return {**part, "thoughtSignature": signature} if isinstance(signature, str) else part
+
+
+def _is_part(block: ServerStep | Unknown) -> bool:
+    """Whether the block was a part; searches and pages stand beside the parts."""
+    raw: Any = block.raw
+    return is_object(raw) and bool(raw) and not raw.keys() & {"groundingMetadata", "urlContextMetadata"}
+
+
+def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
+    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
+    found: dict[str, ToolResult] = {}
+    for message in messages[place + 1 :]:
+        if message.role is Role.ASSISTANT:
+            break
+        for block in message.blocks:
+            if isinstance(block, ToolResult):
+                found.setdefault(block.tool_use_id, block)
+    return found
+
+
+def _responses_first(items: list[JsonObject]) -> list[JsonObject]:
+    """Responses stand together, before pictures and words that came with them."""
+    for item in items:
+        parts: list[JsonObject] = item["parts"]
+        if any("functionResponse" in part for part in parts):
+            parts.sort(key=lambda part: "functionResponse" not in part)
+    return items
+
+
+def _signed_for_others(items: list[JsonObject]) -> bool:
+    """In the current turn the first call of each step must be signed; one that another model made cannot be."""
+    was_needed = False
+    for item in items[question_at(items) :]:
+        calls = [part for part in item["parts"] if "functionCall" in part]
+        if calls and not any("thoughtSignature" in part for part in calls):
+            calls[0]["thoughtSignature"] = NO_SIGNATURE
+            was_needed = True
+    return was_needed

@@ -1,0 +1,193 @@
+"""Chunks of generateContent to fragments: says whose each piece is, assembles nothing.
+
+Any field may be absent. A stream has no end mark: it ends with the connection, after a finishReason or a blockReason.
+Without `alt=sse` the same chunks stand in one JSON array, which is read too.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from desktop_agent.providers.dialects.gemini.grounding import Grounding
+from desktop_agent.providers.dialects.gemini.parts import PROVIDER, Parts
+from desktop_agent.providers.dialects.gemini.usage import usage_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import failures
+from desktop_agent.providers.transport.json_text import is_array, is_object, mended, object_in, objects_in
+from desktop_agent.providers.transport.sse import Frame
+from desktop_agent.vocabulary.errors import ProviderError
+from desktop_agent.vocabulary.provider_events import StopReason
+
+# ai.google.dev/api/generate-content, FinishReason. What is not here is shown as it is.
+_REASONS: Mapping[str, StopReason] = {
+    "STOP": StopReason.END_TURN,
+    "MAX_TOKENS": StopReason.MAX_TOKENS,
+    "CONTINUATION": StopReason.CONTINUATION,
+    **dict.fromkeys(
+        (
+            "SAFETY",
+            "RECITATION",
+            "LANGUAGE",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+            "IMAGE_OTHER",
+            "NO_IMAGE",
+            "MODEL_ARMOR",
+            "ESCALATION",
+        ),
+        StopReason.CONTENT_FILTER,
+    ),
+    **dict.fromkeys(
+        (
+            "MALFORMED_FUNCTION_CALL",
+            "UNEXPECTED_TOOL_CALL",
+            "TOO_MANY_TOOL_CALLS",
+            "MALFORMED_RESPONSE",
+            "MISSING_THOUGHT_SIGNATURE",
+        ),
+        StopReason.MALFORMED_TOOL_CALL,
+    ),
+}
+_OURS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder.
+
+    `finish` is the last finishReason, `failure` an error in the stream; nothing after it counts. `recognised` is
+    whether anything looked like this dialect. `without_key` takes the key out of an error that a server wrote.
+    """
+
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.end_mark = "finishReason"
+        self.recognised = False
+        self.finish: str | None = None
+        self.failure: ProviderError | None = None
+        self._builder = builder
+        self._parts = Parts(builder)
+        self._grounding = Grounding(PROVIDER)
+        self._headers = headers
+        self._without_key = without_key
+        self._blocked: dict[str, Any] = {}
+        self._message: str | None = None
+        self._token: str | None = None
+        self._usage: dict[str, Any] = {}
+        self._response_id: str | None = None
+        self._is_over = False
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        text = None if name else _only_text(data)
+        if text is not None and (self._response_id is not None or "responseId" not in data):
+            self.recognised = True
+            self._usage = object_in(data, "usageMetadata") or self._usage
+            self._parts.text(text)
+            return
+        if is_array(data):
+            for each in data:
+                self._chunk(each)
+        elif name == "error":
+            self._fail(data)
+        else:
+            self._chunk(data)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a finishReason or a blockReason came."""
+        return self.finish is not None or bool(self._blocked)
+
+    def end(self) -> bool:
+        """The clean end: the reason that was given, corrected by what came. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        loose = self._parts.close(self._grounding)
+        for step in self._grounding.steps():
+            self._builder.block(step)
+        if self._usage:
+            self._builder.usage = usage_of(self._usage)
+        reason, raw, details = self._reason()
+        if loose:
+            details["citations"] = [each.model_dump(exclude_none=True) for each in loose]
+        self._builder.end(reason, raw, details or None)
+        return True
+
+    def _reason(self) -> tuple[StopReason, str, dict[str, Any]]:
+        """The reason, the server's word for it, and the details."""
+        if self.finish is None:
+            told = self._blocked.get("blockReasonMessage")
+            details: dict[str, Any] = {"blockReasonMessage": mended(told)} if isinstance(told, str) and told else {}
+            return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
+        reason = _REASONS.get(self.finish, StopReason.UNKNOWN)
+        details = {"finishMessage": self._message} if self._message else {}
+        if reason is StopReason.CONTINUATION:
+            if self._token is None:
+                # Nobody can ask for the rest, so the answer was cut.
+                return StopReason.MAX_TOKENS, self.finish, details
+            details["continuation_token"] = self._token
+        return reason, self.finish, details
+
+    def _chunk(self, data: Any) -> None:
+        if not is_object(data) or self.failure is not None:
+            return
+        if data.get("error"):
+            self._fail(data)
+            return
+        self.recognised = self.recognised or any(name in data for name in _OURS)
+        response_id = data.get("responseId")
+        if self._response_id is None and isinstance(response_id, str) and response_id:
+            self._response_id = response_id
+            self._builder.named(response_id)
+        self._usage = object_in(data, "usageMetadata") or self._usage
+        feedback = object_in(data, "promptFeedback")
+        if isinstance(feedback.get("blockReason"), str):
+            self._blocked = feedback
+        for candidate in objects_in(data, "candidates"):
+            if not candidate.get("index"):  # only the first answer is read; zero may be left out
+                self._candidate(candidate)
+                return
+
+    def _candidate(self, candidate: dict[str, Any]) -> None:
+        self._grounding.add(candidate)
+        for part in objects_in(candidate.get("content"), "parts"):
+            self._parts.part(part)
+        token, finish = candidate.get("continuationToken"), candidate.get("finishReason")
+        if isinstance(token, str) and token:
+            self._token = token
+        if isinstance(finish, str) and finish:
+            self.finish = mended(finish)
+        message = candidate.get("finishMessage")
+        if isinstance(message, str) and message:
+            self._message = mended(message)
+
+    def _fail(self, data: Any) -> None:
+        self._parts.release()
+        self.failure = failures.from_stream(self._without_key(data), self._headers)
+        self.failure.request_id = self.failure.request_id or self._response_id
+
+
+def _only_text(data: Any) -> str | None:
+    """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
+    try:
+        candidate: dict[str, Any] = data["candidates"][0]
+        (part,) = candidate["content"]["parts"]
+        text: Any = part["text"]
+        if (
+            len(part) == 1
+            and isinstance(text, str)
+            # content and index; anything more is looked at.
+            and (len(candidate) == 1 or (len(candidate) == 2 and candidate.get("index") == 0))
+            and "error" not in data
+            and "promptFeedback" not in data
+        ):
+            return text
+    except (KeyError, IndexError, TypeError, ValueError):
+        pass
+    return None

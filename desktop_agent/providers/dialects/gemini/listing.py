@@ -1,0 +1,64 @@
+"""The models of a server, page by page, and what its listing tells about each."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from desktop_agent.providers.transport.failures import from_stream, not_a_model_server
+from desktop_agent.providers.transport.json_text import array_in, is_object, loads, mended, objects_in
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+
+Fetch = Callable[[dict[str, str]], Awaitable[bytes]]
+_PER_PAGE = "1000"
+# Google has some dozens of models; a server whose pages never end is not followed for ever.
+_MOST_PAGES = 20
+
+
+async def listing(fetch: Fetch) -> tuple[ModelInfo, ...]:
+    """All models that answer questions. `fetch` asks for a page by its query. Raises ProviderError."""
+    found: dict[str, ModelInfo] = {}
+    query = {"pageSize": _PER_PAGE}
+    for _ in range(_MOST_PAGES):
+        page = _page(await fetch(query))
+        for model in map(_model, objects_in(page, "models")):
+            if model is not None:
+                found.setdefault(model.id, model)
+        token = page.get("nextPageToken")
+        if not isinstance(token, str) or not token or token == query.get("pageToken"):
+            break
+        query = {"pageSize": _PER_PAGE, "pageToken": token}
+    return tuple(found.values())
+
+
+def _page(body: bytes) -> dict[str, Any]:
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    if is_object(data) and data.get("error"):
+        raise from_stream(data, {})
+    # A server without any model sends an empty object.
+    if not is_object(data) or (data and not {"models", "nextPageToken"} & data.keys()):
+        raise not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+    return data
+
+
+def _model(entry: dict[str, Any]) -> ModelInfo | None:
+    name, title = entry.get("name"), entry.get("displayName")
+    if not isinstance(name, str) or not name.removeprefix("models/"):
+        return None
+    if "supportedGenerationMethods" in entry and "generateContent" not in array_in(entry, "supportedGenerationMethods"):
+        return None
+    thinks = entry.get("thinking")
+    return ModelInfo(
+        id=mended(name.removeprefix("models/")),
+        title=mended(title) if isinstance(title, str) and title else None,
+        capabilities=Capabilities(
+            context_window=_size(entry.get("inputTokenLimit")),
+            max_output_tokens=_size(entry.get("outputTokenLimit")),
+            reasoning=thinks if isinstance(thinks, bool) else None,
+        ),
+    )
+
+
+def _size(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None

@@ -1,0 +1,180 @@
+"""ModelRequest to the JSON body of generateContent."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.providers.dialects.gemini.contents import Contents, Reader, contents_for, question_at
+from desktop_agent.providers.dialects.gemini.media import MOST_INLINE
+from desktop_agent.providers.dialects.gemini.results import NAME
+from desktop_agent.providers.dialects.gemini.thinking import ability_of, thinking_for
+from desktop_agent.providers.transport.json_text import is_object
+from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, ToolResult
+from desktop_agent.vocabulary.errors import (
+    CapabilityMissing,
+    ImageRefused,
+    ImagesNotSupported,
+    Sentence,
+    ToolCallingNotSupported,
+    WrongUse,
+)
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+MOST_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body, what it says differently from what was asked, and how many contents come before the last question."""
+
+    fields: JsonObject
+    adjustments: tuple[Sentence, ...] = ()
+    settled: int = 0
+
+
+def bare(model: str) -> str:
+    """A model's name without `models/`, with and without which servers and people write it."""
+    return model.removeprefix("models/")
+
+
+def body_for(request: ModelRequest, account: str, known: Capabilities) -> Body:
+    """The body to send. `extra_options` come last and win, inside of generationConfig too.
+
+    Raises CapabilityMissing where the model is known to lack something, ImageRefused, and WrongUse for what the API
+    does not take.
+    """
+    _check(request, known)
+    model = bare(request.model)
+    ability = ability_of(model, known)
+    written = contents_for(request.messages, Reader(model, account, ability.checks_signatures))
+    if not written.items:
+        raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
+    thinking = thinking_for(request.config, model, ability)
+    generation = _generation(request.config, known)
+    if thinking.config:
+        generation["thinkingConfig"] = thinking.config
+    fields: JsonObject = {"contents": written.items, **_instructions(request), **_tools(request, known)}
+    if generation:
+        fields["generationConfig"] = generation
+    if written.continuation is not None:
+        fields["continuationToken"] = written.continuation
+    adjustments = (*thinking.adjustments, *_left_out(request, known), *_said_about(written, model))
+    return Body(_extended(fields, request.config.extra_options), adjustments, question_at(written.items))
+
+
+def before_question(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages that come before the person's last one."""
+    spoken = [place for place, message in enumerate(messages) if message.role is Role.USER]
+    return messages[: spoken[-1]] if spoken else ()
+
+
+def _check(request: ModelRequest, known: Capabilities) -> None:
+    model = request.model
+    if request.tools and known.tools is False:
+        raise ToolCallingNotSupported(f"{model} does not call tools.")
+    if request.config.response_format is not None and known.structured_output is False:
+        raise CapabilityMissing(f"{model} cannot be bound to JSON.", "Choose another model, or ask in words.")
+    for tool in request.tools:
+        if not NAME.fullmatch(tool.name):
+            raise WrongUse(
+                f"Gemini takes no tool named “{tool.name[:200]}”.",
+                "Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.",
+            )
+    if len(request.config.stop_sequences) > MOST_STOP_SEQUENCES:
+        raise WrongUse(f"Gemini takes at most {MOST_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
+    images = [image for message in request.messages for image in _images(message.blocks)]
+    if images and known.images is False:
+        raise ImagesNotSupported(f"{model} does not read pictures.")
+    if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MOST_INLINE:
+        raise ImageRefused(
+            "The pictures of this conversation are together larger than 100 MB.", "Remove some, or make them smaller."
+        )
+
+
+def _images(blocks: Iterable[Block | Any]) -> list[Image]:
+    found: list[Image] = []
+    for block in blocks:
+        if isinstance(block, Image):
+            found.append(block)
+        elif isinstance(block, ToolResult):
+            found += _images(block.content)
+    return found
+
+
+def _instructions(request: ModelRequest) -> JsonObject:
+    """All instructions stand above the conversation; there is no other place for them."""
+    said = [message.text for message in request.messages if message.role is Role.SYSTEM]
+    text = "\n\n".join(filter(None, [request.config.system_prompt or "", *said]))
+    return {"systemInstruction": {"parts": [{"text": text}]}} if text else {}
+
+
+def _generation(config: ProviderConfig, known: Capabilities) -> JsonObject:
+    sampling = {"temperature": config.temperature, "topP": config.top_p, "topK": config.top_k}
+    values: JsonObject = {} if known.sampling is False else dict(sampling)
+    values["maxOutputTokens"] = config.max_tokens
+    values["stopSequences"] = list(config.stop_sequences) or None
+    if config.response_format is not None:
+        values["responseMimeType"] = "application/json"
+        values["responseJsonSchema"] = config.response_format.json_schema
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _tools(request: ModelRequest, known: Capabilities) -> JsonObject:
+    """Functions with their schemas as JSON Schema (`parameters` knows only a part of it), and the choice among them."""
+    if not request.tools:
+        return {}
+    fields: JsonObject = {"tools": [{"functionDeclarations": [_function(tool) for tool in request.tools]}]}
+    match request.tool_choice.mode:
+        case "none":
+            choice: JsonObject = {"mode": "NONE"}
+        case "required" if known.forced_tools is not False:
+            choice = {"mode": "ANY"}
+        case "named" if known.forced_tools is not False:
+            choice = {"mode": "ANY", "allowedFunctionNames": [request.tool_choice.name]}
+        case _:
+            return fields
+    return {**fields, "toolConfig": {"functionCallingConfig": choice}}
+
+
+def _function(tool: ToolSpec) -> JsonObject:
+    schema = {name: value for name, value in tool.input_schema.items() if name != "$schema"}
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **described, "parametersJsonSchema": schema}
+
+
+def _left_out(request: ModelRequest, known: Capabilities) -> list[Sentence]:
+    config, model = request.config, {"model": bare(request.model)}
+    found: list[Sentence] = []
+    if known.sampling is False and (config.temperature, config.top_p, config.top_k) != (None, None, None):
+        found.append(Sentence("{model} chooses its own temperature, so none was sent.", model))
+    if request.tools and known.forced_tools is False and request.tool_choice.mode in ("required", "named"):
+        found.append(Sentence("{model} cannot be made to call a tool; it decides by itself.", model))
+    return found
+
+
+def _said_about(written: Contents, model: str) -> list[Sentence]:
+    words = "Another model made calls in this turn, so {model} goes on without the reasoning behind them."
+    return [Sentence(words, {"model": model})] if written.unsigned else []
+
+
+def _extended(fields: JsonObject, extra: JsonObject) -> JsonObject:
+    """The person's own words win. A level and a budget together would be refused, so one drives out the other."""
+    generation, theirs = fields.get("generationConfig"), extra.get("generationConfig")
+    if not is_object(theirs) or not is_object(generation):
+        return fields | extra
+    thinking, chosen = generation.get("thinkingConfig"), theirs.get("thinkingConfig")
+    if is_object(thinking) and is_object(chosen) and chosen.keys() & {"thinkingLevel", "thinkingBudget"}:
+        kept = {name: value for name, value in thinking.items() if name == "includeThoughts"}
+        generation = {**generation, "thinkingConfig": kept}
+    return fields | extra | {"generationConfig": _merged(generation, theirs)}
+
+
+def _merged(ours: JsonObject, theirs: JsonObject) -> JsonObject:
+    merged = dict(ours)
+    for name, value in theirs.items():
+        mine = merged.get(name)
+        merged[name] = _merged(mine, value) if is_object(mine) and is_object(value) else value
+    return merged

@@ -1,0 +1,205 @@
+"""The Responses API: OpenAI's own, and servers that offer the same."""
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from functools import partial
+
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.catalogue.estimating import estimated
+from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.dialects import servers
+from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.openai_chat.listing import listing
+from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
+from desktop_agent.providers.dialects.openai_responses.items import Recipient
+from desktop_agent.providers.dialects.openai_responses.request import Body, body_for, count_fields, refused_fields
+from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
+from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.think_tags import ThinkTags
+from desktop_agent.providers.transport.addresses import api_root, joined
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.json_text import dumps, loads
+from desktop_agent.vocabulary.errors import (
+    CachingNotSupported,
+    InvalidRequest,
+    NotFound,
+    Sentence,
+    UnreadableAnswer,
+)
+from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, WITHOUT_GIF
+from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
+from desktop_agent.vocabulary.requests import (
+    CachedPrompt,
+    ModelInfo,
+    ModelRequest,
+    PictureLimits,
+    ProviderState,
+    Timeouts,
+    TokenCount,
+)
+
+_log = logging.getLogger(__name__)
+# OpenAI's guide to pictures as it stood in 2026: 20 MB each, 500 in one request.
+_PICTURE_BYTES = 20 * 1024 * 1024
+_PICTURES = 500
+_FORGOTTEN = Sentence("The server did not take earlier reasoning back, so the question was asked without it.")
+
+
+class OpenAIResponses:
+    """One server that speaks the Responses API.
+
+    `base_url` is what the vendor's own SDK takes, usually ending in /v1. The client is shared and not closed here.
+    Caching of prompts is the servers' own affair in this dialect: a key per conversation and, where a model takes it,
+    a longer lifetime are sent along, but nothing can be cached ahead. Raises WrongUse for an address or a key that
+    cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: SecretStr | None = None,
+        http: HttpClient,
+        catalogue: Catalogue | None = None,
+        listing_timeouts: Timeouts | None = None,
+    ) -> None:
+        self._http = http
+        self._quirks = servers.by_address(api_root(base_url))
+        self._root = api_root(base_url, self._quirks.usual_path)
+        self._secret = _secret(api_key, self._quirks)
+        self._catalogue = catalogue or Catalogue()
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
+        self._state = ProviderState()
+        self._listed: dict[str, ModelInfo] = {}
+        self._refused: dict[str, frozenset[str]] = {}
+        self._unreadable: frozenset[str] = frozenset()
+
+    @property
+    def dialect(self) -> str:
+        """Its name in an endpoint."""
+        return "openai-responses"
+
+    @property
+    def state(self) -> ProviderState:
+        """Totals."""
+        return self._state
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Ask, and yield canonical events.
+
+        A field that the server does not take is dropped and asked again once; so is the reasoning of earlier answers.
+        """
+        return answered(partial(self._open, request), self._state)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """The server's listing with what it tells about each model; also teaches this object who the server is."""
+        found = await listing(self._root, self._quirks, self._exchange)
+        self._quirks = found.quirks
+        self._listed = {model.id: self._catalogue.merged(self._quirks.family, model) for model in found.models}
+        return tuple(self._listed.values())
+
+    def model_info(self, model: str) -> ModelInfo:
+        """What is known about a model without asking."""
+        return self._listed.get(model) or self._catalogue.merged(self._quirks.family, ModelInfo(model))
+
+    def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
+        """What this family of servers takes. OpenAI reads the first picture of an animation at most: it refuses it."""
+        quirks = self._quirks
+        types = SUPPORTED_MEDIA_TYPES if quirks.image_gif else WITHOUT_GIF
+        limits = PictureLimits(types, moving=False, web_addresses=quirks.image_urls)
+        return limits if quirks.switch != "openai" else replace(limits, max_bytes=_PICTURE_BYTES, max_count=_PICTURES)
+
+    async def count_tokens(self, request: ModelRequest) -> TokenCount:
+        """Counted by OpenAI's servers, which can be asked; estimated for others, and where they cannot after all."""
+        if self._quirks.switch != "openai":
+            return estimated(request, self._quirks.family)
+        body = dumps(count_fields(self._body(request)))
+        try:
+            data = loads(await self._exchange(joined(self._root, "responses/input_tokens"), body))
+            tokens = data["input_tokens"]
+        except (InvalidRequest, NotFound, UnreadableAnswer, ValueError, KeyError, TypeError):
+            return estimated(request, self._quirks.family)
+        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimated(request, self._quirks.family)
+
+    async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
+        """Not in this dialect: its servers cache by themselves, or not at all."""
+        raise CachingNotSupported("This server keeps prompts by itself; it cannot be asked to.")
+
+    async def aclose(self) -> None:
+        """Nothing of its own is open: the client is shared."""
+
+    async def _exchange(self, url: str, body: bytes | None = None) -> bytes:
+        call = HttpCall(url, self._listing_timeouts, body=body, secret=self._secret)
+        return await self._http.exchange(call)
+
+    async def _open(self, request: ModelRequest) -> Opened:
+        answer, body, adjustments = await self._asked(request)
+        tags = ThinkTags(opened_by_template=self._quirks.opened_by_template) if self._quirks.think_tags else None
+        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True)
+        reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
+        origin = Origin(provider=PROVIDER, account=self._account(request), prefix=body.prefix)
+        price = self.model_info(request.model).price
+        is_long = "ttl" in body.fields.get("prompt_cache_options", ())
+        pricing = Pricing(price, long_lived=is_long) if price is not None else None
+        return Opened(answer, builder, reader, origin, adjustments, pricing)
+
+    async def _asked(self, request: ModelRequest) -> tuple[HttpAnswer, Body, tuple[Sentence, ...]]:
+        """The head of a good answer, and how it was asked for in the end. Raises what the server refuses with."""
+        without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
+        dropped = False
+        while True:
+            body = self._body(request, without, forgotten)
+            try:
+                answer = await self._sent(request, body)
+            except InvalidRequest as error:
+                if error.status not in (400, 422):
+                    raise
+                named = frozenset[str]() if dropped else refused_fields(error, body)
+                if named:
+                    without, dropped = without | named, True
+                    _log.info("the server does not take %s; asking once more without", ", ".join(sorted(named)))
+                elif body.reasoning and not forgotten:
+                    forgotten = body.reasoning
+                    _log.info("the server refuses a question with earlier reasoning; asking once more without")
+                else:
+                    raise
+                continue
+            if dropped:
+                self._refused[request.model] = without
+            self._unreadable |= forgotten
+            return answer, body, (*body.adjustments, *([_FORGOTTEN] if forgotten else []))
+
+    def _body(
+        self,
+        request: ModelRequest,
+        without: frozenset[str] = frozenset(),
+        forgotten: frozenset[str] = frozenset(),
+    ) -> Body:
+        known = self.model_info(request.model).capabilities
+        recipient = Recipient(
+            self._quirks,
+            self._account(request),
+            binds=known.binds_prefix is not False,
+            unreadable=self._unreadable | forgotten,
+        )
+        return body_for(request, recipient, known, without)
+
+    def _account(self, request: ModelRequest) -> str:
+        return account_of(self._root, request.model)
+
+    async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
+        url = joined(self._root, "responses")
+        call = HttpCall(url, request.config.timeouts, dumps(body.fields), self._secret, accept=EVENT_STREAM)
+        return await opened_answer(self._http, call, self._state)
+
+
+def _secret(api_key: SecretStr | None, quirks: servers.Quirks) -> SecretHeader | None:
+    """The key's header; white space around a pasted key is no part of it, and an empty key is none."""
+    stripped = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
+    if not stripped:
+        return None
+    return SecretHeader("api-key", stripped) if quirks.key_header == "api-key" else SecretHeader.bearer(stripped)

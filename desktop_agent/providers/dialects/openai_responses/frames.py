@@ -1,0 +1,249 @@
+"""The events of the Responses API to fragments: says whose each piece is, assembles nothing.
+
+No field is required but the type: servers that offer the same API leave out numbers, ids and whole events. Items are
+shown one after another in the order of the output; the pieces of a later one wait for the earlier one. The last event
+repeats the whole output: what was shown is not shown again, what was lost is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_responses.output_items import MessageFold, fold_for
+from desktop_agent.providers.dialects.openai_responses.slots import Slot, Slots
+from desktop_agent.providers.dialects.openai_responses.usage import usage_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport import failures
+from desktop_agent.providers.transport.json_text import is_array, is_object, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.vocabulary.errors import ProviderError, ServerFailed
+from desktop_agent.vocabulary.provider_events import StopReason
+
+_PREFIX = "response."
+_TEXT = "response.output_text.delta"
+_NOBODY = object()
+_STARTS = frozenset({"created", "queued", "in_progress"})
+_ENDS: Mapping[str, str] = {
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "done": "completed",  # OpenRouter's word
+}
+# Which item the pieces belong to; everything else is progress that is not shown.
+_PIECES: Mapping[str, str] = {
+    "content_part.added": "message",
+    "content_part.done": "message",
+    "output_text.delta": "message",
+    "output_text.done": "message",
+    "output_text.annotation.added": "message",
+    "refusal.delta": "message",
+    "refusal.done": "message",
+    "reasoning_summary_text.delta": "reasoning",
+    "reasoning_summary_text.done": "reasoning",
+    "reasoning_text.delta": "reasoning",
+    "reasoning_text.done": "reasoning",
+    "function_call_arguments.delta": "function_call",
+    "function_call_arguments.done": "function_call",
+}
+_ITEM_DONE = "output_item.done"
+_ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own end
+_TOLD = ("input_transformations", "prompt_cache_diagnostics")
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder; see answering.FrameReader.
+
+    `without_key` takes the key out of an error that a server wrote.
+    """
+
+    def __init__(
+        self, builder: PartBuilder, headers: Mapping[str, str], without_key: Callable[[Any], Any] = lambda data: data
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.end_mark = "response.completed"
+        self._builder = builder
+        self._headers = headers
+        self._without_key = without_key
+        self._slots = Slots(builder)
+        self._live: Slot | None = None  # whose pieces are shown as they come
+        self._is_over = False
+        self._refused = False
+        self._ending: dict[str, Any] = {}
+        # The text part that grew last: nearly every event is one more piece of it.
+        self._text_id: Any = _NOBODY
+        self._text_part: Any = _NOBODY
+        self._text_pieces: list[str] = []
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        try:
+            if data["type"] == _TEXT and data["item_id"] == self._text_id and data["content_index"] == self._text_part:
+                piece = data["delta"]
+                if piece.__class__ is str:
+                    self._text_pieces.append(piece)
+                    self._builder.text(piece)
+                    return
+        except (KeyError, TypeError):
+            pass
+        if data is not DONE:  # nobody's end mark here: an answer ends with its last event
+            self._text_id = _NOBODY
+            self._read(name, data)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event came: nothing follows it."""
+        return self.done
+
+    def end(self) -> bool:
+        """The clean end. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        reason, raw = self._reason()
+        told = {name: self._ending[name] for name in _TOLD if self._ending.get(name)}
+        self._builder.end(reason, raw, mended_json(self._without_key(told)) if told else None)
+        return True
+
+    def _read(self, name: str, data: Any) -> None:
+        if not is_object(data):
+            if is_array(data) or name == "error":
+                self._fail(data)
+            return
+        kind = data.get("type")
+        event = kind.removeprefix(_PREFIX) if isinstance(kind, str) else ""
+        if name == "error" or event == "error" or _is_error(data):
+            self._fail(data)
+        elif isinstance(kind, str) and kind.startswith(_PREFIX):
+            self.recognised = True
+            self._event(event, data)
+        elif data.get("object") == "response":
+            # The whole answer in place of a stream.
+            self.recognised = True
+            self._end_of_answer("", data)
+
+    def _event(self, event: str, data: dict[str, Any]) -> None:
+        if event in _STARTS:
+            self._builder.named(object_in(data, "response").get("id"))
+        elif event in _ENDS:
+            self._end_of_answer(_ENDS[event], object_in(data, "response"))
+        elif event == "output_item.added":
+            self._take(self._slots.announced(object_in(data, "item"), _index(data)), event, data)
+        elif event == _ITEM_DONE:
+            slot = self._slots.of_end(object_in(data, "item"), _index(data))
+            self._take(slot, event, data)
+        elif event in _PIECES:
+            self._piece(event, data)
+
+    def _piece(self, event: str, data: dict[str, Any]) -> None:
+        item_id = data.get("item_id")
+        ids = (item_id,) if isinstance(item_id, str) and item_id else ()
+        kind, index = _PIECES[event], _index(data)
+        slot = self._slots.of_piece(kind, ids, index)
+        if slot is None:
+            if event.startswith("content_part"):
+                return  # of what, only the pieces themselves will tell
+            slot = self._slots.opened(kind, {}, index, ids)
+        self._take(slot, event, data)
+        fold = slot.fold
+        if event == "output_text.delta" and slot is self._live and isinstance(fold, MessageFold):
+            part = fold.parts.open
+            if ids and part is not None and part.index == data.get("content_index"):
+                self._text_id, self._text_part, self._text_pieces = item_id, part.index, part.pieces
+
+    def _take(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+        if not slot.is_done:
+            slot.waiting.append((event, data))
+            self._go_on_with(slot)
+
+    def _go_on_with(self, slot: Slot) -> None:
+        """Show what may be shown now: all of the live item, and of the next ones when it is done."""
+        self._live = self._live or slot
+        while self._live is not None and self._live.waiting:
+            self._apply(self._live, *self._live.waiting.popleft())
+            if self._live.is_done:
+                self._live = next(iter(self._slots.unfinished()), None)
+
+    def _apply(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
+        if event not in (_ITEM_DONE, _ITEM_CUT):
+            slot.fold.feed(event, data)
+            return
+        item = object_in(data, "item") or None
+        if item is not None and item.get("type") not in (slot.kind, None):
+            slot.fold.finish(None, cut=True)  # what seemed to be one thing turned out to be another
+            slot.kind = str(item["type"])
+            slot.fold = fold_for(slot.kind, item, slot.place, self._builder)
+        slot.fold.finish(item, cut=event == _ITEM_CUT)
+        slot.is_done = True
+        if isinstance(slot.fold, MessageFold):
+            self._refused = self._refused or slot.fold.refused
+
+    def _end_of_answer(self, said: str, response: dict[str, Any]) -> None:
+        status = response.get("status")
+        status = status if isinstance(status, str) and status else said
+        self._builder.named(response.get("id"))
+        if status in ("failed", "cancelled"):
+            error = response.get("error")
+            self._fail({"error": error} if error else {}, f"the server says that the answer {status}")
+            return
+        if status not in ("completed", "incomplete"):
+            return
+        usage = response.get("usage")
+        if usage and is_object(usage):
+            self._builder.usage = usage_of(usage)
+        self._ending = {**response, "status": status}
+        self._settle(objects_in(response, "output"), was_cut=status == "incomplete")
+        self.done = True
+
+    def _settle(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
+        """Bring every item to its end: by its own event, by the final output, or without either."""
+        event = _ITEM_CUT if was_cut else _ITEM_DONE
+        for slot, item in zip(self._slots.of_output(output), output, strict=True):
+            if not slot.is_done and not _is_ending(slot):
+                slot.waiting.append((event, {"item": item}))
+        for slot in self._slots.unfinished():
+            if not _is_ending(slot):
+                slot.waiting.append((event, {}))
+        for slot in self._slots.unfinished():
+            self._go_on_with(slot)
+
+    def _fail(self, data: Any, otherwise: str = "") -> None:
+        if self.failure is not None:
+            return
+        # What waited was said, too.
+        for slot in self._slots.unfinished():
+            while slot.waiting and not slot.is_done:
+                self._apply(slot, *slot.waiting.popleft())
+        if data or not otherwise:
+            self.failure = failures.from_stream(self._without_key(data), self._headers)
+        else:
+            self.failure = ServerFailed(otherwise, request_id=failures.request_id(self._headers))
+
+    def _reason(self) -> tuple[StopReason, str]:
+        """The stop reason and the server's word. An incomplete answer was cut, whatever cut it: no call of it runs."""
+        status = str(self._ending.get("status"))
+        if status == "completed":
+            refused = self._refused and not self._builder.calls.ended
+            return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
+        why = object_in(self._ending, "incomplete_details").get("reason")
+        raw = f"{status}:{why}" if isinstance(why, str) and why else status
+        return (StopReason.CONTENT_FILTER if why == "content_filter" else StopReason.MAX_TOKENS), raw
+
+
+def _is_ending(slot: Slot) -> bool:
+    return bool(slot.waiting) and slot.waiting[-1][0] in (_ITEM_DONE, _ITEM_CUT)
+
+
+def _is_error(data: dict[str, Any]) -> bool:
+    """An error without a type of its own, as gateways send it."""
+    if isinstance(data.get("type"), str) and str(data["type"]).startswith(_PREFIX):
+        return False
+    is_answer = data.get("object") == "response"
+    return data.get("object") == "error" or (not is_answer and bool(data.get("error") or "detail" in data))
+
+
+def _index(data: dict[str, Any]) -> int | None:
+    index = data.get("output_index")
+    return index if type(index) is int else None

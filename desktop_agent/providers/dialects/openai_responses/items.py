@@ -1,0 +1,268 @@
+"""The history as input items: every call answered, every reasoning item where it was, or not at all.
+
+Reasoning goes back whole, and only where it is good for something: to the server and model that wrote it, before what
+followed it and, where a model binds it, behind exactly what it was written behind; elsewhere a server refuses it, or
+drops it without a word. What followed reasoning that does not go back goes without its id, because the server would
+look for the other half; steps of the server's own cannot be told apart from theirs and stay away, too.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_chat.messages import NO_RESULT, CallIds, arguments_text
+from desktop_agent.providers.dialects.openai_responses.results import image_part, output_of, picture_message
+from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
+from desktop_agent.providers.dialects.prefix import PrefixDigest
+from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.transport.json_text import dumps, is_object
+from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.requests import ModelRequest
+
+_COMPACTED = "compaction"  # stands for all that was before it, so it always goes back
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who will read the items. `account` is its own; `binds`: whether it takes reasoning only behind what it had read.
+
+    `unreadable` are the keys (see `reasoning_key`) of reasoning that it refused before.
+    """
+
+    quirks: Quirks
+    account: str
+    binds: bool = True
+    unreadable: frozenset[str] = frozenset()
+
+    @property
+    def takes_late_instructions(self) -> bool:
+        """Whether instructions may stand in the middle; templates of local models take them at the start only."""
+        return self.quirks.switch in ("openai", "xai")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The items, a digest of them and all that stands before them, and the keys of the reasoning among them."""
+
+    items: list[dict[str, Any]]
+    prefix: str
+    reasoning: frozenset[str]
+
+
+def instructions_for(request: ModelRequest, recipient: Recipient) -> str | None:
+    """The text above the conversation: the system prompt, and system messages that cannot stand in their place."""
+    texts = [request.config.system_prompt or ""]
+    if not recipient.takes_late_instructions:
+        texts += [message.text for message in request.messages if message.role is Role.SYSTEM]
+    return "\n\n".join(filter(None, texts)) or None
+
+
+def input_for(request: ModelRequest, recipient: Recipient, header: list[Any]) -> Written:
+    """The `input` array; `header` is what the model reads before it.
+
+    Raises WrongUse, ImagesNotSupported and ImageRefused for pictures that cannot be sent.
+    """
+    return _Writer(request, recipient, header).written()
+
+
+def reasoning_key(item: dict[str, Any]) -> str:
+    """Tells one reasoning item from another."""
+    return hashlib.blake2b(dumps(item), digest_size=16).hexdigest()
+
+
+class _Writer:
+    def __init__(self, request: ModelRequest, recipient: Recipient, header: list[Any]) -> None:
+        self._request = request
+        self._recipient = recipient
+        self._is_openai = recipient.quirks.switch == "openai"
+        self._items: list[dict[str, Any]] = []
+        self._digest = PrefixDigest(recipient.account)
+        self._digest.add(header)
+        self._digested = 0
+        self._reasoning: set[str] = set()
+
+    def written(self) -> Written:
+        messages = self._request.messages
+        for place, message in enumerate(messages):
+            match message.role:
+                case Role.SYSTEM:
+                    self._system(message)
+                case Role.USER:
+                    self._user(message)
+                case Role.ASSISTANT:
+                    self._assistant(message, _results_after(messages, place))
+                case Role.TOOL:
+                    pass  # written with the calls
+        return Written(self._items, self._prefix(), frozenset(self._reasoning))
+
+    def _prefix(self) -> str:
+        """The digest of everything so far."""
+        for item in self._items[self._digested :]:
+            self._digest.add(item)
+        self._digested = len(self._items)
+        return self._digest.value
+
+    def _system(self, message: Message) -> None:
+        if self._recipient.takes_late_instructions and message.text:
+            role = "developer" if self._is_openai else "system"
+            content = [{"type": "input_text", "text": message.text}]
+            self._items.append({"type": "message", "role": role, "content": content})
+
+    def _user(self, message: Message) -> None:
+        content: list[dict[str, Any]] = []
+        for block in message.blocks:
+            if isinstance(block, Image):
+                content.append(image_part(block, self._recipient.quirks))
+            elif isinstance(block, Text) and block.text:
+                content.append({"type": "input_text", "text": block.text})
+        if content:
+            self._items.append({"type": "message", "role": "user", "content": content})
+
+    def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
+        """The answer's items in their order, then one output per call, in call order."""
+        is_own = self._is_own(message)
+        kept = self._kept_reasoning(message) if is_own else frozenset[int]()
+        is_whole = True  # nothing is missing before the item that comes
+        start = len(self._items)
+        for place, block in enumerate(message.blocks):
+            match block:
+                case Thinking():
+                    item = _reasoning_item(block) if is_own else None
+                    if item is not None:
+                        is_whole = place in kept
+                    if item is not None and is_whole:
+                        self._items.append(item)
+                        self._reasoning.add(reasoning_key(item))
+                case Text():
+                    self._text(block, start, is_own=is_own, with_id=is_whole)
+                case ToolUse():
+                    self._items.append(self._call(block, is_own=is_own, with_id=is_whole))
+                case ServerStep() | Unknown():
+                    if is_own and block.provider == PROVIDER:
+                        self._step(block.raw, start, is_whole=is_whole)
+                case _:
+                    pass
+        self._outputs(message.tool_uses, results, is_own=is_own)
+
+    def _is_own(self, message: Message) -> bool:
+        """Whether this server's own model wrote it. An answer of which nothing is known is taken for the model's."""
+        origin = message.origin
+        if origin is None or not origin.account:
+            return message.model in (None, self._request.model)
+        return origin.provider == PROVIDER and origin.account == self._recipient.account
+
+    def _kept_reasoning(self, message: Message) -> frozenset[int]:
+        """The places of reasoning blocks that go back: followed by something that was finished, too."""
+        origin = message.origin
+        if self._recipient.binds and origin is not None and origin.prefix and origin.prefix != self._prefix():
+            return frozenset()
+        kept: set[int] = set()
+        is_followed = False
+        for place in reversed(range(len(message.blocks))):
+            block = message.blocks[place]
+            if not isinstance(block, Thinking):
+                is_followed = is_followed or _is_finished(block, message)
+                continue
+            item = _reasoning_item(block)
+            if item is not None and is_followed and self._is_readable(item):
+                kept.add(place)
+        return frozenset(kept)
+
+    def _is_readable(self, item: dict[str, Any]) -> bool:
+        """An id alone says nothing to a server that was told to keep nothing."""
+        has_state = bool(item.get("encrypted_content") or item.get("content"))
+        return has_state and reasoning_key(item) not in self._recipient.unreadable
+
+    def _text(self, block: Text, start: int, *, is_own: bool, with_id: bool) -> None:
+        """Parts of one message stand together again; text without an id is a message of its own."""
+        state = block.metadata if is_own and block.provider == PROVIDER else {}
+        part: dict[str, Any] = {"type": "output_text", "text": block.text, "annotations": state.get("annotations", [])}
+        if state.get("refusal"):
+            part = {"type": "refusal", "refusal": block.text}
+        if with_id and state.get("id"):
+            told = {name: state[name] for name in ("id", "phase") if name in state}
+            item = {"type": "message", "role": "assistant", "status": state.get("status", "completed"), **told}
+            self._message({**item, "content": [part]}, start)
+        elif block.text:
+            phase = {"phase": state["phase"]} if state.get("phase") else {}
+            item = {"type": "message", "role": "assistant", **phase}
+            self._items.append(item | self._unnamed(block.text))
+
+    def _unnamed(self, text: str) -> dict[str, Any]:
+        """Text without an id of the server's own. OpenAI takes it as a string, llama.cpp as parts only, and vLLM and
+        OpenRouter take no parts without an id: so one is made up."""
+        if self._is_openai:
+            return {"content": text}
+        part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+        return {"id": f"msg_{len(self._items)}", "status": "completed", "content": [part]}
+
+    def _message(self, item: dict[str, Any], start: int) -> None:
+        last = self._items[-1] if len(self._items) > start else {}
+        if last.get("type") == "message" and last.get("id") == item["id"]:
+            last["content"] = [*last["content"], *item["content"]]
+            last["status"] = item["status"]
+        else:
+            self._items.append(item)
+
+    def _step(self, raw: Any, start: int, *, is_whole: bool) -> None:
+        if not is_object(raw):
+            return
+        if raw.get("type") == "message" and raw.get("id") and is_whole:
+            self._message({"status": "completed", **raw}, start)
+        elif is_whole or raw.get("type") == _COMPACTED:
+            self._items.append(raw)
+
+    def _call(self, call: ToolUse, *, is_own: bool, with_id: bool) -> dict[str, Any]:
+        item = {**_call_item(call, is_own=is_own)}
+        if not with_id:
+            item.pop("id", None)
+        item |= {"call_id": self._call_id(call), "name": call.name}
+        if item["type"] == "custom_tool_call":
+            return {**item, "input": call.input.get("input", "")}
+        return {**item, "arguments": arguments_text(call, PROVIDER)}
+
+    def _outputs(self, calls: tuple[ToolUse, ...], results: dict[str, ToolResult], *, is_own: bool) -> None:
+        pictures: list[dict[str, Any]] = []
+        for call in calls:
+            result = results.get(call.id)
+            output = NO_RESULT if result is None else output_of(result, self._recipient.quirks)
+            kind = f"{_call_item(call, is_own=is_own)['type']}_output"
+            self._items.append({"type": kind, "call_id": self._call_id(call), "output": output})
+            if result is not None and not self._is_openai:
+                pictures += picture_message(call.name, result, self._recipient.quirks)
+        self._items += pictures
+
+    def _call_id(self, call: ToolUse) -> str:
+        return CallIds(self._recipient.quirks.call_ids).of(call)
+
+
+def _call_item(call: ToolUse, *, is_own: bool) -> dict[str, Any]:
+    """What the server said of a call besides its name and arguments; calls from elsewhere are functions."""
+    item = call.metadata.get("item") if is_own and call.provider == PROVIDER else None
+    return item if is_object(item) and isinstance(item.get("type"), str) else {"type": "function_call"}
+
+
+def _reasoning_item(block: Thinking) -> dict[str, Any] | None:
+    item = block.metadata.get("item") if block.provider == PROVIDER else None
+    return item if is_object(item) else None
+
+
+def _is_finished(block: Block, message: Message) -> bool:
+    """Whether this is an item that goes back, and that was done when the answer ended."""
+    if isinstance(block, Text):
+        is_closed = block.provider == PROVIDER or message.state is MessageState.COMPLETE
+        return is_closed and bool(block.text)
+    return isinstance(block, ToolUse) or (isinstance(block, (ServerStep, Unknown)) and block.provider == PROVIDER)
+
+
+def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
+    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
+    found: dict[str, ToolResult] = {}
+    for message in messages[place + 1 :]:
+        if message.role is Role.ASSISTANT:
+            break
+        for block in message.blocks:
+            if isinstance(block, ToolResult):
+                found.setdefault(block.tool_use_id, block)
+    return found

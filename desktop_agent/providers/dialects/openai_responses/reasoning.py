@@ -1,0 +1,139 @@
+"""How reasoning is asked for on the Responses API, family by family and, for OpenAI's own, model by model.
+
+Nothing is sent that a model is known to refuse; what was wished for otherwise is said in an adjustment:
+- a level that a model lacks becomes the nearest one that it has; a budget becomes a level, there is nothing else here;
+- "off" where a model always reasons becomes its lowest level (xAI: the model's own);
+- reasoning between calls only, and levels for a model that does not reason, are left to the model;
+- temperature and top_p are left out while a model reasons that refuses them then.
+Summaries are asked for where OpenAI's own models answer; others send reasoning as they please.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_models import OpenAIModel, effort_of, nearest_effort, openai_model
+from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    Effort,
+    ModelRequest,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+)
+
+_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
+
+
+@dataclass(frozen=True, slots=True)
+class Switching:
+    """What goes into `reasoning`, and whether temperature and top_p may stand beside it."""
+
+    reasoning: dict[str, str] = field(default_factory=dict[str, str])
+    sampling: bool = True
+    adjustments: tuple[Sentence, ...] = ()
+
+
+def switching(request: ModelRequest, quirks: Quirks, known: Capabilities) -> Switching:
+    """What to send for this request. `known` is believed before the table of names."""
+    match quirks.switch:
+        case "openai":
+            return _openai(request, _facts(request.model, known), known)
+        case "xai":
+            return _xai(request)
+        case _:
+            effort, said = _effort(request, known.efforts, can_be_off=True)
+            return Switching(_fields(effort), known.sampling is not False, said)
+
+
+def _facts(model: str, known: Capabilities) -> OpenAIModel | None:
+    """The row of this model, corrected by what the catalogue or the server says."""
+    facts = openai_model(model)
+    if known.reasoning is False:
+        facts = OpenAIModel()
+    elif known.efforts is not None:
+        facts = replace(facts or OpenAIModel(reasons_by_default=True), efforts=known.efforts)
+    if facts is None:
+        return None
+    modes, by_default = known.reasoning_modes, known.reasons_by_default
+    return replace(
+        facts,
+        can_be_off=facts.can_be_off if modes is None else "disabled" in modes,
+        reasons_by_default=facts.reasons_by_default if by_default is None else by_default,
+        sampling=facts.sampling and known.sampling is not False,
+    )
+
+
+def _openai(request: ModelRequest, facts: OpenAIModel | None, known: Capabilities) -> Switching:
+    summary = {"summary": "auto"} if request.config.show_reasoning else {}
+    if facts is None:
+        effort, said = _effort(request, None, can_be_off=True)
+        return Switching(_fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said)
+    effort, said = _effort(request, facts.efforts, can_be_off=facts.can_be_off)
+    reasons = facts.reasons_by_default if effort is None else effort != "none"
+    return Switching(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
+
+
+def _xai(request: ModelRequest) -> Switching:
+    """Efforts since grok-4.5; a model that reasons cannot be told not to."""
+    version = _grok_version(request.model)
+    wish = request.config.reasoning
+    if version < (4, 5):
+        return Switching(adjustments=_unheard(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ())
+    if isinstance(wish, ReasoningDisabled):
+        said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
+        return Switching(adjustments=(said,))
+    efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
+    effort, adjustments = _effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    return Switching(_fields(effort), adjustments=adjustments)
+
+
+def _grok_version(model: str) -> tuple[int, int]:
+    found = _GROK.search(model)
+    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def _effort(
+    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
+) -> tuple[str | None, tuple[Sentence, ...]]:
+    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
+    wish = request.config.reasoning
+    if isinstance(wish, ReasoningEffort | ReasoningBudget):
+        return _level(request, wish, efforts)
+    if isinstance(wish, ReasoningBetweenTools):
+        said = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
+        return None, (said,)
+    if not isinstance(wish, ReasoningDisabled) or efforts == ():
+        return None, ()
+    if can_be_off or efforts is None:
+        return "none", ()
+    values = {"model": request.model, "effort": efforts[0]}
+    return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
+
+
+def _level(
+    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, efforts: tuple[Effort, ...] | None
+) -> tuple[str | None, tuple[Sentence, ...]]:
+    if efforts == ():
+        return None, _unheard(request)
+    wanted = effort_of(wish)
+    level = nearest_effort(wanted, efforts) if efforts else wanted
+    if isinstance(wish, ReasoningBudget):
+        values = {"tokens": str(wish.tokens), "effort": level}
+        return level, (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
+    if level != wanted:
+        values = {"model": request.model, "wanted": wanted, "effort": level}
+        return level, (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
+    return level, ()
+
+
+def _unheard(request: ModelRequest) -> tuple[Sentence, ...]:
+    values = {"model": request.model}
+    return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
+
+
+def _fields(effort: str | None) -> dict[str, Any]:
+    return {} if effort is None else {"effort": effort}

@@ -1,0 +1,226 @@
+"""ModelRequest to the JSON body of the Responses API, for the family of servers that will read it.
+
+`store` is false for everybody: nothing of a conversation is to stay on a server. What only OpenAI's own host knows
+(cache keys, no padding of events) goes only there; the blob of reasoning state is asked for where it does not come by
+itself. There are no stop sequences and no top_k in this interface: they are left out, and that is said.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_models import openai_model
+from desktop_agent.providers.dialects.openai_responses.items import Recipient, input_for, instructions_for
+from desktop_agent.providers.dialects.openai_responses.reasoning import Switching, switching
+from desktop_agent.providers.dialects.servers import Quirks
+from desktop_agent.providers.transport.failures import named_words
+from desktop_agent.providers.transport.json_text import object_in
+from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, ToolResult
+from desktop_agent.vocabulary.errors import (
+    ImagesNotSupported,
+    ProviderError,
+    Sentence,
+    ToolCallingNotSupported,
+)
+from desktop_agent.vocabulary.requests import Capabilities, JsonFormat, ModelRequest
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+# What may be dropped, once, when a server answers that it does not take it; a dot leads into an object. A limit on
+# tokens, a format and a forced tool are not among them: they are promises to the person.
+OPTIONAL = (
+    "reasoning.summary",
+    "reasoning.effort",
+    "reasoning",
+    "stream_options",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "include",
+    "store",
+    "temperature",
+    "top_p",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body, what may be dropped from it, what had to be changed, and what tells it from another (see items)."""
+
+    fields: dict[str, Any]
+    droppable: frozenset[str]
+    adjustments: tuple[Sentence, ...]
+    prefix: str
+    reasoning: frozenset[str]
+
+
+def body_for(
+    request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
+) -> Body:
+    """The body to send; `without` names what this server refused before. `extra_options` are merged last and win.
+
+    Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, ImageRefused, and
+    WrongUse for what cannot be sent at all.
+    """
+    _check(request, known)
+    quirks, own = recipient.quirks, request.config.extra_options
+    switch = switching(request, quirks, known)
+    adjustments = [*switch.adjustments]
+    fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
+    if instructions := instructions_for(request, recipient):
+        fields["instructions"] = instructions
+    if request.config.max_tokens is not None:
+        fields["max_output_tokens"] = request.config.max_tokens
+    if request.config.response_format is not None:
+        fields["text"] = {"format": _format(request.config.response_format)}
+    fields |= _reasoning(switch, request.model, quirks)
+    fields |= _sampling(request, switch, adjustments)
+    fields |= _tools(request, known, quirks, adjustments)
+    fields |= _only_openai(request, quirks, adjustments)
+    if request.config.stop_sequences:
+        adjustments.append(Sentence("This interface has no stop sequences, so they were left out."))
+    for name in without:
+        _drop(fields, name)
+    if without:
+        adjustments.append(_said_of(without))
+    # extra_options are the person's own words: they win, and they are never dropped.
+    fields |= own
+    written = input_for(request, recipient, _header(fields))
+    droppable = frozenset(name for name in OPTIONAL if name.partition(".")[0] not in own and _has(fields, name))
+    body = {**fields, "input": own.get("input", written.items)}
+    return Body(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
+
+
+def refused_fields(error: ProviderError, body: Body) -> frozenset[str]:
+    """What the next attempt should go without: the field that the error names, else one that its words name."""
+    named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
+    if named is not None:
+        path = re.sub(r"\[.*", "", named[1])
+        fits = [name for name in body.droppable if path == name or path.startswith(f"{name}.")]
+        return frozenset(sorted(fits, key=len)[-1:])
+    words = named_words(error)
+    if words & {"summary", "summaries"} and "reasoning.summary" in body.droppable:
+        return frozenset({"reasoning.summary"})
+    if words & {"effort", "reasoning_effort"} and "reasoning.effort" in body.droppable:
+        return frozenset({"reasoning.effort"})
+    # An error about reasoning items is not one about the field.
+    about_items = frozenset({"reasoning"}) if body.reasoning else frozenset[str]()
+    return (words & body.droppable) - about_items
+
+
+def count_fields(body: Body) -> dict[str, Any]:
+    """The part of a body that the endpoint for counting takes (POST /responses/input_tokens)."""
+    names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
+    return {name: body.fields[name] for name in names if name in body.fields}
+
+
+def _check(request: ModelRequest, known: Capabilities) -> None:
+    if request.tools and known.tools is False:
+        raise ToolCallingNotSupported(f"{request.model} does not call tools, says its server.")
+    if known.images is False and any(_has_image(message.blocks) for message in request.messages):
+        raise ImagesNotSupported(f"{request.model} does not read pictures, says its server.")
+
+
+def _has_image(blocks: tuple[Block, ...]) -> bool:
+    return any(
+        isinstance(block, Image)
+        or (isinstance(block, ToolResult) and any(isinstance(part, Image) for part in block.content))
+        for block in blocks
+    )
+
+
+def _header(fields: dict[str, Any]) -> list[Any]:
+    """What the model reads before the input, and what a server says counts as its prefix."""
+    effort, form = object_in(fields, "reasoning").get("effort"), object_in(fields, "text").get("format")
+    return [fields.get("instructions"), fields.get("tools"), effort, form]
+
+
+def _format(wish: JsonFormat) -> JsonObject:
+    if wish.json_schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "name": wish.name, "schema": wish.json_schema, "strict": wish.strict}
+
+
+def _reasoning(switch: Switching, model: str, quirks: Quirks) -> dict[str, Any]:
+    fields: dict[str, Any] = {"reasoning": switch.reasoning} if switch.reasoning else {}
+    facts = openai_model(model)
+    # A model that does not reason refuses to be asked for its reasoning.
+    if quirks.family == "xai" or (quirks.family == "azure" and facts is not None and facts.efforts):
+        fields["include"] = ["reasoning.encrypted_content"]
+    return fields
+
+
+def _sampling(request: ModelRequest, switch: Switching, adjustments: list[Sentence]) -> dict[str, Any]:
+    config = request.config
+    wished = {"temperature": config.temperature, "top_p": config.top_p}
+    values: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
+    if values and not switch.sampling:
+        said = {"model": request.model, "names": ", ".join(values)}
+        adjustments.append(Sentence("“{model}” does not take {names} while it reasons, so that was left out.", said))
+        values = {}
+    if config.top_k is not None:
+        adjustments.append(Sentence("This interface has no top_k, so it was left out."))
+    return values
+
+
+def _tools(request: ModelRequest, known: Capabilities, quirks: Quirks, adjustments: list[Sentence]) -> dict[str, Any]:
+    """Tools and the choice among them. A server that ignores the choice gets no tools when none may be called."""
+    choice = request.tool_choice
+    if not request.tools or (choice.mode == "none" and not quirks.tool_choice):
+        return {}
+    fields: dict[str, Any] = {"tools": [_tool(spec) for spec in request.tools]}
+    if choice.mode == "auto":
+        return fields
+    if choice.mode != "none" and (known.forced_tools is False or not quirks.tool_choice):
+        values = {"model": request.model}
+        adjustments.append(Sentence("“{model}” cannot be made to call a tool, so it decides by itself.", values))
+        return fields
+    named = {"type": "function", "name": choice.name}
+    return {**fields, "tool_choice": named if choice.mode == "named" else choice.mode}
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    # Without `strict` both OpenAI and llama.cpp take it for true, and few schemas are made for that.
+    schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
+    tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": False}
+    return {**tool, "description": spec.description} if spec.description else tool
+
+
+def _only_openai(request: ModelRequest, quirks: Quirks, adjustments: list[Sentence]) -> dict[str, Any]:
+    """What nobody else knows. Caching happens by itself; the key leads one conversation to the same cache."""
+    if quirks.family != "openai":
+        return {}
+    fields: dict[str, Any] = {"stream_options": {"include_obfuscation": False}}
+    caching, facts = request.config.caching, openai_model(request.model)
+    takes_options = facts is not None and facts.cache_options
+    if not caching.enabled:
+        # No breakpoint is named, so none is written; older models cannot be told.
+        return {**fields, "prompt_cache_options": {"mode": "explicit"}} if takes_options else fields
+    if request.conversation_id:
+        fields["prompt_cache_key"] = request.conversation_id
+    if caching.lifetime == "long" and takes_options:
+        fields["prompt_cache_options"] = {"mode": "implicit", "ttl": "12h"}
+    elif caching.lifetime == "long":
+        values = {"model": request.model}
+        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+    return fields
+
+
+def _said_of(without: frozenset[str]) -> Sentence:
+    if "store" in without:
+        return Sentence("This server does not say whether it keeps the conversation: it refuses to be told not to.")
+    values = {"names": ", ".join(sorted(without))}
+    return Sentence("This server does not take {names}, so the question was asked without.", values)
+
+
+def _has(fields: dict[str, Any], name: str) -> bool:
+    outer, _, inner = name.partition(".")
+    return outer in fields and (not inner or inner in object_in(fields, outer))
+
+
+def _drop(fields: dict[str, Any], name: str) -> None:
+    """Take a field out; an object that is left empty goes with its last one."""
+    outer, _, inner = name.partition(".")
+    rest = {key: value for key, value in object_in(fields, outer).items() if inner and key != inner}
+    if rest:
+        fields[outer] = rest
+    else:
+        fields.pop(outer, None)

@@ -1,0 +1,118 @@
+"""Whose an event is: the open output items of one answer, found by id or by their place in the output.
+
+Servers differ: some number no items, some give one item several ids, some announce none before its end, and some use
+one number for all. An id that is known decides, then the number, then what is open.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_responses.output_items import Fold, fold_for
+from desktop_agent.providers.part_builder import PartBuilder
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One output item. `waiting` are events that came while an earlier item was not done."""
+
+    place: int
+    index: int | None
+    kind: str
+    fold: Fold
+    ids: set[str] = field(default_factory=set[str])
+    waiting: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque[tuple[str, dict[str, Any]]])
+    is_done: bool = False
+
+
+class Slots:
+    """All items of one answer, in the order in which they were opened."""
+
+    def __init__(self, builder: PartBuilder) -> None:
+        self._builder = builder
+        self._all: list[Slot] = []
+        self._by_id: dict[str, Slot] = {}
+        self._by_index: dict[int, Slot] = {}
+
+    def announced(self, item: dict[str, Any], index: int | None) -> Slot:
+        """The slot of an item that begins: one that its own pieces opened before, or a new one."""
+        ids = ids_of(item)
+        slot = self._known(ids)
+        if slot is None and index is not None:
+            guess = self._by_index.get(index)
+            slot = guess if guess is not None and not guess.ids and not guess.is_done else None
+        return slot or self.opened(_kind(item), item, index, ids)
+
+    def of_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
+        """The slot of a piece of an item of this kind."""
+        slot = self._known(ids) or self._numbered(ids, index)
+        if slot is None and index is None:
+            slot = next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
+        return slot
+
+    def of_end(self, item: dict[str, Any], index: int | None) -> Slot:
+        """The slot of an item that is over."""
+        ids = ids_of(item)
+        slot = self._known(ids) or self._numbered(ids, index)
+        if slot is None and index is None:
+            unfinished = (each for each in self._all if each.kind == _kind(item) and not each.is_done)
+            slot = next((each for each in unfinished if not (each.ids and ids)), None)
+        return slot or self.opened(_kind(item), item, index, ids)
+
+    def of_output(self, output: list[dict[str, Any]]) -> list[Slot]:
+        """The slots of the final output, which may name items differently than their events did, or hold more."""
+        found: list[Slot | None] = [self._unless_taken(self._known(ids_of(item)), item, ()) for item in output]
+        for place, item in enumerate(output):
+            if found[place] is None:
+                numbered = self._by_index.get(place)
+                alike = (each for each in self._all if each.kind == _kind(item))
+                guesses = (self._unless_taken(each, item, found) for each in (numbered, *alike))
+                found[place] = next(filter(None, guesses), None)
+        return [
+            self.opened(_kind(item), item, place, ids_of(item)) if slot is None else slot
+            for place, (item, slot) in enumerate(zip(output, found, strict=True))
+        ]
+
+    def opened(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
+        """A new slot."""
+        place = len(self._all)
+        slot = Slot(place, index, kind, fold_for(kind, dict(item), place, self._builder))
+        self._all.append(slot)
+        if index is not None:
+            self._by_index[index] = slot
+        self.learn(slot, ids)
+        return slot
+
+    def learn(self, slot: Slot, ids: Iterable[str]) -> None:
+        """The server calls this item so, too."""
+        for each in ids:
+            slot.ids.add(each)
+            self._by_id.setdefault(each, slot)
+
+    def unfinished(self) -> list[Slot]:
+        """What is not done, in the order of the output."""
+        open_slots = [slot for slot in self._all if not slot.is_done]
+        return sorted(open_slots, key=lambda slot: (slot.index is None, slot.index or 0, slot.place))
+
+    @staticmethod
+    def _unless_taken(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
+        return slot if slot is not None and slot.kind == _kind(item) and slot not in taken else None
+
+    def _known(self, ids: Iterable[str]) -> Slot | None:
+        return next((self._by_id[each] for each in ids if each in self._by_id), None)
+
+    def _numbered(self, ids: Iterable[str], index: int | None) -> Slot | None:
+        """By number; a new id on the number of a finished item is another item."""
+        slot = None if index is None else self._by_index.get(index)
+        return None if slot is not None and slot.is_done and any(ids) else slot
+
+
+def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
+    """The names of an item. Some servers name a call in its pieces by the call's id, not the item's."""
+    return tuple(each for name in ("id", "call_id") if isinstance(each := item.get(name), str) and each)
+
+
+def _kind(item: dict[str, Any]) -> str:
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else ""

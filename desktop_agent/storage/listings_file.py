@@ -1,0 +1,65 @@
+"""The file of listings: which models each server had when last asked. JSON in the data folder, no secret in it."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from desktop_agent.storage.files import failure_of, write_atomically
+from desktop_agent.storage.paths import make_private
+from desktop_agent.vocabulary.requests import ModelInfo
+
+_log = logging.getLogger(__name__)
+
+_NAME = "listings.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedListing:
+    """One server's models. `source` tells one server from another that took its id over; `at` in UTC."""
+
+    source: str
+    at: datetime
+    models: tuple[ModelInfo, ...]
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[1] = 1
+    listings: dict[str, SavedListing]
+
+
+class ListingsFile:
+    """Loads and saves. What it holds can be asked for again, so a damaged file is no loss and no notice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / _NAME
+
+    async def load(self) -> dict[str, SavedListing]:
+        """The listings by endpoint; nothing from a file that is missing, damaged or of another version."""
+        return await asyncio.to_thread(self._load)
+
+    async def save(self, listings: dict[str, SavedListing]) -> None:
+        """Write the file, wholly or not at all. Raises StorageFailed."""
+        await asyncio.to_thread(self._save, listings)
+
+    def _load(self) -> dict[str, SavedListing]:
+        try:
+            return _Content.model_validate_json(self.path.read_bytes()).listings
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError, RecursionError):
+            _log.info("the saved listings cannot be read and are left aside")
+            return {}
+
+    def _save(self, listings: dict[str, SavedListing]) -> None:
+        try:
+            make_private(self.path.parent)
+            write_atomically(self.path, _Content(listings=listings).model_dump_json(exclude_none=True).encode())
+        except OSError as error:
+            raise failure_of(error, self.path) from error

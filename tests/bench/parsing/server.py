@@ -1,0 +1,67 @@
+"""The other side of the benchmark: a child process that serves the long answers, chosen by the path that is asked.
+
+`python -m tests.bench.parsing.server EVENTS` prints two ports and serves until its input ends: at the first each event
+is one HTTP chunk, at the second each byte is one.
+"""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache, partial
+
+from tests.desktop_agent.providers.vendor_streams import dialect_of, events
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_END = b"0\r\n\r\n"
+_WRITTEN_AT_ONCE = 64 * 1024
+
+
+@contextlib.contextmanager
+def served(count: int) -> Iterator[tuple[int, int]]:
+    """The two ports of a child that serves answers of so many events."""
+    command = [sys.executable, "-m", "tests.bench.parsing.server", str(count)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        try:
+            whole, single = child.stdout.readline().split()
+            yield int(whole), int(single)
+        finally:
+            child.stdin.close()
+
+
+@cache
+def _pieces(dialect: str, count: int, by_byte: bool) -> list[bytes]:
+    """What is written, piece by piece."""
+    if not by_byte:
+        return [b"%x\r\n%s\r\n" % (len(event), event) for event in events(dialect, count)] + [_END]
+    # Every byte a chunk of its own, but not a system call of its own: that would measure the kernel.
+    wire = b"".join(b"1\r\n%c\r\n" % byte for byte in b"".join(events(dialect, count))) + _END
+    return [wire[at : at + _WRITTEN_AT_ONCE] for at in range(0, len(wire), _WRITTEN_AT_ONCE)]
+
+
+async def _answer(count: int, by_byte: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    # Unread, it would make the end of the connection a reset, and a quick client would lose what is under way.
+    await reader.readexactly(int(length.partition(b":")[2]))
+    dialect = dialect_of(head.split(b" ")[1].decode())
+    with contextlib.suppress(ConnectionError):
+        writer.write(_HEAD)
+        for piece in _pieces(dialect, count, by_byte):
+            writer.write(piece)
+            await writer.drain()
+    writer.close()
+
+
+async def _serve(count: int) -> None:
+    servers = [await asyncio.start_server(partial(_answer, count, each), "127.0.0.1", 0) for each in (False, True)]
+    sys.stdout.write(" ".join(str(server.sockets[0].getsockname()[1]) for server in servers) + "\n")
+    sys.stdout.flush()
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

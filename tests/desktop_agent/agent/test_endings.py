@@ -1,0 +1,121 @@
+"""How answers end, and what the turn makes of it."""
+
+import pytest
+
+from desktop_agent.agent.turn import MOST_PAUSES
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Outcome, Text
+from desktop_agent.vocabulary.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    MessageDelta,
+    Origin,
+    StopReason,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import Desk, call, tool
+
+PAUSE = MessageDelta(StopReason.PAUSE_TURN)
+MISWRITTEN = MessageDelta(StopReason.MALFORMED_TOOL_CALL, "MALFORMED_FUNCTION_CALL", {"finishMessage": "print("})
+WORDS = Sentence("Temperature was left out.")
+
+
+def used(tokens: int) -> UsageUpdate:
+    return UsageUpdate(Usage(input_tokens=tokens))
+
+
+async def test_where_it_came_from_and_what_was_adjusted_stay_with_the_answer() -> None:
+    origin = Origin(provider="p", account="a", prefix="x")
+    desk = Desk(Turn(AnswerStarted(origin, (WORDS, WORDS)), AnswerNamed("r1"), ContentDelta("Hi")))
+    await desk.execute()
+    answer = desk.memory.messages[-1]
+    assert answer.origin == origin.model_copy(update={"response_id": "r1"})
+    assert answer.adjustments == (WORDS,)
+    assert desk.memory.of(AnswerStarted)[0].adjustments == (WORDS, WORDS)
+
+
+@pytest.mark.parametrize("reason", [StopReason.PAUSE_TURN, StopReason.CONTINUATION])
+async def test_a_server_that_only_ever_pauses_is_not_asked_for_ever(reason: StopReason) -> None:
+    turns = [Turn(ContentDelta("…"), MessageDelta(reason), Done()) for _ in range(MOST_PAUSES + 1)]
+    desk = Desk(*turns, iterations=2)
+    assert await desk.execute() is RunEnd.LIMIT
+    assert len(desk.provider.requests) == MOST_PAUSES + 1
+    assert "pauses" in desk.memory.of(LimitReached)[0].which
+
+
+async def test_pauses_are_no_tool_rounds_and_are_counted_in_a_row() -> None:
+    pauses = [Turn(ContentDelta("…"), PAUSE, Done()) for _ in range(MOST_PAUSES)]
+    look = tool("look", read_only=True)
+    desk = Desk(*pauses, Turn(call("1", "look")), *pauses, Turn(ContentDelta("Done.")), tools=(look,), iterations=2)
+    assert await desk.execute() is RunEnd.COMPLETED
+    desk.provider.assert_finished()
+
+
+async def test_a_pause_without_tools_ends_well() -> None:
+    desk = Desk(Turn(ContentDelta("a"), PAUSE, Done()), Turn(ContentDelta("b")))
+    assert await desk.execute() is RunEnd.COMPLETED
+    last = desk.provider.requests[1].messages[-1]
+    assert (last.role, last.text, last.state) == (Role.ASSISTANT, "a", MessageState.COMPLETE)
+
+
+class TestMiswritten:
+    """A call that its own server could not read."""
+
+    async def test_it_is_asked_for_once_more_and_what_it_used_counts(self) -> None:
+        desk = Desk(Turn(MISWRITTEN, used(5), Done()), Turn(ContentDelta("Hi"), used(7)))
+        assert await desk.execute() is RunEnd.COMPLETED
+        (retry,) = desk.memory.of(RetryScheduled)
+        assert retry.after == 0
+        assert len(desk.memory.of(MessageDelta)) == len(desk.memory.of(Done)) == len(desk.memory.of(TurnStarted)) == 1
+        assert desk.memory.of(UsageUpdate) == [used(7)]
+        answer = desk.memory.messages[-1]
+        assert (answer.text, answer.state, answer.stop_reason) == ("Hi", MessageState.COMPLETE, StopReason.END_TURN)
+        assert answer.usage == Usage(input_tokens=12)
+
+    async def test_only_once(self) -> None:
+        desk = Desk(*(Turn(MISWRITTEN, used(5), Done()) for _ in range(2)))
+        assert await desk.execute() is RunEnd.COMPLETED
+        assert desk.memory.of(MessageDelta) == [MISWRITTEN]
+        answer = desk.memory.messages[-1]
+        assert (answer.state, answer.stop_details) == (MessageState.INTERRUPTED, MISWRITTEN.details)
+        assert answer.usage == Usage(input_tokens=10)
+        desk.provider.assert_finished()
+
+    @pytest.mark.parametrize("said", [ContentDelta("Let me"), ThinkingDelta("Hm")])
+    async def test_not_after_anything_was_said(self, said: ContentDelta | ThinkingDelta) -> None:
+        desk = Desk(Turn(said, MISWRITTEN, Done()))
+        assert await desk.execute() is RunEnd.COMPLETED
+        assert not desk.memory.of(RetryScheduled)
+        assert desk.memory.messages[-1].state is MessageState.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("reason", "end", "outcome"),
+    [
+        (StopReason.REFUSAL, RunEnd.COMPLETED, Outcome.CANCELLED),
+        (StopReason.CONTENT_FILTER, RunEnd.COMPLETED, Outcome.CANCELLED),
+        (StopReason.CONTEXT_WINDOW_EXCEEDED, RunEnd.LIMIT, Outcome.LIMIT),
+        (StopReason.MAX_TOKENS, RunEnd.LIMIT, Outcome.LIMIT),
+    ],
+)
+async def test_calls_of_such_answers_are_answered_but_not_acted_upon(
+    reason: StopReason, end: RunEnd, outcome: Outcome
+) -> None:
+    desk = Desk(Turn(call("1", "look"), MessageDelta(reason), Done()), tools=(tool("look", read_only=True),))
+    assert await desk.execute() is end
+    assert desk.memory.outcomes == [outcome]
+    assert not desk.memory.of(ToolStarted)
+
+
+async def test_an_answer_without_anything_in_it_is_not_sent() -> None:
+    desk = Desk(Turn(ContentDelta("Hi")))
+    desk.memory.messages = [Message.user("go"), Message(role=Role.ASSISTANT)]
+    await desk.execute()
+    assert [message.blocks for message in desk.provider.requests[0].messages] == [(Text(text="go"),)]

@@ -1,0 +1,137 @@
+"""The pictures of a request: made to fit the model, or said in words."""
+
+import base64
+import io
+from typing import Any
+
+import pytest
+from PIL import Image as Pillow
+
+from desktop_agent.agent.pictures import Pictures, with_pictures
+from desktop_agent.conversation.picture_fitting import PictureFitter
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RequestAdjusted, RunEnd
+from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import PictureLimits
+from tests.desktop_agent.agent.desk import Desk
+
+
+def png(width: int = 60, height: int = 40) -> bytes:
+    out = io.BytesIO()
+    Pillow.effect_noise((width, height), 80).save(out, "PNG")
+    return out.getvalue()
+
+
+DATA = png()
+STORED = Image(
+    source=StoredSource(digest="0" * 64, media_type="image/png", size=len(DATA), width=60, height=40), name="cat.png"
+)
+INLINE = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(DATA).decode()))
+
+
+async def read(_: StoredSource) -> bytes:
+    return DATA
+
+
+def of(*images: Image) -> Message:
+    return Message.user_with_blocks([Text(text="see"), *images])
+
+
+def pixels(block: Any) -> tuple[int, int]:
+    assert isinstance(block, Image)
+    assert isinstance(block.source, Base64Source)
+    return Pillow.open(io.BytesIO(base64.b64decode(block.source.data))).size
+
+
+async def worked(*messages: Message, fitter: PictureFitter | None = None, **limits: Any) -> tuple[list[Any], list[str]]:
+    """All parts that are not the text of a prompt, and the reasons."""
+    pictures = Pictures(read, fitter or PictureFitter(), PictureLimits(**limits))
+    found, reasons = await with_pictures(messages, pictures)
+    blocks = [block for message in found for block in message.blocks if block != Text(text="see")]
+    parts = [part for block in blocks for part in (block.content if isinstance(block, ToolResult) else [block])]
+    return parts, [str(reason) for reason in reasons]
+
+
+async def test_what_fits_goes_as_it_is() -> None:
+    parts, reasons = await worked(of(STORED, INLINE), max_edge=60)
+    assert [base64.b64decode(part.source.data) for part in parts] == [DATA, DATA]
+    assert reasons == []
+    assert parts[0].name == "cat.png"
+
+
+async def test_what_does_not_is_made_to_fit_also_in_results_and_each_reason_is_said_once() -> None:
+    result = ToolResult(tool_use_id="1", content=(Text(text="see"), STORED))
+    parts, reasons = await worked(of(STORED, INLINE), Message.tool_results([result]), max_edge=30)
+    assert [pixels(part) for part in parts if isinstance(part, Image)] == [(30, 20)] * 3
+    assert len(reasons) == 2
+    assert "“cat.png”" in reasons[0]
+
+
+async def test_many_pictures_must_be_smaller_than_few() -> None:
+    parts, reasons = await worked(of(STORED, STORED), crowd=2, crowd_edge=30)
+    assert [pixels(part) for part in parts] == [(60, 40)] * 2
+    assert not reasons
+    parts, reasons = await worked(of(STORED, STORED, STORED), crowd=2, crowd_edge=30)
+    assert [pixels(part) for part in parts] == [(30, 20)] * 3
+    # Those that are not sent are no part of the crowd.
+    parts, _ = await worked(of(STORED, STORED, STORED), crowd=2, crowd_edge=30, max_count=2)
+    assert [pixels(part) for part in parts[1:]] == [(60, 40)] * 2
+
+
+async def test_too_many_pictures_lose_the_oldest() -> None:
+    parts, reasons = await worked(of(STORED), of(INLINE), of(STORED), max_count=1)
+    assert [type(part) for part in parts] == [Text, Text, Image]
+    assert "“cat.png”" in parts[0].text
+    assert len(reasons) == 1
+
+
+async def test_a_damaged_picture_becomes_words_and_the_person_is_told() -> None:
+    broken = Image(
+        source=Base64Source(media_type="image/png", data=base64.b64encode(DATA[:50]).decode()), name="bad.png"
+    )
+    parts, reasons = await worked(of(broken), max_edge=30)
+    assert parts == [Text(text="[The picture “bad.png” is damaged and cannot be read.]")]
+    assert reasons == ["The picture “bad.png” is damaged and cannot be read."]
+
+    async def missing(_: StoredSource) -> bytes:
+        raise ImageRefused("It is gone.")
+
+    (found,), (reason,) = await with_pictures([of(STORED)], Pictures(missing, PictureFitter(), PictureLimits()))
+    assert found.blocks[1] == Text(text="[It is gone.]")
+    assert str(reason) == "It is gone."
+
+
+async def test_addresses_go_only_where_they_are_taken() -> None:
+    remote = Image(source=UrlSource(url="https://pictures.example/x.png"))
+    assert await worked(of(remote), max_edge=1) == ([remote], [])
+    with pytest.raises(ImagesNotSupported):
+        await worked(of(remote), web_addresses=False)
+
+
+async def test_the_same_history_gives_the_same_bytes_turn_after_turn() -> None:
+    fitter, history = PictureFitter(), [of(STORED), of(INLINE)]
+    first, _ = await worked(*history, fitter=fitter, max_edge=30)
+    second, _ = await worked(*history, of(), fitter=fitter, max_edge=30)
+    again, _ = await worked(*history, fitter=PictureFitter(), max_edge=30)
+    assert first == second == again
+
+
+async def test_the_turn_asks_the_provider_and_says_what_it_changed() -> None:
+    desk = Desk(Turn(ContentDelta("A cat.")), pictures=PictureLimits(max_edge=30))
+    desk.memory.messages = [of(INLINE)]
+    assert await desk.execute() is RunEnd.COMPLETED
+    assert pixels(desk.provider.requests[0].messages[0].blocks[1]) == (30, 20)
+    (adjusted,) = desk.memory.of(RequestAdjusted)
+    assert "30 x 20" in str(adjusted.adjustments[0])
+    assert desk.memory.messages[-1].adjustments == adjusted.adjustments
+
+
+async def test_an_address_where_none_is_taken_fails_with_its_sentence() -> None:
+    desk = Desk(pictures=PictureLimits(web_addresses=False))
+    desk.memory.messages = [Message.user_with_image("see", "https://pictures.example/x.png")]
+    assert await desk.execute() is RunEnd.FAILED
+    assert desk.memory.of(ErrorOccurred)[0].kind == "capability"

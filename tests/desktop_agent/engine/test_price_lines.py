@@ -1,0 +1,79 @@
+"""A price in the text of a table of models."""
+
+import tomllib
+
+import pytest
+
+from desktop_agent.engine.price_lines import with_price
+from desktop_agent.vocabulary.requests import Price
+
+OWN = """\
+# mine
+version = 1
+
+[openai."gpt-9"]  # the large one
+title = "Nine"
+price = { input = 3, output = 15, long = { input = 6 } }
+
+[stranger.plain]
+images = true
+
+# the end
+[stranger."only-a-price"]
+price = { input = 1 }
+"""
+
+
+def prices(text: str | None) -> dict[str, dict[str, object]]:
+    assert text is not None
+    return {
+        f"{vendor}/{model}": entry.get("price")
+        for vendor, models in tomllib.loads(text).items()
+        if isinstance(models, dict)
+        for model, entry in models.items()
+    }
+
+
+def test_a_first_price_makes_the_file() -> None:
+    text = with_price("", "openrouter", 'maker/mo"del:free', Price(input=0.25, cache_read=0))
+    assert text == 'version = 1\n\n[openrouter."maker/mo\\"del:free"]\nprice = { input = 0.25, cache_read = 0 }\n'
+
+
+def test_one_number_changes_and_everything_else_stays() -> None:
+    text = with_price(OWN, "openai", "gpt-9", Price(output=20.5))
+    assert text == OWN.replace("output = 15", "output = 20.5")
+
+
+def test_a_price_joins_an_entry_that_had_none() -> None:
+    text = with_price(OWN, "stranger", "plain", Price(input=2))
+    assert prices(text)["stranger/plain"] == {"input": 2}
+    assert text is not None
+    assert text.replace("price = { input = 2 }\n", "") == OWN
+
+
+def test_a_price_leaves_and_so_does_what_held_only_it() -> None:
+    text = with_price(OWN, "stranger", "only-a-price", None)
+    assert prices(text) == {"openai/gpt-9": prices(OWN)["openai/gpt-9"], "stranger/plain": None}
+    assert "# the end" in str(text)
+    text = with_price(OWN, "openai", "gpt-9", None)
+    assert text == OWN.replace("price = { input = 3, output = 15, long = { input = 6 } }\n", "")
+
+
+def test_nothing_to_do_changes_nothing() -> None:
+    assert with_price(OWN, "openai", "gpt-9", Price(input=3)) == OWN
+    assert with_price(OWN, "openai", "gpt-1", None) == OWN
+    assert with_price("", "openai", "gpt-1", None) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not toml at all",
+        '[openai]\n"gpt-9" = { price = { input = 3 } }\n',
+        '[openai."gpt-9".price]\ninput = 3\n',
+        '[openai."gpt-9"]\nprice.input = 3\n',
+        'note = """\n[openai."gpt-9"]\nprice = 1\n"""\n[openai."gpt-9"]\nprice = { input = 3 }\n',
+    ],
+)
+def test_what_lines_cannot_follow_is_refused(text: str) -> None:
+    assert with_price(text, "openai", "gpt-9", Price(input=4)) is None

@@ -1,0 +1,171 @@
+"""Tables of models: which row holds for which name, and what a damaged table says about itself."""
+
+import re
+import tomllib
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.providers.catalogue import tables
+from desktop_agent.providers.catalogue.tables import Row, Table, parsed, shipped
+from desktop_agent.vocabulary.requests import Capabilities, Price
+
+DAY = date(2026, 11, 21)
+
+
+def title(table: Table, model: str, vendor: str = "v") -> str | None:
+    found = table.find(vendor, model, DAY)
+    return None if found is None else found.title
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("big-5", "five"),
+        ("BIG-5", "five"),
+        ("big-5-20260101", "five"),
+        ("big-5-2026-01-01", "five"),
+        ("big-5-latest", "five"),
+        ("big-5-mini", "mini"),
+        ("big-5-mini-2026-01-01", "mini"),
+        ("big-5-other", None),
+        ("big-5.1", "one"),
+        ("big-5-1", "one"),
+        ("big-5-1-anything", "all of 5.1"),
+        ("big", None),
+        ("", None),
+    ],
+)
+def test_the_longest_name_that_fits_holds(model: str, expected: str | None) -> None:
+    table = parsed(
+        '[v."big-5"]\ntitle = "five"\n[v."big-5-mini"]\ntitle = "mini"\n'
+        '[v."big-5.1*"]\ntitle = "all of 5.1"\n[v."big-5.1"]\ntitle = "one"\n'
+    )
+    assert title(table, model) == expected
+    assert title(table, model, "w") is None
+
+
+def test_prices_change_on_their_day() -> None:
+    table = parsed(
+        "[v.m]\nprice = { input = 1 }\nlater = [{ from = 2027-01-01, price = { input = 3 } },"
+        " { from = 2026-12-01, price = { input = 2 } }]\n"
+    )
+
+    def input_price(*day: int) -> float | None:
+        found = table.find("v", "m", date(*day))
+        assert found is not None
+        assert found.price is not None
+        return found.price.input
+
+    assert [input_price(2026, 11, 30), input_price(2026, 12, 1), input_price(2027, 1, 1)] == [1, 2, 3]
+
+
+def test_every_capability_can_be_said_in_a_row() -> None:
+    assert {each.name for each in fields(Capabilities)} <= set(Row.model_fields)
+
+
+def test_what_a_row_says_arrives() -> None:
+    table = parsed(
+        '[v.m]\ncontext_window = 1000\nreasoning_modes = ["disabled", "budget"]\nbudget = [1, 9]\nefforts = ["low"]\n'
+        "images = false\nretires = 2027-01-14\nprice = { input = 1, beyond = 10, long = { input = 2 } }\n"
+    )
+    found = table.find("v", "m", DAY)
+    assert found is not None
+    assert found.capabilities == Capabilities(
+        context_window=1000,
+        reasoning_modes=frozenset({"disabled", "budget"}),
+        budget=(1, 9),
+        efforts=("low",),
+        images=False,
+    )
+    assert found.retires == date(2027, 1, 14)
+    assert found.price is not None
+    assert found.price.long is not None
+    assert (found.price.beyond, found.price.long.input, found.price.output) == (10, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line"),
+    [
+        ('version = 1\n\n[v."m"]\ntitle = "x"\nimages = "perhaps"\n', 'v."m".images', 5),
+        ("[v.m]\nprice.input = -1\n", 'v."m".price.input', 2),
+        ('[v.m.price]\ninput = "much"\n', 'v."m".price.input', 2),
+        ("[v.m]\nprise = 3\n", 'v."m".prise', 2),
+        ("v = 3\n", "v", 1),
+        ("[v]\nm = 3\n", 'v."m"', None),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_and_the_others_stay(text: str, place: str, line: int | None) -> None:
+    table = parsed(text + '[other.m]\ntitle = "here"\n')
+    assert [(each.place, each.line) for each in table.strange] == [(place, line)]
+    assert title(table, "m", "other") == "here"
+    assert title(table, "m") is None
+
+
+def test_a_table_that_is_none() -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match="line 2"):
+        parsed("[v.m]\ntitle = \n")
+
+
+def test_the_shipped_table_is_whole() -> None:
+    table = shipped()
+    assert table.strange == ()
+    assert set(table.rows) == {"anthropic", "openai", "gemini", "deepseek", "mistral", "groq", "xai"}
+    assert sum(map(len, table.rows.values())) > 60
+    for rows in table.rows.values():
+        for name, row in rows.items():
+            assert row.title, name
+            if row.price is not None:
+                assert row.price.input is not None, name
+                assert row.price.output is not None, name
+                assert (row.price.beyond is None) == (row.price.long is None), name
+            if row.default_effort is not None:
+                assert row.default_effort in (row.efforts or ()), name
+            assert (row.budget is not None) == ("budget" in (row.reasoning_modes or ())), name
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model"),
+    [
+        ("anthropic", "claude-fable-5-2"),
+        ("anthropic", "claude-mythos-5-1"),
+        ("anthropic", "claude-haiku-4-5-20251001"),
+        ("anthropic", "claude-sonnet-4-6"),
+        ("openai", "gpt-6-astra"),
+        ("openai", "gpt-6.1-terra"),
+        ("openai", "gpt-5.6-luna"),
+        ("openai", "gpt-5.4-2026-03-05"),
+        ("gemini", "gemini-4-argon"),
+        ("gemini", "gemini-3.1-pro-preview"),
+        ("gemini", "gemini-2.5-flash-lite"),
+        ("xai", "grok-4.7"),
+        ("deepseek", "deepseek-flash"),
+    ],
+)
+def test_models_of_today_are_known(vendor: str, model: str) -> None:
+    found = shipped().find(vendor, model, DAY)
+    assert found is not None
+    assert found.capabilities.context_window is not None
+    assert found.capabilities.tools is True
+
+
+def test_the_page_about_tables_is_right() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "models.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        table = parsed(example)
+        assert table.rows
+        assert table.strange == ()
+    assert [name for name in (*Row.model_fields, *Price.model_fields) if f"`{name}`" not in page] == []
+
+
+def test_the_shipped_table_says_where_its_prices_come_from() -> None:
+    text = Path(tables.__file__).with_name("shipped.toml").read_text(encoding="utf-8")
+    headings = [part.split("\n\n")[0] for part in text.split("# -----")[1:]]
+    assert len(headings) == 7
+    for heading in headings:
+        assert "rice" in heading
+        assert "2025" in heading or "2026" in heading

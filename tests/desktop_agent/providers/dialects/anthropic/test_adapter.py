@@ -1,0 +1,330 @@
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.estimating import MARGIN
+from desktop_agent.providers.dialects.anthropic import Anthropic
+from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.errors import (
+    CachingNotSupported,
+    InvalidRequest,
+    NotFound,
+    ProviderError,
+    TooLarge,
+    UnreadableAnswer,
+    WrongUse,
+)
+from desktop_agent.vocabulary.messages import Message, now
+from desktop_agent.vocabulary.provider_events import AnswerStarted, UsageUpdate
+from desktop_agent.vocabulary.requests import ModelRequest, PromptCaching, ReasoningEffort
+from tests.desktop_agent.providers.canon import ask
+from tests.desktop_agent.providers.dialects.anthropic.bodies import (
+    TABLE,
+    answer,
+    asked,
+    call,
+    refusals,
+    result,
+    results,
+    thought,
+)
+from tests.desktop_agent.providers.loopback import Loopback, Reply
+
+KEY = "sk-ant-0123456789abcdef"
+JSON = {"content-type": "application/json"}
+MODEL = "claude-opus-5"
+USAGE = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 1000, "output_tokens": 1}
+STREAM = [
+    {"type": "message_start", "message": {"id": "msg_1", "content": [], "usage": USAGE}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+    {"type": "message_stop"},
+]
+
+
+def sse(*events: dict[str, Any]) -> bytes:
+    return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
+
+
+HELLO = sse(*STREAM)
+
+
+def refused(message: str = "no", status: int = 400, kind: str = "invalid_request_error") -> Reply:
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+    return Reply(json.dumps(body).encode(), status, JSON)
+
+
+@pytest.fixture
+async def http() -> AsyncGenerator[HttpClient, None]:
+    client = HttpClient()
+    yield client
+    await client.aclose()
+
+
+def provider(server: Loopback, http: HttpClient, key: str | None = None, **more: Any) -> Anthropic:
+    secret = SecretStr(key) if key is not None else None
+    return Anthropic(**{"base_url": server.url, "api_key": secret, "http": http, "catalogue": TABLE, **more})
+
+
+async def test_where_and_how_it_asks(http: HttpClient) -> None:
+    async with Loopback(Reply(HELLO)) as server:
+        for base in (server.root, f"{server.root}/", server.url, f"{server.url}/", f"{server.url}/messages"):
+            await ask(provider(server, http, f" {KEY}\n", base_url=base))
+        await ask(provider(server, http, "", base_url=f"{server.root}/anthropic/v1"))
+    assert [each.path for each in server.requests] == [*["/v1/messages"] * 5, "/anthropic/v1/messages"]
+    first, *_, last = (each.headers for each in server.requests)
+    assert first["x-api-key"] == KEY
+    assert "authorization" not in first
+    assert first["anthropic-version"] == "2026-10-21"
+    assert first["content-type"] == "application/json"
+    assert "anthropic-beta" not in first
+    assert "x-api-key" not in last
+
+
+async def test_betas_travel_in_their_header(http: HttpClient) -> None:
+    async with Loopback(Reply(HELLO)) as server:
+        await ask(provider(server, http), asked(extra_options={"betas": ["a", "b"]}))
+    assert server.requests[0].headers["anthropic-beta"] == "a,b"
+
+
+async def test_where_an_answer_came_from_and_what_it_cost(http: HttpClient) -> None:
+    headers = {"content-type": "text/event-stream", "request-id": "req_1"}
+    async with Loopback(Reply(HELLO, headers=headers)) as server:
+        one, root = provider(server, http), server.root
+        events = [event async for event in one.stream(asked(temperature=0.5))]
+        long = [event async for event in one.stream(asked(caching=PromptCaching(lifetime="long")))]
+    started = events[0]
+    assert isinstance(started, AnswerStarted)
+    assert (started.origin.provider, started.origin.account) == ("anthropic", account_of(root, MODEL))
+    assert (started.origin.request_id, len(started.origin.prefix)) == ("req_1", 32)
+    assert len(started.adjustments) == 1
+    costs = [event.usage.cost for event in (*events, *long) if isinstance(event, UsageUpdate)]
+    assert costs == [pytest.approx((10 * 5 + 100 * 0.5 + 1000 * each + 5 * 25) / 1e6) for each in (6.25, 10)]
+    assert (one.state.input_tokens, one.state.cached_tokens, one.state.conversation_turns) == (2220, 200, 2)
+
+
+async def test_the_account_is_the_same_with_and_without_v1(http: HttpClient) -> None:
+    async with Loopback(Reply(HELLO)) as server:
+        accounts: set[str] = set()
+        for base in (server.root, server.url):
+            event = await anext(stream := provider(server, http, base_url=base).stream(asked()))
+            assert isinstance(event, AnswerStarted)
+            accounts.add(event.origin.account)
+            await stream.aclose()
+    assert len(accounts) == 1
+
+
+def history(*tail: Message, root: str) -> tuple[Message, ...]:
+    mine = answer(thought(), "x").model_copy()
+    assert mine.origin is not None
+    origin = mine.origin.model_copy(update={"account": account_of(root, MODEL)})
+    turns = (Message.user("a"), mine, Message.user("b"), answer(thought(), call()), results(result()))
+    owned = [each.model_copy(update={"origin": origin}) if each.origin is not None else each for each in turns]
+    return (*owned, *tail)
+
+
+def thoughts(body: Any) -> list[bool]:
+    return [any(part["type"] == "thinking" for part in each["content"]) for each in body["messages"]]
+
+
+async def test_a_refusal_of_older_thinking_is_asked_once_more_without_it(http: HttpClient) -> None:
+    async with Loopback(refused("bound"), Reply(HELLO)) as server:
+        events = [event async for event in provider(server, http).stream(asked(*history(root=server.root)))]
+    first, second = (each.json for each in server.requests)
+    assert thoughts(first) == [False, True, False, True, False]
+    assert thoughts(second) == [False, False, False, True, False]
+    assert isinstance(events[0], AnswerStarted)
+    assert len(events[0].adjustments) == 1
+    assert refusals(second) == []
+
+
+async def test_only_once_only_for_400_and_only_with_older_thinking(http: HttpClient) -> None:
+    async with Loopback(refused("bound"), refused("other")) as server:
+        with pytest.raises(InvalidRequest, match="other"):
+            await anext(provider(server, http).stream(asked(*history(root=server.root))))
+        assert len(server.requests) == 2
+    async with Loopback(refused(status=422)) as server:
+        with pytest.raises(InvalidRequest):
+            await anext(provider(server, http).stream(asked(*history(root=server.root))))
+        assert len(server.requests) == 1
+    async with Loopback(refused()) as server:
+        with pytest.raises(InvalidRequest):
+            await anext(provider(server, http).stream(asked(*history(root=server.root)[2:])))
+        assert len(server.requests) == 1
+
+
+async def test_a_conversation_keeps_what_binds(http: HttpClient) -> None:
+    """Two questions to a model that binds: the thinking of the first answer goes back, because nothing changed."""
+    from desktop_agent.conversation.answer_builder import AnswerBuilder
+    from desktop_agent.vocabulary.messages import MessageState
+
+    thinking = [
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+        },
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}},
+        {"type": "content_block_stop", "index": 0},
+    ]
+    stream = sse(STREAM[0], *thinking, *({**each, "index": 1} if "index" in each else each for each in STREAM[1:]))
+    model = "claude-fable-5-2"
+    async with Loopback(Reply(stream)) as server:
+        one = provider(server, http)
+        said: list[Message] = []
+        for prompt in ("a", "b", "c"):
+            said.append(Message.user(prompt))
+            builder = AnswerBuilder("m", model)
+            async for event in one.stream(asked(*said, model=model, system_prompt="S")):
+                builder.feed(event, now())
+            said.append(builder.message(MessageState.COMPLETE, now()))
+    assert [thoughts(each.json).count(True) for each in server.requests] == [0, 1, 2]
+
+
+async def test_the_key_is_taken_out_of_what_servers_echo(http: HttpClient) -> None:
+    echo = {"type": "error", "error": {"type": "api_error", "message": f"bad {KEY}"}}
+    async with Loopback(refused(KEY, 401, "authentication_error"), Reply(sse(STREAM[0], echo))) as server:
+        one = provider(server, http, KEY)
+        for _ in range(2):
+            with pytest.raises(ProviderError) as caught:
+                async for _event in one.stream(asked()):
+                    pass
+            assert KEY not in f"{caught.value!r} {caught.value.detail} {caught.value.message}"
+    assert KEY not in f"{one!r} {vars(one)!r}"
+
+
+@pytest.mark.parametrize("base", ["", "anthropic", "ftp://x", "https://u:p@x"])
+def test_addresses_that_are_none(base: str) -> None:
+    with pytest.raises(WrongUse):
+        Anthropic(base_url=base, http=HttpClient())
+
+
+async def test_closing_closes_the_connection(http: HttpClient) -> None:
+    async with Loopback(Reply([HELLO[:500]], hold=asyncio.Event())) as server:
+        stream = provider(server, http).stream(asked())
+        await anext(stream)
+        await stream.aclose()
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_other_things_are_no_answers(http: HttpClient) -> None:
+    page = Reply(b"<html>", headers={"content-type": "text/html"})
+    strange = Reply(b'data: {"choices": []}\n\n')
+    async with Loopback(page, strange) as server:
+        kinds = [(await ask(provider(server, http)))[-1]["kind"] for _ in range(2)]
+    assert kinds == ["unreadable", "unreadable"]
+
+
+async def test_a_whole_message_in_place_of_a_stream(http: HttpClient) -> None:
+    message = {"type": "message", "id": "m", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn"}
+    async with Loopback(Reply(json.dumps(message).encode(), headers=JSON)) as server:
+        assert [each["type"] for each in await ask(provider(server, http))] == [
+            "content_delta",
+            "message_delta",
+            "done",
+        ]
+
+
+async def test_listing(http: HttpClient) -> None:
+    pages = {
+        "/v1/models?limit=1000": {"data": [{"id": MODEL, "max_tokens": 5000}], "has_more": True, "last_id": MODEL},
+        f"/v1/models?limit=1000&after_id={MODEL}": {"data": [{"id": "new"}], "has_more": False},
+    }
+
+    async with Loopback(choose=lambda request: Reply(json.dumps(pages[request.path]).encode(), headers=JSON)) as server:
+        one = provider(server, http, KEY)
+        assert one.model_info(MODEL).capabilities.max_output_tokens == 128_000
+        models = await one.list_models()
+    assert [each.id for each in models] == [MODEL, "new"]
+    known = one.model_info(MODEL)
+    assert (known.title, known.capabilities.max_output_tokens, known.capabilities.binds_prefix) == (
+        "Claude Opus 5",
+        5000,
+        False,
+    )
+    assert all(each.headers["anthropic-version"] == "2026-10-21" for each in server.requests)
+    assert all(each.headers["x-api-key"] == KEY for each in server.requests)
+
+
+async def test_counting(http: HttpClient) -> None:
+    replies = [
+        Reply(b'{"input_tokens": 42}', headers=JSON),
+        refused("x", 404, "not_found_error"),
+        Reply(b'{"n":1}', headers=JSON),
+    ]
+    async with Loopback(*replies, refused()) as server:
+        one = provider(server, http)
+        counts = [await one.count_tokens(asked(reasoning=ReasoningEffort())) for _ in replies]
+        with pytest.raises(InvalidRequest):
+            await one.count_tokens(asked())
+    assert (counts[0].tokens, counts[0].margin) == (42, 0.0)
+    assert [each.margin for each in counts[1:]] == [MARGIN, MARGIN]
+    assert counts[1].tokens > 0
+    assert server.requests[0].path == "/v1/messages/count_tokens"
+    assert not {"max_tokens", "stream"} & server.requests[0].json.keys()
+
+
+def warm(written: int, read: int = 0) -> Reply:
+    usage = {"input_tokens": 3, "cache_creation_input_tokens": written, "cache_read_input_tokens": read}
+    return Reply(json.dumps({"type": "message", "content": [], "usage": usage}).encode(), headers=JSON)
+
+
+async def test_keeping_a_prompt(http: HttpClient) -> None:
+    request: ModelRequest = asked(system_prompt="S", caching=PromptCaching(enabled=False))
+    async with Loopback(warm(2000, 100), warm(2000), warm(0)) as server:
+        one = provider(server, http)
+        before = now()
+        short, long = await one.prompt_cache(request), await one.prompt_cache(request, seconds=301)
+        nothing = await one.prompt_cache(request)
+    bodies = [each.json for each in server.requests]
+    assert [(each["max_tokens"], "stream" in each) for each in bodies] == [(0, False)] * 3
+    assert [each["system"][0]["cache_control"].get("ttl") for each in bodies] == [None, "1h", None]
+    assert short.expires_at is not None
+    assert long.expires_at is not None
+    assert short.tokens == 2100
+    assert timedelta(minutes=4) < short.expires_at - before < timedelta(minutes=6)
+    assert timedelta(minutes=59) < long.expires_at - before < timedelta(minutes=61)
+    assert (nothing.tokens, nothing.expires_at) == (0, None)
+    assert one.state.request_count == 3
+
+
+async def test_servers_that_do_not_keep_prompts(http: HttpClient) -> None:
+    async with Loopback(refused(), refused(status=404, kind="not_found_error"), Reply(b"hm", headers=JSON)) as server:
+        one = provider(server, http)
+        for _ in range(2):
+            with pytest.raises(CachingNotSupported):
+                await one.prompt_cache(asked())
+        with pytest.raises(UnreadableAnswer):
+            await one.prompt_cache(asked())
+
+
+async def test_a_request_beyond_32_mb_is_refused_before_the_network(http: HttpClient) -> None:
+    one = Anthropic(base_url="https://api.anthropic.com", http=http, catalogue=TABLE)
+    with pytest.raises(TooLarge):
+        await anext(one.stream(asked(Message.user("x" * 34_000_000))))
+
+
+async def test_errors_keep_their_kind(http: HttpClient) -> None:
+    async with Loopback(refused("gone", 404, "not_found_error")) as server:
+        with pytest.raises(NotFound) as caught:
+            await anext(provider(server, http).stream(asked()))
+    assert caught.value.message == "gone"
+
+
+def test_what_it_says_about_itself() -> None:
+    one = Anthropic(base_url="https://api.anthropic.com/v1", http=HttpClient(), catalogue=TABLE)
+    assert one.dialect == "anthropic"
+    limits = {model: one.picture_limits(model) for model in (MODEL, "claude-sonnet-4-5", "claude-opus-4-6", "m")}
+    assert [each.useful_edge for each in limits.values()] == [2576, 1568, 1568, 2576]
+    assert [each.max_count for each in limits.values()] == [600, 100, 600, 600]
+    first = limits[MODEL]
+    assert (first.max_bytes, first.max_edge, first.crowd, first.crowd_edge) == (7_864_320, 8000, 20, 2000)
+    assert (first.moving, first.web_addresses, len(first.media_types)) == (True, True, 4)

@@ -1,0 +1,77 @@
+"""Streams of generateContent made by hand, and what becomes of them."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.providers.dialects.gemini.frames import FrameReader
+from desktop_agent.providers.dialects.prefix import account_of
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.vocabulary.blocks import ServerStep, Unknown
+from desktop_agent.vocabulary.errors import ProviderError
+from desktop_agent.vocabulary.messages import Message, MessageState
+from desktop_agent.vocabulary.provider_events import AnswerStarted, MessageDelta, Origin, ProviderEvent, TextClosed
+from tests.desktop_agent.providers.canon import counted_ids, fold_with
+
+MODEL = "gemini-3.8-flash"
+ROOT = "http://127.0.0.1:1/v1beta"
+ACCOUNT = account_of(ROOT, MODEL)
+OWN = Origin(provider="gemini", account=ACCOUNT)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+USAGE = {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7}
+
+
+def chunk(*parts: dict[str, Any], top: dict[str, Any] | None = None, **candidate: Any) -> dict[str, Any]:
+    """One chunk; `finish` is its finishReason, `top` stands beside its candidates."""
+    content = {"content": {"parts": list(parts), "role": "model"}} if parts else {}
+    finish = candidate.pop("finish", None)
+    ended = {"finishReason": finish} if finish else {}
+    return {"candidates": [{**content, **ended, "index": 0, **candidate}], **(top or {})}
+
+
+def sse(*chunks: Any, end: str = "\r\n") -> bytes:
+    """An event stream; strings go as they are."""
+    texts = [each if isinstance(each, str) else f"data: {json.dumps(each)}" for each in chunks]
+    return "".join(f"{text}{end}{end}" for text in texts).encode()
+
+
+def fold(chunks: list[bytes]) -> list[dict[str, Any]]:
+    """Bytes to canonical events."""
+    builder = PartBuilder("gemini", call_id=counted_ids())
+    return fold_with(chunks, builder, FrameReader(builder, {}))
+
+
+def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
+    """The typed events themselves, and what failed."""
+    decoder, builder = SseDecoder(), PartBuilder("gemini", call_id=counted_ids())
+    reader = FrameReader(builder, {})
+    for frame in [*decoder.feed(data), *decoder.finish()]:
+        reader.read(frame)
+        if reader.failure is not None:
+            builder.close_parts()
+            return builder.take(), reader.failure
+    assert reader.has_ended
+    assert reader.end()
+    assert not reader.end()
+    return builder.take(), None
+
+
+def blocks(data: bytes) -> list[TextClosed | ServerStep | Unknown]:
+    """What canonical events leave out."""
+    return [each for each in read(data)[0] if isinstance(each, (TextClosed, ServerStep, Unknown))]
+
+
+def ending(data: bytes) -> MessageDelta:
+    """How it stopped."""
+    (found,) = [each for each in read(data)[0] if isinstance(each, MessageDelta)]
+    return found
+
+
+def answer(data: bytes, origin: Origin = OWN, model: str = MODEL) -> Message:
+    """The message that the runtime makes of a stream."""
+    builder = AnswerBuilder("a", model)
+    for event in [AnswerStarted(origin), *read(data)[0]]:
+        builder.feed(event, NOON)
+    return builder.message(MessageState.COMPLETE, NOON)

@@ -1,0 +1,344 @@
+"""Streams of the shapes that no recording shows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.gemini.frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.provider_events import AnswerNamed, StopReason, UsageUpdate
+from tests.desktop_agent.providers.canon import cut_at, matches, pieces
+from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
+
+Events = list[dict[str, Any]]
+
+
+def text(piece: str) -> dict[str, Any]:
+    return {"type": "content_delta", "text": piece}
+
+
+def thought(piece: str) -> Events:
+    block = {"type": "thinking_block", "text": piece, "provider": "gemini", "metadata": {"thought": True}}
+    return [{"type": "thinking_delta", "text": piece}, block]
+
+
+def signed(signature: str, **metadata: Any) -> dict[str, Any]:
+    state = {"thoughtSignature": signature, **metadata}
+    return {"type": "thinking_block", "text": "", "provider": "gemini", "metadata": state}
+
+
+def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def stop(reason: str = "end_turn", raw: str = "STOP", usage: Events | None = None) -> Events:
+    return [{"type": "message_delta", "stop_reason": reason, "raw": raw}, *(usage or []), {"type": "done"}]
+
+
+def tokens(read: int | None, written: int | None, total: int | None, **more: int) -> Events:
+    counts = {"cache_read_tokens": None, "cache_write_tokens": None, "reasoning_tokens": None, **more}
+    return [{"type": "usage", "input_tokens": read, "output_tokens": written, "total_tokens": total, **counts}]
+
+
+def error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "kind": kind, "message": message}
+
+
+HI = chunk({"text": "hi"}, top={"responseId": "r1"})
+STOP = chunk(finish="STOP")
+BUSY = {"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}
+
+CASES: dict[str, tuple[bytes, Events]] = {
+    "signature_in_the_middle": (
+        sse(
+            chunk({"text": "A"}, {"text": "B", "thoughtSignature": "S1"}),
+            chunk({"text": "C"}),
+            chunk({"text": "D", "thoughtSignature": "S2"}),
+            STOP,
+        ),
+        [
+            text("AB"),
+            signed("S1", on="text", part_text="B"),
+            text("CD"),
+            signed("S2", on="text", part_text="D"),
+            *stop(),
+        ],
+    ),
+    "two_signatures_on_empty_text": (
+        sse(chunk({"text": "", "thoughtSignature": "S1"}), chunk({"thoughtSignature": "S2"}), STOP),
+        [signed("S1", on="text", part_text=""), signed("S2", on="text", part_text=""), *stop()],
+    ),
+    "signature_behind_thoughts": (
+        sse(chunk({"text": "Hm", "thought": True}, {"text": "", "thoughtSignature": "S"}), HI, STOP),
+        [*thought("Hm"), signed("S", on="text", part_text=""), text("hi"), *stop()],
+    ),
+    "signed_thought_stands_alone": (
+        sse(chunk({"text": "Hm", "thought": True}, {"text": "m", "thought": True, "thoughtSignature": "S"}), HI, STOP),
+        [
+            *thought("Hm"),
+            {"type": "thinking_delta", "text": "m"},
+            {**thought("m")[1], "metadata": {"thought": True, "thoughtSignature": "S"}},
+            text("hi"),
+            *stop(),
+        ],
+    ),
+    "thoughts_only_and_cut": (
+        sse(
+            chunk({"text": "Hm", "thought": True}),
+            chunk(finish="MAX_TOKENS", top={"usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": 40}}),
+        ),
+        [*thought("Hm"), *stop("max_tokens", "MAX_TOKENS", tokens(5, 40, 45, reasoning_tokens=40))],
+    ),
+    "no_content_at_all": (
+        sse({"candidates": [{"finishReason": "STOP"}]}),
+        stop(),
+    ),
+    "empty_pieces_of_everything": (
+        sse(
+            {},
+            {"candidates": []},
+            {"candidates": [{}]},
+            chunk(content={}),
+            chunk(content=None),
+            chunk(content={"parts": None}),
+            chunk({}),
+            chunk({"text": ""}),
+            chunk({"text": "", "thought": True}),
+            {"candidates": None, "usageMetadata": None, "promptFeedback": {}},
+            HI,
+            STOP,
+        ),
+        [text("hi"), *stop()],
+    ),
+    "calls_without_arguments_or_ids": (
+        sse(
+            chunk({"functionCall": {"name": "f"}}, {"functionCall": {"name": "f", "args": None, "id": ""}}),
+            chunk({"functionCall": {"name": "g", "args": {"a": [1]}, "id": "x"}, "thoughtSignature": "S"}),
+            chunk({"functionCall": {"name": "g", "args": {}, "id": "x"}}, finish="STOP"),
+        ),
+        [
+            call("call_generated_0", "f"),
+            call("call_generated_1", "f"),
+            signed("S", on="functionCall", call_id="x"),
+            call("x", "g", a=[1]),
+            call("call_generated_2", "g"),
+            *stop("tool_use"),
+        ],
+    ),
+    "text_between_calls": (
+        sse(chunk({"text": "Let me"}, {"functionCall": {"name": "f"}}), chunk({"text": "see"}), STOP),
+        [text("Let me"), call("call_generated_0", "f"), text("see"), *stop("tool_use")],
+    ),
+    "arguments_that_are_none": (
+        sse(chunk({"functionCall": {"name": "f", "args": [1], "id": "a"}}), STOP),
+        [{**call("a", "f"), "malformed": "[1]"}, *stop("tool_use")],
+    ),
+    "a_slip_after_a_call": (
+        sse(chunk({"functionCall": {"name": "f", "id": "a"}}), chunk(finish="TOO_MANY_TOOL_CALLS")),
+        [call("a", "f"), *stop("malformed_tool_call", "TOO_MANY_TOOL_CALLS")],
+    ),
+    "the_last_usage_counts": (
+        sse(
+            chunk({"text": "a"}, top={"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5}}),
+            chunk({"text": "b"}, top={"usageMetadata": USAGE}),
+            chunk({"text": "c"}),
+            STOP,
+            {"usageMetadata": {**USAGE, "toolUsePromptTokenCount": 3, "totalTokenCount": 10}},
+        ),
+        [text("abc"), *stop(usage=tokens(8, 2, 10))],
+    ),
+    "usage_beside_nothing_but_text": (
+        sse(chunk({"text": "a"}, top={"usageMetadata": USAGE}), STOP),
+        [text("a"), *stop(usage=tokens(5, 2, 7))],
+    ),
+    "blocked_beside_text": (
+        sse(chunk({"text": "a"}, top={"promptFeedback": {"blockReason": "SAFETY"}})),
+        [text("a"), *stop("content_filter", "blockReason:SAFETY")],
+    ),
+    "comments_and_a_done_mark_of_proxies": (
+        sse(": ping", HI, ": OPENROUTER PROCESSING", STOP, "data: [DONE]", end="\n"),
+        [text("hi"), *stop()],
+    ),
+    "a_done_mark_without_an_end": (
+        sse(HI, "data: [DONE]"),
+        [text("hi"), error("truncated", "")],
+    ),
+    "only_the_first_candidate": (
+        sse({"candidates": [chunk({"text": "b"}, index=1)["candidates"][0], HI["candidates"][0]]}, STOP),
+        [text("hi"), *stop()],
+    ),
+    "bare_array": (
+        ("[" + ",\r\n".join(json.dumps(each, indent=2) for each in (HI, STOP)) + "\n]\n").encode(),
+        [text("hi"), *stop()],
+    ),
+    "bare_array_on_one_line": (
+        json.dumps([HI, STOP]).encode(),
+        [text("hi"), *stop()],
+    ),
+    "one_whole_answer": (
+        json.dumps(chunk({"text": "hi"}, finish="STOP", top={"usageMetadata": USAGE}), indent=1).encode(),
+        [text("hi"), *stop(usage=tokens(5, 2, 7))],
+    ),
+    "cut_array": (
+        json.dumps([HI, STOP], indent=1).encode()[:-40],
+        [error("truncated", "")],
+    ),
+    "error_as_data": (sse(HI, BUSY, STOP), [text("hi"), error("overloaded", "busy")]),
+    "error_bare_and_pretty": (
+        sse(HI) + json.dumps(BUSY, indent=2).replace("\n", "\r\n").encode() + b"\r\n",
+        [text("hi"), error("overloaded", "busy")],
+    ),
+    "error_in_an_array": (
+        sse(HI) + json.dumps([BUSY], indent=2).encode(),
+        [text("hi"), error("overloaded", "busy")],
+    ),
+    "error_by_its_name": (
+        sse(HI, 'event: error\ndata: {"code": 503, "message": "busy"}', end="\n"),
+        [text("hi"), error("overloaded", "busy")],
+    ),
+    "error_behind_a_signature": (
+        sse(chunk({"text": "hi", "thoughtSignature": "S"}), BUSY),
+        [text("hi"), signed("S", on="text", part_text="hi"), error("overloaded", "busy")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_shape(name: str) -> None:
+    data, wanted = CASES[name]
+    for size in (0, 1, 2, 3, 7):
+        matches(fold(pieces(data, size)), wanted)
+    for offset in range(1, len(data), 3):
+        matches(fold(cut_at(data, [offset])), wanted)
+
+
+SLIPS = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
+REASONS = {
+    "STOP": StopReason.END_TURN,
+    "MAX_TOKENS": StopReason.MAX_TOKENS,
+    "CONTINUATION": StopReason.MAX_TOKENS,  # without a token nobody can go on
+    **dict.fromkeys((*SLIPS, "MISSING_THOUGHT_SIGNATURE"), StopReason.MALFORMED_TOOL_CALL),
+    **dict.fromkeys(
+        ("OTHER", "FINISH_REASON_UNSPECIFIED", "PUP_LIMITED_DISABLED", "BRAND_NEW", "stop"), StopReason.UNKNOWN
+    ),
+}
+
+
+def test_every_finish_reason_of_the_sdk() -> None:
+    from google.genai.types import FinishReason
+
+    words = {each.value for each in FinishReason} | REASONS.keys()
+    assert len(words) >= 24
+    for word in words:
+        found = ending(sse(chunk({"text": "hi"}, finish=word, finishMessage="Why")))
+        assert found.stop_reason is REASONS.get(word, StopReason.CONTENT_FILTER), word
+        assert (found.raw, found.details) == (word, {"finishMessage": "Why"})
+
+
+def test_every_block_reason_of_the_sdk() -> None:
+    from google.genai.types import BlockedReason
+
+    for word in [each.value for each in BlockedReason] + ["NEW"]:
+        found = ending(sse({"promptFeedback": {"blockReason": word}}))
+        assert (found.stop_reason, found.raw) == (StopReason.CONTENT_FILTER, f"blockReason:{word}")
+    told = ending(sse({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "No."}}))
+    assert told.details == {"blockReasonMessage": "No."}
+
+
+def test_continuation() -> None:
+    parts = sse(chunk({"text": "1"}, continuationToken="T1"), chunk(finish="CONTINUATION", continuationToken="T2"))
+    found = ending(parts)
+    assert (found.stop_reason, found.raw) == (StopReason.CONTINUATION, "CONTINUATION")
+    assert found.details == {"continuation_token": "T2"}
+    ended = ending(sse(chunk({"text": "1"}, continuationToken="T1"), STOP))
+    assert (ended.stop_reason, ended.details) == (StopReason.END_TURN, None)
+
+
+def test_an_answer_without_words_says_so() -> None:
+    assert ending(sse(STOP)).details == {"empty": True}
+    assert ending(sse(chunk({"text": "", "thoughtSignature": "S"}), STOP)).details == {"empty": True}
+
+
+def test_ids_of_the_server_are_remembered() -> None:
+    data = sse(
+        chunk({"functionCall": {"name": "f", "id": "a"}}, {"functionCall": {"name": "f", "id": "a"}}),
+        chunk({"functionCall": {"name": "f"}}),
+        STOP,
+    )
+    calls = [each for each in read(data)[0] if isinstance(each, ToolUse)]
+    assert [each.metadata for each in calls] == [{"id": "a"}, {"id": "a"}, {}]
+    assert [each.provider for each in calls] == ["gemini", "gemini", ""]
+    assert len({each.id for each in calls}) == 3
+
+
+def test_the_answer_is_named_once() -> None:
+    events = read(sse(STOP, HI, chunk({"text": "!"}, top={"responseId": "r2"})))[0]
+    assert [each.response_id for each in events if isinstance(each, AnswerNamed)] == ["r1"]
+
+
+def test_errors_carry_the_answers_name() -> None:
+    failure = read(sse(HI, BUSY))[1]
+    assert failure is not None
+    assert (failure.request_id, failure.retryable) == ("r1", True)
+
+
+def test_code_that_the_server_ran() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "print(1)", "id": "e"}, "thoughtSignature": "S"}
+    result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n", "id": "e"}}
+    found = blocks(sse(chunk({"text": "So"}, code), chunk(result, {"text": "1"}), STOP))
+    assert found == [
+        ServerStep(provider="gemini", name="code_execution", text="print(1)", raw=code),
+        ServerStep(provider="gemini", name="code_execution_result", text="1\n", raw=result),
+    ]
+
+
+def test_tools_that_the_server_called() -> None:
+    asked = {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": 1}}, "thoughtSignature": "S"}
+    told = {"toolResponse": {"id": "t", "response": {}}}
+    found = blocks(sse(chunk(asked, told), STOP))
+    assert found == [
+        ServerStep(provider="gemini", name="google_search_web", text='{"q":1}', raw=asked),
+        ServerStep(provider="gemini", name="toolResponse", raw=told),
+    ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thoughtSignature": "S"},
+        {"brandNew": [1]},
+        {"text": 7},
+        {"functionCall": "f"},
+        {"executableCode": {}},
+    ],
+)
+def test_what_nobody_knows_is_kept(part: dict[str, Any]) -> None:
+    assert blocks(sse(chunk({"text": "a"}, part, {"text": "b"}), STOP)) == [Unknown(raw=part, provider="gemini")]
+
+
+def test_calls_in_pieces_are_not_run() -> None:
+    begun = {"functionCall": {"name": "f", "id": "a", "willContinue": True}}
+    (found,) = [each for each in read(sse(chunk(begun), STOP))[0] if isinstance(each, ToolUse)]
+    assert found.malformed is not None
+
+
+def test_a_key_in_an_error_is_taken_out() -> None:
+    builder = PartBuilder("gemini")
+    reader = FrameReader(builder, {}, lambda data: {"error": {"message": data["error"]["message"].replace("K", "*")}})
+    reader.read(("", {"error": {"message": "bad K"}}))
+    assert reader.failure is not None
+    assert reader.failure.message == "bad *"
+
+
+def test_odd_numbers_are_unknown() -> None:
+    odd = {"promptTokenCount": -1, "candidatesTokenCount": True, "thoughtsTokenCount": "3", "totalTokenCount": 7.0}
+    events = read(sse(chunk(finish="STOP", top={"usageMetadata": odd})))[0]
+    (found,) = [each.usage for each in events if isinstance(each, UsageUpdate)]
+    assert (found.input_tokens, found.output_tokens, found.reasoning_tokens, found.total_tokens) == (
+        None,
+        None,
+        None,
+        7,
+    )

@@ -1,0 +1,75 @@
+"""Listings: pages, what is no model for questions, and servers that are none."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.gemini.listing import listing
+from desktop_agent.vocabulary.errors import AuthenticationFailed, ProviderError, UnreadableAnswer
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+
+FLASH = {
+    "name": "models/gemini-3.8-flash",
+    "displayName": "Gemini 3.8 Flash",
+    "inputTokenLimit": 1048576,
+    "outputTokenLimit": 65536,
+    "supportedGenerationMethods": ["generateContent", "countTokens"],
+    "thinking": True,
+}
+
+
+def server(*pages: Any) -> tuple[Callable[[dict[str, str]], Awaitable[bytes]], list[dict[str, str]]]:
+    asked: list[dict[str, str]] = []
+
+    async def fetch(query: dict[str, str]) -> bytes:
+        asked.append(query)
+        page = pages[min(len(asked), len(pages)) - 1]
+        return page if isinstance(page, bytes) else json.dumps(page).encode()
+
+    return fetch, asked
+
+
+async def test_all_pages_and_only_models_that_answer() -> None:
+    embedding = {"name": "models/e", "supportedGenerationMethods": ["embedContent"]}
+    plain = {"name": "models/plain", "inputTokenLimit": 0, "thinking": "yes"}
+    fetch, asked = server(
+        {"models": [FLASH, embedding], "nextPageToken": "p2"}, {"models": [FLASH, plain, {}, {"name": "models/"}, 3]}
+    )
+    assert await listing(fetch) == (
+        ModelInfo(
+            "gemini-3.8-flash",
+            "Gemini 3.8 Flash",
+            Capabilities(context_window=1048576, max_output_tokens=65536, reasoning=True),
+        ),
+        ModelInfo("plain"),
+    )
+    assert asked == [{"pageSize": "1000"}, {"pageSize": "1000", "pageToken": "p2"}]
+
+
+async def test_pages_that_never_end() -> None:
+    fetch, asked = server({"models": [FLASH], "nextPageToken": "again"})
+    assert len(await listing(fetch)) == 1
+    assert len(asked) == 2
+    fresh, asked = server(*({"models": [], "nextPageToken": str(number)} for number in range(100)))
+    assert await listing(fresh) == ()
+    assert len(asked) == 20
+
+
+async def test_a_server_without_models() -> None:
+    assert await listing(server({})[0]) == ()
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        (b"<html>", UnreadableAnswer),
+        ([], UnreadableAnswer),
+        ({"data": []}, UnreadableAnswer),
+        ({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}, AuthenticationFailed),
+    ],
+)
+async def test_what_is_no_listing(page: Any, kind: type[ProviderError]) -> None:
+    with pytest.raises(kind):
+        await listing(server(page)[0])

@@ -1,0 +1,204 @@
+"""Whole bodies."""
+
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.gemini.request import Body, bare, body_for
+from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
+from desktop_agent.vocabulary.errors import (
+    CapabilityMissing,
+    ImageRefused,
+    ImagesNotSupported,
+    ToolCallingNotSupported,
+    WrongUse,
+)
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    JsonFormat,
+    ModelRequest,
+    ProviderConfig,
+    ReasoningEffort,
+    ToolChoice,
+)
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL
+from tests.desktop_agent.providers.dialects.gemini.test_contents import (
+    ELSEWHERE,
+    PICTURE,
+    PNG,
+    call,
+    recorded,
+    said,
+)
+from tests.desktop_agent.providers.sdk_types import judge
+
+TOOL = ToolSpec("f", "Does f.", {"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}})
+HI = [{"role": "user", "parts": [{"text": "hi"}]}]
+
+
+def request(*messages: Message, model: str = MODEL, **more: Any) -> ModelRequest:
+    config = ProviderConfig(**{name: more.pop(name) for name in list(more) if name in ProviderConfig.model_fields})
+    return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
+
+
+def made(one: ModelRequest, known: Capabilities = Capabilities()) -> Body:  # noqa: B008
+    body = body_for(one, ACCOUNT, known)
+    assert judge(f"/v1beta/models/{MODEL}:streamGenerateContent", json.loads(dumps(body.fields))) == []
+    return body
+
+
+def fields(*messages: Message, known: Capabilities = Capabilities(), **more: Any) -> dict[str, Any]:  # noqa: B008
+    return json.loads(dumps(made(request(*messages, **more), known).fields))
+
+
+def test_a_question_and_nothing_else() -> None:
+    assert fields(show_reasoning=False, conversation_id="c") == {"contents": HI}
+    assert fields() == {"contents": HI, "generationConfig": {"thinkingConfig": {"includeThoughts": True}}}
+
+
+def test_instructions_stand_above() -> None:
+    found = fields(Message.user("hi"), Message.system("late"), system_prompt="first")
+    assert found["systemInstruction"] == {"parts": [{"text": "first\n\nlate"}]}
+
+
+def test_generation() -> None:
+    schema = {"type": "object", "additionalProperties": False}
+    found = fields(
+        temperature=0.0,
+        top_p=0.5,
+        top_k=3,
+        max_tokens=9,
+        stop_sequences=("x",),
+        response_format=JsonFormat(json_schema=schema),
+        show_reasoning=False,
+    )
+    assert found["generationConfig"] == {
+        "temperature": 0.0,
+        "topP": 0.5,
+        "topK": 3,
+        "maxOutputTokens": 9,
+        "stopSequences": ["x"],
+        "responseMimeType": "application/json",
+        "responseJsonSchema": schema,
+    }
+    loose = fields(response_format=JsonFormat(), show_reasoning=False)
+    assert loose["generationConfig"] == {"responseMimeType": "application/json"}
+
+
+def test_tools_and_the_choice_among_them() -> None:
+    found = fields(tools=(TOOL, ToolSpec("g", "", {"type": "object"})))
+    assert found["tools"] == [
+        {
+            "functionDeclarations": [
+                {
+                    "name": "f",
+                    "description": "Does f.",
+                    "parametersJsonSchema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}},
+                },
+                {"name": "g", "parametersJsonSchema": {"type": "object"}},
+            ]
+        }
+    ]
+    assert "toolConfig" not in found
+    assert "tools" not in fields(tool_choice=ToolChoice("required"))
+    for choice, wanted in (
+        (ToolChoice("none"), {"mode": "NONE"}),
+        (ToolChoice("required"), {"mode": "ANY"}),
+        (ToolChoice("named", "f"), {"mode": "ANY", "allowedFunctionNames": ["f"]}),
+    ):
+        chosen = fields(tools=(TOOL,), tool_choice=choice)
+        assert chosen["toolConfig"] == {"functionCallingConfig": wanted}
+
+
+def test_extra_options_win_and_reach_into_the_generation() -> None:
+    extra: dict[str, Any] = {
+        "generationConfig": {"seed": 7, "temperature": 1, "thinkingConfig": {"thinkingBudget": 5}},
+        "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}],
+        "tools": [{"googleSearch": {}}],
+    }
+    found = fields(temperature=0.5, top_k=3, reasoning=ReasoningEffort(), extra_options=extra, tools=(TOOL,))
+    assert found["generationConfig"] == {
+        "temperature": 1,
+        "topK": 3,
+        "seed": 7,
+        "thinkingConfig": {"includeThoughts": True, "thinkingBudget": 5},
+    }
+    assert found["tools"] == [{"googleSearch": {}}]
+    silent = {"generationConfig": {"thinkingConfig": {"includeThoughts": False}}}
+    kept = fields(reasoning=ReasoningEffort(level="low"), extra_options=silent)["generationConfig"]
+    assert kept == {"thinkingConfig": {"includeThoughts": False, "thinkingLevel": "LOW"}}
+
+
+@pytest.mark.parametrize("name", ["", "1f", "my tool", "ü", "x" * 129, "-a", "f\n"])
+def test_names_of_tools_that_the_api_refuses(name: str) -> None:
+    with pytest.raises(WrongUse):
+        made(request(tools=(ToolSpec(name, "", {}),)))
+
+
+def test_names_of_tools_that_it_takes() -> None:
+    for name in ("f", "_1", "mcp:server.tool-x", "x" * 128):
+        made(request(tools=(ToolSpec(name, "d", {"type": "object"}),)))
+
+
+def test_what_is_said_differently_is_told() -> None:
+    known = Capabilities(sampling=False, forced_tools=False)
+    one = request(
+        temperature=0.5, tools=(TOOL,), tool_choice=ToolChoice("required"), reasoning=ReasoningEffort(level="max")
+    )
+    body = made(one, known)
+    assert "temperature" not in body.fields["generationConfig"]
+    assert "toolConfig" not in body.fields
+    assert len(body.adjustments) == 3
+    assert made(request(Message.user("hi"), said(call(), origin=ELSEWHERE))).adjustments
+    assert made(request()).adjustments == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "known", "kind"),
+    [
+        (request(tools=(TOOL,)), Capabilities(tools=False), ToolCallingNotSupported),
+        (request(Message.user_with_blocks((PICTURE,))), Capabilities(images=False), ImagesNotSupported),
+        (
+            request(
+                Message.user("x"),
+                said(call()),
+                Message.tool_results([ToolResult(tool_use_id="c1", content=(PICTURE,))]),
+            ),
+            Capabilities(images=False),
+            ImagesNotSupported,
+        ),
+        (request(response_format=JsonFormat()), Capabilities(structured_output=False), CapabilityMissing),
+        (request(stop_sequences=tuple("abcdef")), Capabilities(), WrongUse),
+        (request(Message.system("only this")), Capabilities(), WrongUse),
+        (request(Message(role=Role.USER, blocks=(Text(text=""),))), Capabilities(), WrongUse),
+    ],
+)
+def test_refused_before_the_network(one: ModelRequest, known: Capabilities, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        made(one, known)
+    assert str(caught.value).endswith(".")
+
+
+def test_too_many_bytes_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.providers.dialects.gemini.request.MOST_INLINE", len(PNG) * 2)
+    two = Image(source=Base64Source(media_type="image/png", data=PNG))
+    made(request(Message.user_with_blocks((two, two))))
+    with pytest.raises(ImageRefused, match="100 MB"):
+        made(request(Message.user_with_blocks((two, two, two))))
+
+
+def test_the_same_request_is_the_same_bytes() -> None:
+    signed = recorded("tools_parallel")
+    one = request(Message.user("a"), signed, Message.user("c"), tools=(TOOL,), system_prompt="s")
+    assert dumps(made(one).fields) == dumps(made(one).fields)
+    longer = request(*one.messages, said(Text(text="d")), Message.user("e"), tools=(TOOL,), system_prompt="s")
+    assert made(longer).fields["contents"][:3] == made(one).fields["contents"][:3]
+
+
+def test_names_with_and_without_their_folder() -> None:
+    assert bare("models/x") == bare("x") == "x"

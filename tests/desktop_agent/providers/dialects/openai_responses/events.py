@@ -1,0 +1,109 @@
+"""Events of the Responses API for streams that no recording has, and what they are folded to."""
+
+import json
+from typing import Any
+
+from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.vocabulary.provider_events import ProviderEvent
+from tests.desktop_agent.providers.canon import counted_ids, pieces
+
+PROVIDER = "openai-responses"
+Event = dict[str, Any]
+
+
+def event(kind: str, **fields: Any) -> Event:
+    return {"type": f"response.{kind}", **fields}
+
+
+def added(index: int, **item: Any) -> Event:
+    return event("output_item.added", output_index=index, item=item)
+
+
+def done(index: int, **item: Any) -> Event:
+    return event("output_item.done", output_index=index, item=item)
+
+
+def text(index: int, item_id: str, delta: str, part: int = 0) -> Event:
+    return event("output_text.delta", output_index=index, item_id=item_id, content_index=part, delta=delta)
+
+
+def arguments(index: int, item_id: str, delta: str) -> Event:
+    return event("function_call_arguments.delta", output_index=index, item_id=item_id, delta=delta)
+
+
+def message(item_id: str, *parts: Event | str, **more: Any) -> Event:
+    content = [output_text(part) if isinstance(part, str) else part for part in parts]
+    return {"id": item_id, "type": "message", "role": "assistant", "status": "completed", "content": content, **more}
+
+
+def output_text(said: str, *annotations: Event) -> Event:
+    return {"type": "output_text", "text": said, "annotations": list(annotations)}
+
+
+def function_call(item_id: str, call_id: str, name: str, said: str, **more: Any) -> Event:
+    return {"id": item_id, "type": "function_call", "call_id": call_id, "name": name, "arguments": said} | {
+        "status": "completed",
+        **more,
+    }
+
+
+def reasoning(item_id: str, *summary: str, **more: Any) -> Event:
+    parts = [{"type": "summary_text", "text": part} for part in summary]
+    return {"id": item_id, "type": "reasoning", "summary": parts, "encrypted_content": f"blob-{item_id}", **more}
+
+
+def completed(*output: Event, **more: Any) -> Event:
+    return event("completed", response={"id": "resp_1", "status": "completed", "output": list(output), **more})
+
+
+def stream(*events: Event | str) -> bytes:
+    """As OpenAI frames it; a string is data as it is."""
+    lines = [
+        f"data: {each}\n\n" if isinstance(each, str) else f"event: {each['type']}\ndata: {json.dumps(each)}\n\n"
+        for each in events
+    ]
+    return "".join(lines).encode()
+
+
+class Folded:
+    """A stream folded as the core does it: the events, and the reader afterwards."""
+
+    def __init__(self, data: bytes, size: int = 0) -> None:
+        self.builder = PartBuilder(PROVIDER, call_id=counted_ids(), keeps_arguments=True)
+        self.reader = FrameReader(self.builder, {})
+        self.live: list[list[ProviderEvent]] = []
+        decoder = SseDecoder()
+        frames = [frame for chunk in pieces(data, size) for frame in decoder.feed(chunk)] + decoder.finish()
+        for frame in frames:
+            self.reader.read(frame)
+            self.live.append(self.builder.take())
+            if self.reader.done or self.reader.failure is not None:
+                break
+        if self.reader.done:
+            self.reader.end()
+        else:
+            self.builder.close_parts()
+        self.live.append(self.builder.take())
+
+    @property
+    def events(self) -> list[ProviderEvent]:
+        return [each for batch in self.live for each in batch]
+
+    def all(self, kind: type[Any]) -> list[Any]:
+        return [each for each in self.events if isinstance(each, kind)]
+
+    @property
+    def shape(self) -> list[str]:
+        """Types of events, neighbours of one type once."""
+        types = [each.type for each in self.events]
+        return [each for place, each in enumerate(types) if place == 0 or each != types[place - 1]]
+
+
+def folded(*events: Event | str) -> Folded:
+    """The stream folded whole; one byte at a time must not differ."""
+    data = stream(*events)
+    whole = Folded(data)
+    assert Folded(data, 1).events == whole.events
+    return whole

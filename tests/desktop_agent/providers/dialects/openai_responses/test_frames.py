@@ -1,0 +1,542 @@
+"""Streams that no recording has, constructed from the reference of the API and the gaps of those who copy it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
+from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    ContentDelta,
+    MessageDelta,
+    StopReason,
+    TextClosed,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolArgsDelta,
+    UsageUpdate,
+)
+from tests.desktop_agent.providers.dialects.openai_responses.events import (
+    PROVIDER,
+    added,
+    arguments,
+    completed,
+    done,
+    event,
+    folded,
+    function_call,
+    message,
+    output_text,
+    reasoning,
+    stream,
+    text,
+)
+
+BEGUN = {"id": "m1", "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+
+
+def said(found: Any) -> str:
+    return "".join(each.text for each in found.all(ContentDelta))
+
+
+def thought(found: Any) -> str:
+    return "".join(each.text for each in found.all(ThinkingDelta))
+
+
+def ending(found: Any) -> MessageDelta:
+    (end,) = found.all(MessageDelta)
+    return end
+
+
+def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> None:
+    place = {"type": "url_citation", "start_index": 0, "end_index": 3, "url": "https://a.example", "title": "A"}
+    file = {"type": "file_citation", "file_id": "f1", "filename": "b.txt", "index": 4}
+    item = message("m1", output_text("One", place), output_text("Two", file), phase="commentary")
+    found = folded(
+        added(0, **BEGUN, phase="commentary"),
+        event("content_part.added", output_index=0, item_id="m1", content_index=0, part={"type": "output_text"}),
+        text(0, "m1", "One"),
+        event(
+            "output_text.annotation.added",
+            output_index=0,
+            item_id="m1",
+            content_index=0,
+            annotation_index=0,
+            annotation=place,
+        ),
+        event("content_part.done", output_index=0, item_id="m1", content_index=0, part=output_text("One", place)),
+        text(0, "m1", "Two", 1),
+        done(0, **item),
+        completed(item),
+    )
+    first, second = found.all(TextClosed)
+    state = {"id": "m1", "phase": "commentary"}
+    assert first == TextClosed(
+        PROVIDER,
+        {**state, "annotations": [place]},
+        (Citation(title="A", url="https://a.example", start=0, end=3),),
+    )
+    assert second == TextClosed(
+        PROVIDER, {**state, "status": "completed", "annotations": [file]}, (Citation(title="b.txt"),)
+    )
+    assert [each.phase for each in found.all(ContentDelta)] == ["commentary", "commentary"]
+    assert found.shape == [
+        "content_delta",
+        "text_closed",
+        "content_delta",
+        "text_closed",
+        "answer_named",
+        "message_delta",
+    ]
+    assert ending(found).details == {
+        "citations": [
+            {"title": "A", "url": "https://a.example", "start": 0, "end": 3},
+            {"title": "b.txt"},
+        ]
+    }
+
+
+def test_phases_belong_to_their_messages() -> None:
+    first, second = message("m1", "Looking.", phase="commentary"), message("m2", "Done.", phase="final_answer")
+    found = folded(
+        added(0, **BEGUN, phase="commentary"),
+        text(0, "m1", "Looking."),
+        done(0, **first),
+        added(1, **BEGUN | {"id": "m2"}, phase="final_answer"),
+        text(1, "m2", "Done."),
+        done(1, **second),
+        completed(first, second),
+    )
+    assert [(each.text, each.phase) for each in found.all(ContentDelta)] == [
+        ("Looking.", "commentary"),
+        ("Done.", "final_answer"),
+    ]
+    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1", "m2"]
+
+
+def test_text_of_a_later_item_waits_for_the_earlier_one() -> None:
+    found = folded(
+        added(0, **BEGUN),
+        added(1, **BEGUN | {"id": "m2"}),
+        text(0, "m1", "a"),
+        text(1, "m2", "x"),
+        text(0, "m1", "b"),
+        text(1, "m2", "y"),
+        done(1, **message("m2", "xy")),
+        text(0, "m1", "c"),
+        done(0, **message("m1", "abc")),
+        completed(message("m1", "abc"), message("m2", "xy")),
+    )
+    texts = [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.live]
+    assert texts == [[], [], ["a"], [], ["b"], [], [], ["c"], ["x", "y"], [], []]
+    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1", "m2"]
+
+
+def test_a_call_beside_text_keeps_its_place() -> None:
+    call = function_call("fc1", "call_1", "f", '{"a":1}')
+    found = folded(
+        added(0, **BEGUN),
+        added(1, **call | {"arguments": "", "status": "in_progress"}),
+        arguments(1, "fc1", '{"a"'),
+        text(0, "m1", "Hi"),
+        arguments(1, "fc1", ":1}"),
+        done(1, **call),
+        done(0, **message("m1", "Hi")),
+        completed(message("m1", "Hi"), call),
+    )
+    assert found.shape[:4] == ["content_delta", "text_closed", "tool_args_delta", "tool_use"]
+    assert found.all(ToolUse)[0].input == {"a": 1}
+    assert ending(found).stop_reason is StopReason.TOOL_USE
+
+
+def test_pieces_of_parts_that_come_mixed_are_shown_in_order() -> None:
+    found = folded(
+        added(0, **BEGUN),
+        text(0, "m1", "a"),
+        text(0, "m1", "x", 1),
+        text(0, "m1", "b"),
+        text(0, "m1", "y", 1),
+        done(0, **message("m1", "ab", "xy")),
+        completed(),
+    )
+    assert said(found) == "abxy"
+    assert found.shape[:4] == ["content_delta", "text_closed", "content_delta", "text_closed"]
+
+
+def test_a_part_that_waited_is_shown_as_soon_as_the_one_before_is_done() -> None:
+    found = folded(
+        added(0, **BEGUN),
+        text(0, "m1", "a"),
+        text(0, "m1", "x", 1),
+        event("content_part.done", output_index=0, item_id="m1", content_index=0, part=output_text("a")),
+        done(0, **message("m1", "a", "x")),
+        completed(),
+    )
+    assert [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.live][3] == ["x"]
+
+
+def test_a_part_of_an_item_that_nobody_announced_holds_nothing_up() -> None:
+    found = folded(
+        event("content_part.added", item_id="rs1", part={"type": "reasoning_text", "text": ""}),
+        added(0, **BEGUN),
+        text(0, "m1", "Hi"),
+    )
+    assert said(found) == "Hi"
+
+
+def test_ends_of_items_that_were_not_announced_under_one_number() -> None:
+    first, second = message("m1", "One."), message("m2", "Two.")
+    found = folded(done(0, **first), done(0, **second), completed(first, second))
+    assert said(found) == "One.Two."
+    assert len(found.all(ContentDelta)) == len(found.all(TextClosed)) == 2
+    assert [len(batch) for batch in found.live][:2] == [2, 2]
+
+
+@pytest.mark.parametrize("lost", ["end", "all", "item", "events"])
+def test_what_was_lost_is_taken_from_the_truth_and_nothing_is_said_twice(lost: str) -> None:
+    item, call = message("m1", "Hello world"), function_call("fc1", "call_1", "f", '{"a": 1}')
+    events = [
+        added(0, **BEGUN),
+        text(0, "m1", "Hello"),
+        text(0, "m1", " world"),
+        done(0, **item),
+        added(1, **call | {"arguments": ""}),
+        arguments(1, "fc1", '{"a":'),
+        arguments(1, "fc1", " 1}"),
+        done(1, **call),
+        completed(item, call),
+    ]
+    gone = {"end": (2, 6), "all": (1, 2, 5, 6), "item": (2, 3, 6, 7), "events": range(8)}[lost]
+    found = folded(*(each for place, each in enumerate(events) if place not in gone))
+    assert said(found) == "Hello world"
+    (use,) = found.all(ToolUse)
+    assert (use.id, use.input, use.metadata["arguments"]) == ("call_1", {"a": 1}, '{"a": 1}')
+    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1"]
+
+
+def test_arguments_that_differ_from_their_pieces_are_believed_at_the_end() -> None:
+    call = function_call("fc1", "call_1", "f", '{"a":2}')
+    found = folded(
+        added(0, **call | {"arguments": ""}), arguments(0, "fc1", '{"a":1}'), done(0, **call), completed(call)
+    )
+    assert [(each.id, each.input) for each in found.all(ToolUse)] == [("call_1", {"a": 2})]
+
+
+def test_an_end_without_arguments_does_not_take_those_that_came() -> None:
+    call = function_call("fc1", "call_1", "f", "")
+    found = folded(added(0, **call), arguments(0, "fc1", '{"a":1}'), done(0, **call), completed(call))
+    assert found.all(ToolUse)[0].input == {"a": 1}
+
+
+def test_a_call_is_announced_before_its_arguments_and_keeps_what_the_item_says() -> None:
+    call = function_call("fc1", "call_1", "f", "{}", caller={"type": "direct"})
+    found = folded(added(0, **call | {"arguments": ""}), done(0, **call), completed(call))
+    assert found.all(ToolArgsDelta)[0] == ToolArgsDelta("call_1", "f", "")
+    assert found.all(ToolUse)[0].metadata == {
+        "item": {"id": "fc1", "type": "function_call", "status": "completed", "caller": {"type": "direct"}}
+    }
+
+
+@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter", "max_messages", "steered", None])
+def test_calls_of_an_incomplete_answer_never_end_in_tool_use(reason: str | None) -> None:
+    whole, cut = function_call("fc1", "call_1", "f", "{}"), function_call("fc2", "call_2", "g", '{"a":1}')
+    details = {"incomplete_details": {"reason": reason}} if reason else {}
+    found = folded(
+        done(0, **whole),
+        added(1, **cut | {"arguments": "", "status": "in_progress"}),
+        arguments(1, "fc2", '{"a":1}'),
+        event("incomplete", response={"status": "incomplete", "output": [whole, cut], **details}),
+    )
+    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
+    wanted = StopReason.CONTENT_FILTER if reason == "content_filter" else StopReason.MAX_TOKENS
+    assert (ending(found).stop_reason, ending(found).raw) == (
+        wanted,
+        f"incomplete:{reason}" if reason else "incomplete",
+    )
+
+
+def test_text_that_was_cut_is_a_message_that_is_not_complete() -> None:
+    found = folded(
+        added(0, **BEGUN),
+        text(0, "m1", "half"),
+        event("incomplete", response={"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+    )
+    assert found.all(TextClosed)[0].metadata == {"id": "m1", "status": "incomplete"}
+
+
+def test_a_refusal_beside_text() -> None:
+    item = message("m1", "Well.", {"type": "refusal", "refusal": "No."})
+    found = folded(
+        added(0, **BEGUN),
+        text(0, "m1", "Well."),
+        event("refusal.delta", output_index=0, item_id="m1", content_index=1, delta="N"),
+        event("refusal.delta", output_index=0, item_id="m1", content_index=1, delta="o."),
+        event("refusal.done", output_index=0, item_id="m1", content_index=1, refusal="No."),
+        done(0, **item),
+        completed(item),
+    )
+    assert said(found) == "Well.No."
+    assert [each.metadata.get("refusal") for each in found.all(TextClosed)] == [None, True]
+    assert ending(found).stop_reason is StopReason.REFUSAL
+
+
+def test_known_steps_and_unknown_items_are_kept_whole_where_they_were() -> None:
+    search = {"id": "ws1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q"}}
+    odd = {"id": "zz1", "type": "telepathy_call", "thought": {"deep": [1, 2.5, None]}}
+    found = folded(
+        added(0, id="ws1", type="web_search_call", status="in_progress"),
+        event("web_search_call.searching", output_index=0, item_id="ws1"),
+        done(0, **search),
+        event("telepathy_call.listening", output_index=1, item_id="zz1", delta="?"),
+        done(1, **odd),
+        event("future.event", anything=1),
+        {"type": "keepalive"},
+        done(2, **message("m1", "Found.")),
+        completed(search, odd, message("m1", "Found.")),
+    )
+    assert found.all(ServerStep) == [ServerStep(provider=PROVIDER, name="web_search_call", text="q", raw=search)]
+    assert found.all(Unknown) == [Unknown(raw=odd, provider=PROVIDER)]
+    assert found.shape[:4] == ["server_step", "unknown", "content_delta", "text_closed"]
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ({"type": "file_search_call", "queries": ["a", "b"]}, "a\nb"),
+        ({"type": "code_interpreter_call", "code": "1 + 1"}, "1 + 1"),
+        ({"type": "mcp_call", "server_label": "wiki", "name": "find", "arguments": "{}"}, "wiki: find {}"),
+        ({"type": "mcp_list_tools", "server_label": "w", "tools": [{"name": "a"}, {"name": "b"}]}, "a, b"),
+        ({"type": "shell_call", "action": {"commands": ["ls", "pwd"]}}, "ls\npwd"),
+        ({"type": "image_generation_call", "revised_prompt": "a cat", "result": "AAAA"}, "a cat"),
+        ({"type": "compaction", "encrypted_content": "blob"}, ""),
+    ],
+)
+def test_steps_are_said_in_words(item: dict[str, Any], words: str) -> None:
+    (step,) = folded(done(0, **item), completed(item)).all(ServerStep)
+    assert (step.name, step.text, step.raw) == (item["type"], words, item)
+
+
+def test_a_part_of_an_unknown_type_is_kept_under_its_message() -> None:
+    odd = {"type": "output_smell", "smell": "coffee"}
+    item = message("m1", "Mm.", odd)
+    found = folded(done(0, **item), completed(item))
+    assert found.all(Unknown) == [Unknown(raw={**item, "content": [odd]}, provider=PROVIDER)]
+
+
+def test_a_call_with_free_text() -> None:
+    call = {"id": "ct1", "type": "custom_tool_call", "call_id": "call_9", "name": "sql", "input": "SELECT 1"}
+    found = folded(
+        added(0, **call | {"input": ""}),
+        event("custom_tool_call_input.delta", output_index=0, item_id="ct1", delta="SELECT"),
+        done(0, **call),
+        completed(call),
+    )
+    (use,) = found.all(ToolUse)
+    assert (use.id, use.name, use.input) == ("call_9", "sql", {"input": "SELECT 1"})
+    assert use.metadata == {"item": {"type": "custom_tool_call", "id": "ct1"}}
+    assert ending(found).stop_reason is StopReason.TOOL_USE
+
+
+def test_reasoning_state_is_that_of_the_end_not_of_the_announcement() -> None:
+    final = reasoning("rs1")
+    found = folded(added(0, **final | {"encrypted_content": "gAAA"}), done(0, **final), completed(final))
+    assert found.all(ThinkingBlock) == [ThinkingBlock("", PROVIDER, {"item": final})]
+
+
+def test_a_summary_and_raw_text_of_the_same_thought_are_shown_once() -> None:
+    final = reasoning("rs1", "Short.", content=[{"type": "reasoning_text", "text": "Long."}])
+    found = folded(
+        added(0, **final),
+        event("reasoning_text.delta", output_index=0, item_id="rs1", content_index=0, delta="Long."),
+        event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="Short."),
+        done(0, **final),
+        completed(final),
+    )
+    assert thought(found) == "Long."
+    assert found.all(ThinkingBlock)[0].text == "Long."
+
+
+def test_summaries_that_were_lost_come_from_the_item_with_blank_lines_between() -> None:
+    final = reasoning("rs1", "One.", "", "Two.")
+    found = folded(
+        added(0, **final | {"summary": []}),
+        event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="On"),
+        done(0, **final),
+        completed(final),
+    )
+    assert thought(found) == "One.\n\nTwo."
+
+
+def test_reasoning_without_its_end_has_no_state_to_send_back() -> None:
+    found = folded(
+        added(0, **reasoning("rs1")),
+        event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="Hm"),
+    )
+    assert found.all(ThinkingBlock) == [ThinkingBlock("Hm", PROVIDER, {})]
+    assert not found.reader.has_ended
+
+
+FLAT = {"type": "error", "code": "context_length_exceeded", "message": "too long", "param": "input"}
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        (FLAT, ContextLengthExceeded),
+        ({"type": "error", "error": {"code": "context_length_exceeded", "message": "too long"}}, ContextLengthExceeded),
+        ({"error": {"code": "rate_limit_exceeded", "message": "slow"}}, RateLimited),
+        ({"type": "response.error", "error": {"code": "rate_limit_exceeded", "message": "slow"}}, RateLimited),
+        (
+            event("failed", response={"status": "failed", "error": {"code": "bio_policy", "message": "m"}}),
+            InvalidRequest,
+        ),
+        (event("failed", response={"error": {"code": "image_parse_error", "message": "m"}}), InvalidRequest),
+        (event("failed", response={"error": {"code": "vector_store_timeout", "message": "m"}}), TimedOut),
+        (event("failed", response={"status": "failed", "error": None, "usage": None}), ProviderError),
+        (event("completed", response={"status": "cancelled"}), ProviderError),
+    ],
+)
+def test_errors_in_the_stream(last: dict[str, Any], kind: type[ProviderError]) -> None:
+    found = folded(added(0, **BEGUN), text(0, "m1", "half"), {"type": "x"} | last)
+    assert isinstance(found.reader.failure, kind)
+    assert said(found) == "half"
+    assert not found.reader.has_ended
+
+
+CODES = """data_residency_mismatch misalignment_policy_violation invalid_prompt invalid_image invalid_image_format
+    invalid_base64_image invalid_image_url image_too_large image_too_small image_content_policy_violation
+    invalid_image_mode image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image
+    image_file_not_found invalid_encrypted_content"""
+
+
+@pytest.mark.parametrize("code", CODES.split())
+def test_asking_again_does_not_help_against_what_was_sent(code: str) -> None:
+    failure = folded(event("failed", response={"error": {"code": code, "message": "m"}})).reader.failure
+    assert isinstance(failure, InvalidRequest)
+    assert not failure.retryable
+
+
+def test_what_waited_is_not_lost_when_the_answer_fails() -> None:
+    found = folded(
+        added(0, **BEGUN),
+        added(1, **BEGUN | {"id": "m2"}),
+        text(1, "m2", "later"),
+        text(0, "m1", "now "),
+        FLAT,
+    )
+    assert said(found) == "now later"
+
+
+def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
+    builder = PartBuilder(PROVIDER)
+    reader = FrameReader(builder, {}, lambda data: json.loads(json.dumps(data).replace("sk-1", "[key]")))
+    reader.read(("error", {"type": "error", "message": "bad key sk-1", "code": None}))
+    assert reader.failure is not None
+    assert "sk-1" not in str(reader.failure) + reader.failure.detail
+
+
+def test_a_queued_answer_whose_every_field_is_missing() -> None:
+    found = folded(
+        event("queued", response={"id": "resp_q", "status": "queued"}),
+        event("in_progress", response={"id": "resp_q", "status": None}),
+        event("output_text.delta", delta="Hi"),
+        event("output_text.delta", delta=" there", content_index=None, item_id=None, output_index=None, logprobs=None),
+        event("completed", response={"status": None}),
+        "[DONE]",
+    )
+    assert said(found) == "Hi there"
+    assert found.all(AnswerNamed) == [AnswerNamed("resp_q")]
+    assert (ending(found).stop_reason, ending(found).raw) == (StopReason.END_TURN, "completed")
+
+
+def test_the_end_mark_of_others_is_no_end() -> None:
+    found = folded(added(0, **BEGUN), text(0, "m1", "Hi"), "[DONE]")
+    assert not found.reader.has_ended
+
+
+def test_one_number_for_all_items_and_new_ids_all_the_time() -> None:
+    found = folded(
+        added(0, **BEGUN | {"id": "a1"}),
+        text(0, "a2", "Hi"),
+        done(0, **message("a3", "Hi")),
+        added(0, **function_call("b1", "call_1", "f", "")),
+        done(0, **function_call("b2", "call_1", "f", "{}")),
+        added(0, **BEGUN | {"id": "c1"}),
+        text(0, "c1", "Bye"),
+        done(0, **message("c1", "Bye")),
+        completed(message("a4", "Hi"), function_call("b3", "call_1", "f", "{}"), message("c2", "Bye")),
+    )
+    assert said(found) == "HiBye"
+    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
+
+
+def test_an_item_that_turns_out_to_be_another() -> None:
+    call = function_call("x1", "call_1", "f", "{}")
+    found = folded(added(0, id="x1", type="reasoning", summary=[]), done(0, **call), completed(call))
+    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
+
+
+def test_a_whole_answer_in_place_of_a_stream() -> None:
+    item, call = message("m1", "Hi"), function_call("fc1", "call_1", "f", "{}")
+    usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+    answer = {"id": "resp_2", "object": "response", "status": "completed", "output": [item, call], "usage": usage}
+    found = folded(json.dumps({**answer, "error": None}))
+    assert said(found) == "Hi"
+    assert ending(found).stop_reason is StopReason.TOOL_USE
+    assert found.all(UsageUpdate)[0].usage.total_tokens == 5
+
+
+def test_an_empty_answer_says_so() -> None:
+    assert ending(folded(completed())).details == {"empty": True}
+
+
+def test_what_the_server_withheld_from_the_model_is_told() -> None:
+    withheld = [{"id": "rs_1", "action": "removed", "type": "reasoning", "reason": "prefix_mismatch"}]
+    end = ending(folded(completed(message("m1", "Hi"), input_transformations=withheld, tool_usage={})))
+    assert end.details == {"input_transformations": withheld}
+
+
+def test_halves_of_a_pair_are_joined_across_pieces() -> None:
+    head = '{"type":"response.output_text.delta","item_id":"m1","output_index":0,"content_index":0,"delta":'
+    pieces = [f'{head}"{half}"}}' for half in ("\\ud83d", "\\ude00!")]
+    found = folded(added(0, **BEGUN), *pieces, done(0, **message("m1", "😀!")), completed(message("m1", "😀!")))
+    assert said(found) == "😀!"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [],
+        7,
+        "text",
+        {},
+        {"type": None},
+        {"type": "response.output_text.delta"},
+        {"type": "response.output_text.delta", "item_id": 1, "content_index": [], "delta": 5},
+        {"type": "response.output_item.added", "item": "x", "output_index": "0"},
+        {"type": "response.output_item.done", "item": []},
+        {"type": "response.content_part.done", "part": 3, "item_id": "?", "content_index": {}},
+        {"type": "response.reasoning_summary_text.delta", "summary_index": "a", "delta": None},
+        {"type": "response.function_call_arguments.delta", "delta": {}},
+        {"type": "response.output_text.annotation.added", "annotation": 4},
+        {"type": "response.created", "response": None},
+        {"type": "response.completed", "response": {"status": "in_progress"}},
+    ],
+)
+def test_nonsense_never_raises(odd: Any) -> None:
+    builder = PartBuilder(PROVIDER)
+    reader = FrameReader(builder, {})
+    reader.read(("", odd))
+    for frame in (added(0, **BEGUN), text(0, "m1", "Hi"), done(0, **message("m1", "Hi")), completed()):
+        if reader.failure is None:
+            reader.read((frame["type"], frame))
+    assert reader.failure is not None or reader.end()
+    assert not reader.end() or reader.failure is not None
+
+
+def test_framing_of_the_helper_is_that_of_the_recordings() -> None:
+    assert stream(event("created", response={})).startswith(b"event: response.created\ndata: {")

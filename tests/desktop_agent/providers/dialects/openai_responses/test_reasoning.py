@@ -1,0 +1,132 @@
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.openai_responses.reasoning import Switching, switching
+from desktop_agent.providers.dialects.servers import FAMILIES, Family
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    ModelRequest,
+    ProviderConfig,
+    Reasoning,
+    ReasoningAdaptive,
+    ReasoningBetweenTools,
+    ReasoningBudget,
+    ReasoningDisabled,
+    ReasoningEffort,
+)
+
+OFF = ReasoningDisabled()
+NOTHING = Capabilities()
+
+
+def switched(
+    model: str, wish: Reasoning | None, family: Family = "openai", known: Capabilities = NOTHING, **config: Any
+) -> Switching:
+    request = ModelRequest(model, (Message.user("hi"),), config=ProviderConfig(reasoning=wish, **config))
+    return switching(request, FAMILIES[family], known)
+
+
+def effort(level: Any) -> ReasoningEffort:
+    return ReasoningEffort(level=level)
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "reasoning", "sampling", "adjusted"),
+    [
+        ("gpt-6-sol", None, {"summary": "auto"}, False, ""),
+        ("gpt-6-sol", ReasoningAdaptive(), {"summary": "auto"}, False, ""),
+        ("gpt-6-sol", effort("max"), {"effort": "max", "summary": "auto"}, False, ""),
+        ("gpt-6-sol", OFF, {"effort": "none"}, True, ""),
+        (
+            "gpt-6-astra",
+            OFF,
+            {"effort": "low", "summary": "auto"},
+            False,
+            "“gpt-6-astra” always reasons, so it reasons at “low”.",
+        ),
+        (
+            "gpt-5",
+            effort("max"),
+            {"effort": "high", "summary": "auto"},
+            False,
+            "“gpt-5” has no effort “max”, so it reasons at “high”.",
+        ),
+        (
+            "gpt-5.6-sol",
+            ReasoningBudget(tokens=4000),
+            {"effort": "medium", "summary": "auto"},
+            False,
+            "Reasoning has levels here: 4000 tokens became “medium”.",
+        ),
+        ("gpt-5.4", None, {}, True, ""),
+        ("gpt-5.4", effort("low"), {"effort": "low", "summary": "auto"}, False, ""),
+        (
+            "gpt-6-sol",
+            ReasoningBetweenTools(),
+            {"summary": "auto"},
+            False,
+            "Reasoning only between calls cannot be asked for here, so the model decides.",
+        ),
+        ("gpt-4.1", None, {}, True, ""),
+        ("gpt-4.1", OFF, {}, True, ""),
+        (
+            "gpt-4.1",
+            effort("low"),
+            {},
+            True,
+            "How hard “gpt-4.1” reasons cannot be chosen, so that was left out.",
+        ),
+        ("gpt-9", None, {"summary": "auto"}, True, ""),
+        ("gpt-9", effort("max"), {"effort": "max", "summary": "auto"}, True, ""),
+        ("gpt-9", OFF, {"effort": "none"}, True, ""),
+    ],
+)
+def test_models_of_openai(model: str, wish: Reasoning | None, reasoning: Any, sampling: bool, adjusted: str) -> None:
+    for family in ("openai", "azure"):
+        found = switched(model, wish, family)  # type: ignore[arg-type]
+        assert (found.reasoning, found.sampling, " ".join(map(str, found.adjustments))) == (
+            reasoning,
+            sampling,
+            adjusted,
+        )
+
+
+def test_without_summaries() -> None:
+    assert switched("gpt-6-sol", None, show_reasoning=False).reasoning == {}
+
+
+def test_the_catalogue_is_believed_before_the_names() -> None:
+    known = Capabilities(efforts=("high",), reasoning_modes=frozenset({"effort"}), reasons_by_default=False)
+    assert switched("gpt-6-sol", OFF, known=known).reasoning == {"effort": "high", "summary": "auto"}
+    assert switched("gpt-6-sol", None, known=known).reasoning == {}
+    assert switched("gpt-9", effort("low"), known=known).reasoning["effort"] == "high"
+    assert switched("gpt-6-sol", effort("low"), known=Capabilities(reasoning=False)).reasoning == {}
+    assert not switched("gpt-5.4", None, known=Capabilities(sampling=False)).sampling
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "reasoning", "adjusted"),
+    [
+        ("grok-4.6", effort("max"), {"effort": "high"}, True),
+        ("grok-4.7", effort("xhigh"), {"effort": "xhigh"}, False),
+        ("grok-4.7", OFF, {}, True),
+        ("grok-3", effort("low"), {}, True),
+        ("grok-4.5-non-reasoning", effort("low"), {}, True),
+        ("grok-4.7", None, {}, False),
+    ],
+)
+def test_models_of_xai(model: str, wish: Reasoning | None, reasoning: Any, adjusted: bool) -> None:
+    found = switched(model, wish, "xai")
+    assert (found.reasoning, bool(found.adjustments)) == (reasoning, adjusted)
+
+
+@pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "ollama", "openrouter"])
+def test_others_get_only_what_was_asked_for(family: Family) -> None:
+    assert switched("qwen3", None, family).reasoning == {}
+    assert switched("qwen3", effort("high"), family).reasoning == {"effort": "high"}
+    assert switched("qwen3", OFF, family).reasoning == {"effort": "none"}
+    known = Capabilities(efforts=("low", "high"), sampling=False)
+    found = switched("gpt-oss", effort("max"), family, known)
+    assert (found.reasoning, found.sampling, len(found.adjustments)) == ({"effort": "high"}, False, 1)

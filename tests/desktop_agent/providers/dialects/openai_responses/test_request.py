@@ -1,0 +1,265 @@
+"""The body of a question, judged by the vendor's own types too."""
+
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.openai_responses.items import Recipient
+from desktop_agent.providers.dialects.openai_responses.request import Body, body_for, count_fields, refused_fields
+from desktop_agent.providers.dialects.servers import FAMILIES, Family
+from desktop_agent.providers.transport.failures import from_answer
+from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.vocabulary.blocks import Text, Thinking, ToolResult
+from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    JsonFormat,
+    ModelRequest,
+    PromptCaching,
+    ProviderConfig,
+    ReasoningDisabled,
+    ReasoningEffort,
+    ToolChoice,
+)
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+from tests.desktop_agent.providers.sdk_types import judge
+
+ASKED = Message.user("hi")
+TOOL = ToolSpec("get", "Gets.", {"type": "object", "properties": {}, "$schema": "x"})
+NOTHING = Capabilities()
+
+
+def body(
+    family: Family = "openai",
+    model: str = "gpt-6-sol",
+    known: Capabilities = NOTHING,
+    without: frozenset[str] = frozenset(),
+    **more: Any,
+) -> Body:
+    config = ProviderConfig(**more.pop("config", {}))
+    request = ModelRequest(**{"model": model, "messages": (ASKED,), "config": config, **more})
+    found = body_for(request, Recipient(FAMILIES[family], "acc"), known, without)
+    assert judge("/v1/responses", found.fields) == []
+    return found
+
+
+def said(found: Body) -> str:
+    return " ".join(map(str, found.adjustments))
+
+
+def test_the_least_that_is_sent_to_openai() -> None:
+    found = body(config={"show_reasoning": False})
+    assert found.fields == {
+        "model": "gpt-6-sol",
+        "stream": True,
+        "store": False,
+        "stream_options": {"include_obfuscation": False},
+        "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
+    }
+    assert found.adjustments == ()
+
+
+@pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "openrouter", "ollama"])
+def test_strangers_get_the_old_core(family: Family) -> None:
+    found = body(family, config={"system_prompt": "Be kind.", "max_tokens": 9}, conversation_id="c", tools=(TOOL,))
+    assert set(found.fields) == {"model", "stream", "store", "instructions", "max_output_tokens", "tools", "input"}
+    assert found.fields["store"] is False
+
+
+def test_all_that_can_be_wished_for() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    found = body(
+        tools=(TOOL,),
+        tool_choice=ToolChoice("named", "get"),
+        conversation_id="conv",
+        config={
+            "system_prompt": "Be kind.",
+            "max_tokens": 99,
+            "reasoning": ReasoningEffort(level="high"),
+            "response_format": JsonFormat(json_schema=schema, name="thing"),
+            "caching": PromptCaching(lifetime="long"),
+        },
+    )
+    fields = found.fields
+    assert fields["instructions"] == "Be kind."
+    assert fields["max_output_tokens"] == 99
+    assert fields["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert fields["text"] == {"format": {"type": "json_schema", "name": "thing", "schema": schema, "strict": True}}
+    assert fields["tools"] == [
+        {
+            "type": "function",
+            "name": "get",
+            "parameters": {"type": "object", "properties": {}},
+            "strict": False,
+            "description": "Gets.",
+        }
+    ]
+    assert fields["tool_choice"] == {"type": "function", "name": "get"}
+    assert fields["prompt_cache_key"] == "conv"
+    assert fields["prompt_cache_options"] == {"mode": "implicit", "ttl": "12h"}
+
+
+def test_any_object_as_the_format() -> None:
+    assert body(config={"response_format": JsonFormat()}).fields["text"] == {"format": {"type": "json_object"}}
+
+
+def test_sampling_stands_aside_while_a_model_reasons() -> None:
+    found = body(config={"temperature": 0.5, "top_p": 0.9, "top_k": 3})
+    assert not {"temperature", "top_p", "top_k"} & found.fields.keys()
+    assert "does not take temperature, top_p while it reasons" in said(found)
+    assert "no top_k" in said(found)
+    off = body(config={"temperature": 0.5, "reasoning": ReasoningDisabled()})
+    assert (off.fields["temperature"], off.adjustments) == (0.5, ())
+    assert body("llamacpp", config={"temperature": 0.5}).fields["temperature"] == 0.5
+
+
+def test_stop_sequences_are_said_to_be_left_out() -> None:
+    found = body(config={"stop_sequences": ("END",)})
+    assert "no stop sequences" in said(found)
+    assert "stop" not in found.fields
+
+
+def test_caching_may_be_turned_off_where_a_model_can_be_told() -> None:
+    off = {"caching": PromptCaching(enabled=False)}
+    assert body(config=off, conversation_id="c").fields["prompt_cache_options"] == {"mode": "explicit"}
+    older = body(model="gpt-5.5", config=off, conversation_id="c").fields
+    assert not {"prompt_cache_options", "prompt_cache_key"} & older.keys()
+
+
+def test_a_long_lifetime_that_a_model_does_not_know() -> None:
+    found = body(model="gpt-5.5", config={"caching": PromptCaching(lifetime="long")})
+    assert "prompt_cache_options" not in found.fields
+    assert "cannot be chosen" in said(found)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "asks"),
+    [
+        ("openai", "gpt-6-sol", False),
+        ("azure", "gpt-5.6-sol", True),
+        ("azure", "gpt-4.1", False),
+        ("xai", "grok-4.7", True),
+        ("vllm", "gpt-oss", False),
+    ],
+)
+def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: Family, model: str, asks: bool) -> None:
+    fields = body(family, model).fields
+    assert fields.get("include") == (["reasoning.encrypted_content"] if asks else None)
+
+
+@pytest.mark.parametrize(
+    ("choice", "family", "known", "sent", "adjusted"),
+    [
+        (ToolChoice("none"), "openai", NOTHING, "none", False),
+        (ToolChoice("required"), "openai", NOTHING, "required", False),
+        (ToolChoice("required"), "openai", Capabilities(forced_tools=False), None, True),
+        (ToolChoice("named", "get"), "ollama", NOTHING, None, True),
+    ],
+)
+def test_tool_choice(choice: ToolChoice, family: Family, known: Capabilities, sent: Any, adjusted: bool) -> None:
+    found = body(family, known=known, tools=(TOOL,), tool_choice=choice)
+    assert found.fields.get("tool_choice") == sent
+    assert bool(found.adjustments) is adjusted
+    assert "tools" in found.fields
+
+
+def test_none_without_a_way_to_say_so_is_no_tools() -> None:
+    assert "tools" not in body("ollama", tools=(TOOL,), tool_choice=ToolChoice("none")).fields
+    assert "tool_choice" not in body(tool_choice=ToolChoice("required")).fields
+
+
+def test_extra_options_win_and_count_for_the_prefix() -> None:
+    mine = body(config={"system_prompt": "a", "extra_options": {"instructions": "b", "store": True}})
+    assert (mine.fields["instructions"], mine.fields["store"]) == ("b", True)
+    assert "store" not in mine.droppable
+    assert mine.prefix == body(config={"system_prompt": "b"}).prefix
+    assert mine.prefix != body(config={"system_prompt": "a"}).prefix
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"system_prompt": "other"}},
+        {"tools": (TOOL,)},
+        {"config": {"reasoning": ReasoningEffort(level="low")}},
+        {"config": {"response_format": JsonFormat()}},
+        {"messages": (Message.user("other"),)},
+    ],
+)
+def test_what_changes_the_prefix(change: dict[str, Any]) -> None:
+    assert body(**change).prefix != body().prefix
+
+
+@pytest.mark.parametrize(
+    "change", [{"config": {"max_tokens": 5}}, {"conversation_id": "c"}, {"config": {"show_reasoning": False}}]
+)
+def test_what_does_not(change: dict[str, Any]) -> None:
+    assert body(**change).prefix == body().prefix
+
+
+def test_what_a_server_cannot_do() -> None:
+    with pytest.raises(ToolCallingNotSupported):
+        body(known=Capabilities(tools=False), tools=(TOOL,))
+    picture = Message.user_with_image("see", "https://a.example/b.png")
+    in_result = Message.tool_results([ToolResult(tool_use_id="c", content=(picture.blocks[1],))])  # type: ignore[arg-type]
+    for message in (picture, in_result):
+        with pytest.raises(ImagesNotSupported):
+            body(known=Capabilities(images=False), messages=(message,))
+
+
+def test_what_was_refused_is_left_out_and_said() -> None:
+    config = {"reasoning": ReasoningEffort(level="high")}
+    found = body(config=config, without=frozenset({"reasoning.summary", "stream_options"}))
+    assert found.fields["reasoning"] == {"effort": "high"}
+    assert "stream_options" not in found.fields
+    assert "does not take reasoning.summary, stream_options" in said(found)
+    assert "reasoning" not in body(without=frozenset({"reasoning.summary"})).fields
+    assert "keeps the conversation" in said(body("vllm", without=frozenset({"store"})))
+
+
+REASONED = Message(
+    role=Role.ASSISTANT,
+    blocks=(
+        Thinking(
+            text="",
+            provider="openai-responses",
+            metadata={"item": {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "b"}},
+        ),
+        Text(text="A"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "error", "named"),
+    [
+        ("openai", {"message": "no", "param": "reasoning.summary"}, {"reasoning.summary"}),
+        ("openai", {"message": "no", "param": "reasoning"}, {"reasoning"}),
+        ("openai", {"message": "no", "param": "reasoning.context"}, {"reasoning"}),
+        ("openai", {"message": "no", "param": "prompt_cache_options.ttl"}, {"prompt_cache_options"}),
+        ("openai", {"message": "store is bad", "param": "input[0].id"}, set()),
+        ("openai", {"message": "no", "param": "max_output_tokens"}, set()),
+        ("vllm", {"message": "unknown field `store`"}, {"store"}),
+        ("vllm", {"message": "summaries are not available here"}, set()),
+        ("vllm", {"message": "unknown effort: high"}, {"reasoning.effort"}),
+        ("vllm", {"message": "Item of type 'reasoning' was provided without its item"}, set()),
+        ("vllm", {"message": "max_output_tokens must be smaller"}, set()),
+    ],
+)
+def test_which_field_an_error_is_about(family: Family, error: dict[str, Any], named: set[str]) -> None:
+    config = {"reasoning": ReasoningEffort(level="high"), "max_tokens": 5, "caching": PromptCaching(lifetime="long")}
+    asked = body(family, config=config, messages=(ASKED, REASONED, ASKED))
+    answer = from_answer(400, {}, dumps({"error": {"type": "invalid_request_error", **error}}))
+    assert refused_fields(answer, asked) == named
+
+
+def test_the_list_of_a_strict_server() -> None:
+    answer = from_answer(422, {}, dumps({"detail": [{"loc": ["body", "store"], "msg": "Extra inputs not permitted"}]}))
+    assert refused_fields(answer, body("vllm")) == {"store"}
+
+
+def test_what_is_counted() -> None:
+    fields = count_fields(body(config={"max_tokens": 5}, tools=(TOOL,)))
+    assert judge("/v1/responses/input_tokens", fields) == []
+    assert set(fields) == {"model", "input", "reasoning", "tools"}

@@ -1,0 +1,244 @@
+"""The core under every dialect, with the smallest dialect there can be, over real sockets."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.dialects import answering
+from desktop_agent.providers.dialects.answering import Opened, answered, opened_answer, without_key
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.http_client import HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.json_text import dumps
+from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.vocabulary.errors import (
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    Sentence,
+    TimedOut,
+    Truncated,
+    UnreadableAnswer,
+)
+from desktop_agent.vocabulary.provider_events import (
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    MessageDelta,
+    Origin,
+    ProviderEvent,
+    StopReason,
+    ThinkingBlock,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.requests import Price, ProviderState, Timeouts
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.providers.loopback import Loopback, Reply, sse
+
+KEY = "sk-very-secret-0123456789"
+SAID = Sentence("Something was left out.")
+
+
+class Plain:
+    """{"text"}, {"think"}, {"usage"}, {"error"}, {"end"}."""
+
+    end_mark = "an end"
+
+    def __init__(self, builder: PartBuilder) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.has_ended = False
+        self._builder = builder
+        self._is_over = False
+
+    def read(self, frame: Frame) -> None:
+        data: Any = frame[1]
+        if data is DONE:
+            self.done = self.has_ended = True
+            return
+        self.recognised = self.recognised or "text" in data or "think" in data
+        self._builder.text(data.get("text", ""))
+        if "think" in data:
+            self._builder.thinking(data["think"])
+        if "usage" in data:
+            self._builder.usage = Usage(**data["usage"])
+        if "error" in data:
+            self.failure = Overloaded(data["error"])
+        self.has_ended = self.has_ended or "end" in data
+
+    def end(self) -> bool:
+        if self._is_over:
+            return False
+        self._is_over = True
+        self._builder.end(StopReason.END_TURN, "end")
+        return True
+
+
+class Asking:
+    """Asks one server and keeps the totals."""
+
+    def __init__(self, http: HttpClient, server: Loopback, **opened: Any) -> None:
+        self.state = ProviderState()
+        self._http, self._server, self._opened = http, server, opened
+
+    def stream(self, **timeouts: float) -> AsyncGenerator[ProviderEvent, None]:
+        async def opening() -> Opened:
+            call = HttpCall(f"{self._server.url}/x", Timeouts(**timeouts), body=b"{}")
+            answer = await opened_answer(self._http, call, self.state)
+            builder = PartBuilder("plain")
+            return Opened(answer, builder, Plain(builder), Origin(provider="plain"), **self._opened)
+
+        return answered(opening, self.state)
+
+
+async def collected(stream: AsyncGenerator[ProviderEvent, None]) -> tuple[list[ProviderEvent], ProviderError | None]:
+    found: list[ProviderEvent] = []
+    try:
+        async for event in stream:
+            found.append(event)  # noqa: PERF401 - what came before the error matters
+    except ProviderError as error:
+        return found, error
+    return found, None
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
+    yield client
+    await client.aclose()
+
+
+END = [MessageDelta(StopReason.END_TURN, "end"), Done()]
+
+
+async def test_the_start_comes_before_everything_with_what_was_adjusted(http: HttpClient) -> None:
+    release = asyncio.Event()
+    reply = Reply(b"", hold=release, headers={"x-request-id": "q1", "content-type": "text/event-stream"})
+    async with Loopback(reply) as server:
+        stream = Asking(http, server, adjustments=(SAID,)).stream()
+        started = await asyncio.wait_for(anext(stream), 5)
+        assert started == AnswerStarted(Origin(provider="plain", request_id="q1"), (SAID,))
+        release.set()
+        with pytest.raises(Truncated, match="an end"):
+            await anext(stream)
+
+
+async def test_totals_and_costs(http: HttpClient) -> None:
+    body = sse({"text": "hi"}, {"usage": {"input_tokens": 1_000_000, "output_tokens": 0, "cache_read_tokens": 3}})
+    priced = Pricing(Price(input=2.0, output=8.0, cache_read=2.0))
+    async with Loopback(Reply(body)) as server:
+        asking = Asking(http, server, pricing=priced)
+        for _ in range(2):
+            found, error = await collected(asking.stream())
+            assert error is None
+        (usage,) = [event.usage for event in found if isinstance(event, UsageUpdate)]
+    assert usage.cost == pytest.approx(2.0)
+    state = asking.state
+    assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (2_000_000, 0, 6)
+    assert (state.request_count, state.conversation_turns) == (2, 2)
+
+
+async def test_a_cost_of_the_servers_own_is_believed(http: HttpClient) -> None:
+    usage = {"input_tokens": 9, "output_tokens": 9, "cost": 0.5}
+    async with Loopback(Reply(sse({"text": "hi"}, {"usage": usage}))) as server:
+        found, _ = await collected(Asking(http, server, pricing=Pricing(Price(input=2.0, output=8.0))).stream())
+    assert [event.usage.cost for event in found if isinstance(event, UsageUpdate)] == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        (sse({"text": "hi"}), True),
+        (sse({"text": "hi"}, {"end": 1}, done=False), True),
+        (sse({"text": "hi"}, done=False), False),
+    ],
+)
+@pytest.mark.parametrize("cut", [False, True])
+async def test_an_end_mark_makes_an_answer_whole_and_nothing_else_does(
+    http: HttpClient, body: bytes, ends: bool, cut: bool
+) -> None:
+    async with Loopback(Reply(body, cut=cut)) as server:
+        asking = Asking(http, server)
+        found, error = await collected(asking.stream())
+    assert found[1] == ContentDelta("hi")
+    assert (found[2:] == END) is ends
+    assert isinstance(error, Truncated) is not ends
+    assert asking.state.conversation_turns == ends
+
+
+async def test_silence_after_the_end_was_announced_is_not_waited_for(
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "ENDING_PATIENCE", 0.05)
+    held = Reply(sse({"text": "hi"}, {"end": 1}, done=False), hold=asyncio.Event())
+    async with Loopback(held) as server:
+        async with asyncio.timeout(10):
+            found, error = await collected(Asking(http, server).stream())
+        assert found[2:] == END
+        assert error is None
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_silence_before_it_is_an_error_and_open_parts_are_closed(http: HttpClient) -> None:
+    held = Reply(sse({"think": "hm"}, done=False), hold=asyncio.Event())
+    async with Loopback(held) as server:
+        found, error = await collected(Asking(http, server).stream(idle=0.1))
+    assert found[1:] == [ThinkingDelta("hm"), ThinkingBlock("hm", "plain")]
+    assert isinstance(error, TimedOut)
+    # What a server sent hangs on the errors below this one, and must not be shown with it.
+    assert (error.__context__, error.__cause__) == (None, None)
+
+
+async def test_nothing_counts_after_an_error_in_the_stream(http: HttpClient) -> None:
+    body = sse({"text": "a"}, {"error": "busy"}, {"text": "b"})
+    async with Loopback(Reply(body)) as server:
+        found, error = await collected(Asking(http, server).stream())
+    assert found[1:] == [ContentDelta("a")]
+    assert isinstance(error, Overloaded)
+    assert error.__context__ is None
+
+
+async def test_what_is_no_answer_of_this_dialect_is_said_to_be_none(http: HttpClient) -> None:
+    page = Reply(b"<html>Sign in</html>", headers={"content-type": "text/html"})
+    other = Reply(sse({"hello": 1}, done=False))
+    async with Loopback(page, other) as server:
+        asking = Asking(http, server)
+        with pytest.raises(UnreadableAnswer, match="web page"):
+            await anext(asking.stream())
+        _, error = await collected(asking.stream())
+    assert isinstance(error, UnreadableAnswer)
+
+
+async def test_a_refusal_comes_from_the_first_step_and_is_counted(http: HttpClient) -> None:
+    async with Loopback(Reply(b'{"error":{"message":"slow"}}', 429, {"content-type": "application/json"})) as server:
+        asking = Asking(http, server)
+        with pytest.raises(RateLimited):
+            await anext(asking.stream())
+    assert asking.state.request_count == 1
+    assert asking.state.last_request_time is not None
+
+
+async def test_closing_the_stream_closes_the_connection(http: HttpClient) -> None:
+    async with Loopback(Reply(sse({"text": "a"}, done=False), hold=asyncio.Event())) as server:
+        stream = Asking(http, server).stream()
+        await anext(stream)
+        await stream.aclose()
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_the_connection_is_used_again_after_a_whole_answer(http: HttpClient) -> None:
+    async with Loopback(Reply(sse({"text": "a"}))) as server:
+        for _ in range(3):
+            await collected(Asking(http, server).stream())
+        assert server.connections == 1
+
+
+def test_a_key_that_a_server_echoed_is_taken_out() -> None:
+    secret = SecretHeader.bearer(SecretStr(KEY))
+    assert KEY not in dumps(without_key({"message": [f"bad key {KEY}!"]}, secret)).decode()
+    assert without_key({"a": KEY}, None) == {"a": KEY}

@@ -1,0 +1,218 @@
+"""The one assembler: text, thinking, blocks, and the end. Shapes of servers are tested with their dialects."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desktop_agent.providers.part_builder import PartBuilder, new_call_id
+from desktop_agent.providers.think_tags import ThinkTags
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    ContentDelta,
+    MessageDelta,
+    StopReason,
+    TextClosed,
+    ThinkingBlock,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.usage import Usage
+
+CITATION = Citation(title="t", url="https://x.example", start=0, end=1)
+STEP = ServerStep(provider="p", name="search", raw={"q": 1})
+
+
+def builder(**more: Any) -> PartBuilder:
+    return PartBuilder("p", **more)
+
+
+def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
+    made = builder()
+    made.text("a")
+    made.end_text((CITATION,), id="1")
+    made.end_text(id="2")
+    made.text("b")
+    made.end_text()
+    assert made.take() == [
+        ContentDelta("a"),
+        TextClosed("p", {"id": "1"}, (CITATION,)),
+        ContentDelta("b"),
+        TextClosed("p"),
+    ]
+
+
+def test_nothing_is_closed_where_no_text_is_open_but_citations_are_never_lost() -> None:
+    made = builder()
+    made.end_text((CITATION,))
+    made.thinking("hm")
+    made.end_text()
+    made.end(StopReason.END_TURN, "stop")
+    *_, end = made.take()
+    assert end.details["citations"] == [{"title": "t", "url": "https://x.example", "start": 0, "end": 1}]
+
+
+def test_text_before_thinking_calls_and_blocks_is_over() -> None:
+    for after in (
+        lambda made: made.thinking("hm"),
+        lambda made: made.call_fragment(index=0, id="c", name="f", arguments="{}"),
+        lambda made: made.block(STEP),
+    ):
+        made = builder()
+        made.text("a")
+        after(made)
+        made.take()
+        made.end_text(id="late")
+        assert not any(isinstance(event, TextClosed) for event in made.take())
+
+
+def test_lone_halves_of_characters_never_get_into_state() -> None:
+    made = builder()
+    made.text("a\ud83d")
+    made.end_text(id="\ud83d")
+    assert made.take() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
+
+
+def test_tags_are_settled_before_a_text_is_closed() -> None:
+    made = builder(tags=ThinkTags())
+    made.text("<thi")
+    made.end_text(id="1")
+    assert made.take() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
+
+
+def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
+    made = builder()
+    unknown = Unknown(raw={"x": 1}, provider="p")
+    made.thinking("hm")
+    made.block(STEP)
+    made.text("a")
+    made.block(unknown)
+    made.end(StopReason.END_TURN, "stop")
+    assert made.take() == [
+        ThinkingDelta("hm"),
+        ThinkingBlock("hm", "p"),
+        STEP,
+        ContentDelta("a"),
+        unknown,
+        MessageDelta(StopReason.END_TURN, "stop"),
+    ]
+    silent = builder()
+    silent.block(STEP)
+    silent.end(StopReason.END_TURN, "stop")
+    assert silent.take()[-1].details is None
+
+
+def test_the_first_name_of_an_answer_counts() -> None:
+    made = builder()
+    for name in (None, "", 7, "r1", "r2"):
+        made.named(name)
+    assert made.take() == [AnswerNamed("r1")]
+    long = builder()
+    long.named("r" * 5000)
+    assert len(long.take()[0].response_id) == 256
+
+
+def test_pieces_carry_the_phase_of_their_moment() -> None:
+    made = builder()
+    made.phase = "commentary"
+    made.text("a")
+    made.text("ä")
+    made.phase = None
+    made.text("b")
+    assert made.take() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
+
+
+def test_arguments_are_kept_as_they_were_written_where_that_is_asked_for() -> None:
+    def written(arguments: str, *, keeps: bool) -> ToolUse:
+        made = builder(keeps_arguments=keeps)
+        made.call_fragment(index=0, id="c", name="f", arguments=arguments)
+        made.end_calls()
+        (call,) = [event for event in made.take() if isinstance(event, ToolUse)]
+        return call
+
+    spaced = '{ "a":  1.0 }'
+    assert written(spaced, keeps=True).metadata == {"arguments": spaced}
+    assert written(spaced, keeps=True).provider == "p"
+    assert written(spaced, keeps=False).metadata == {}
+    assert written('{"a":1}', keeps=True).metadata == {}
+    assert written('{"a":1}', keeps=True).provider == ""
+    assert written('{"a":', keeps=True).metadata == {}
+    # What is read generously here would be refused elsewhere.
+    assert written('{"a":"x\ny"}', keeps=True).input == {"a": "x\ny"}
+    assert written('{"a":"x\ny"}', keeps=True).metadata == {}
+
+
+def test_what_belongs_to_a_call_is_kept_with_it() -> None:
+    made = builder()
+    made.call_fragment(index=0, id="a", name="f", arguments="{}")
+    made.call_fragment(index=1, id="b", name="g", arguments="{}")
+    made.calls.keep("a", {"signature": "A\ud83d"})
+    made.calls.keep(None, {"signature": "B"})
+    made.calls.keep("unknown", {"more": 1})
+    made.end_calls()
+    calls = [event for event in made.take() if isinstance(event, ToolUse)]
+    assert [(call.metadata, call.provider) for call in calls] == [
+        ({"signature": "A\ufffd"}, "p"),
+        ({"signature": "B", "more": 1}, "p"),
+    ]
+    made.calls.keep("a", {"late": 1})
+
+
+def test_calls_may_end_one_by_one() -> None:
+    made = builder()
+    made.call_fragment(index=0, id="a", name="f", arguments='{"x":')
+    made.call_fragment(index=1, id="b", name="g", arguments="{}")
+    assert made.end_calls(index=7) == 0
+    assert made.end_calls(index=1) == 1
+    made.call_fragment(index=0, arguments="1}")
+    assert made.end_calls(index=0) == 1
+    assert made.end_calls() == 0
+    calls = [event for event in made.take() if isinstance(event, ToolUse)]
+    assert [(call.id, call.input) for call in calls] == [("b", {}), ("a", {"x": 1})]
+    # Ended calls still make it a turn with tools.
+    made.end(StopReason.END_TURN, "stop")
+    assert made.take() == [MessageDelta(StopReason.TOOL_USE, "stop")]
+
+
+def test_an_index_that_is_used_again_after_its_end_is_another_call() -> None:
+    made = builder()
+    for call_id in ("a", "b"):
+        made.call_fragment(index=0, id=call_id, name="f", arguments="{}")
+        made.end_calls(index=0)
+    assert [event.id for event in made.take() if isinstance(event, ToolUse)] == ["a", "b"]
+
+
+def test_usage_is_told_at_the_end_and_details_are_joined() -> None:
+    made = builder()
+    made.usage = Usage(input_tokens=1)
+    made.end(StopReason.END_TURN, None, {"x": 1})
+    assert made.take() == [
+        MessageDelta(StopReason.END_TURN, None, {"x": 1, "empty": True}),
+        UsageUpdate(Usage(input_tokens=1)),
+    ]
+
+
+def test_details_can_be_written_down() -> None:
+    made = builder()
+    made.end(StopReason.REFUSAL, None, {"half \ud83d": ["\ude00"]})
+    (end,) = made.take()
+    assert isinstance(end, MessageDelta)
+    assert end.details == {"half \ufffd": ["\ufffd"]}
+
+
+@given(st.lists(st.tuples(st.sampled_from(["text", "thinking"]), st.text(max_size=4)), max_size=20))
+def test_pieces_together_are_what_came_and_blocks_what_was_shown(pieces: list[tuple[str, str]]) -> None:
+    made = builder()
+    for kind, piece in pieces:
+        getattr(made, kind)(piece)
+    made.close_parts()
+    events = made.take()
+    whole = {kind: "".join(piece for each, piece in pieces if each == kind) for kind in ("text", "thinking")}
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == whole["text"]
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == whole["thinking"]
+    assert "".join(event.text for event in events if isinstance(event, ThinkingBlock)) == whole["thinking"]
+
+
+def test_made_ids_are_unique() -> None:
+    assert len({new_call_id() for _ in range(100)}) == 100

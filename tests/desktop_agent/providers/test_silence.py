@@ -1,0 +1,31 @@
+"""Signs of life keep an answer open far beyond the idle limit; silence without them ends it there."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.vocabulary.errors import TimedOut
+from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
+from tests.desktop_agent.providers.vendor_streams import DIALECTS
+
+IDLE = 0.5
+LONG = 2.0
+
+
+@pytest.mark.parametrize("sign", SIGNS_OF_LIFE.values(), ids=SIGNS_OF_LIFE.keys())
+async def test_signs_of_life_between_events_count(sign: bytes) -> None:
+    async with quiet_server(Pause(LONG, every=0.1, sign=sign)) as port:
+        found = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, "done")
+
+
+async def test_silence_without_them_ends_at_the_limit() -> None:
+    async with quiet_server(Pause(60)) as port:
+        found = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, TimedOut.kind)
+
+
+async def test_shorter_silence_does_not() -> None:
+    async with quiet_server(Pause(IDLE)) as port:
+        found = await asyncio.gather(*(heard(dialect, port, 10 * IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, "done")

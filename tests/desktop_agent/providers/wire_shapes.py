@@ -1,0 +1,248 @@
+"""Does a JSON value fit a type that somebody else wrote? TypedDicts, pydantic models, unions, at any depth.
+
+Strict where the SDKs' own checks are not: unknown keys are found, lists are walked at once, a whole number is no
+truth value, and of a union the branch is judged whose tags (`type`, `role`) fit.
+"""
+
+import base64
+import binascii
+import collections.abc
+import os
+import types
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, ForwardRef, Literal, NotRequired, Required, Union, get_args, get_origin
+
+import typing_extensions
+from pydantic import BaseModel
+from typing_extensions import get_type_hints, is_typeddict
+
+TAGS = ("type", "role", "object")
+_LISTS = (list, collections.abc.Iterable, collections.abc.Sequence)
+_ANYTHING = (Any, object)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that does not fit. `path` is like messages[0].content; `found` the value, where it is short."""
+
+    path: str
+    kind: Literal["unknown", "missing", "value"]
+    found: Any = None
+    wanted: str = ""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "unknown":
+                return f"{self.path}: not a field here"
+            case "missing":
+                return f"{self.path}: missing"
+            case _:
+                return f"{self.path}: {_short(self.found)} is not {self.wanted}"
+
+
+@dataclass(frozen=True)
+class Field:
+    annotation: Any
+    is_required: bool
+
+
+def misfits(value: Any, annotation: Any, path: str = "") -> list[Finding]:
+    """Everything that does not fit, or an empty list. Raises TypeError for a type that this module cannot read."""
+    annotation = _bare(annotation)
+    if annotation in _ANYTHING:
+        return []
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return _in_union(value, get_args(annotation), path)
+    if origin is Literal:
+        fits = any(value == each and type(value) is type(each) for each in get_args(annotation))
+        return [] if fits else [Finding(path, "value", value, _named(annotation))]
+    if origin in _LISTS or annotation is list or _is_sequence(annotation):
+        return _in_list(value, annotation, path)
+    if origin in (dict, collections.abc.Mapping) or annotation is dict:
+        return _in_mapping(value, annotation, path)
+    fields = fields_of(annotation)
+    if fields is not None:
+        return _in_object(value, fields, path, _named(annotation))
+    return [] if _is_scalar(value, annotation) else [Finding(path, "value", value, _named(annotation))]
+
+
+@cache
+def fields_of(annotation: Any) -> dict[str, Field] | None:
+    """The fields of a class as they stand on the wire; None where it is no class with fields."""
+    if is_typeddict(annotation):
+        hints = get_type_hints(annotation, include_extras=True)
+        return {
+            _wire_name(hint, name): Field(hint, _is_required(annotation, name, hint)) for name, hint in hints.items()
+        }
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        annotation.model_rebuild()
+        return {
+            field.alias or name: Field(field.annotation, field.is_required())
+            for name, field in annotation.model_fields.items()
+        }
+    return None
+
+
+def _in_object(value: Any, fields: dict[str, Field], path: str, name: str) -> list[Finding]:
+    if not isinstance(value, dict):
+        return [Finding(path, "value", value, name)]
+    found = [
+        Finding(_joined(path, key), "missing")
+        for key, field in fields.items()
+        if field.is_required and key not in value
+    ]
+    for key, each in value.items():
+        if key in fields:
+            found += misfits(each, fields[key].annotation, _joined(path, key))
+        else:
+            found.append(Finding(_joined(path, key), "unknown", each))
+    return found
+
+
+def _in_list(value: Any, annotation: Any, path: str) -> list[Finding]:
+    if not isinstance(value, list):
+        return [Finding(path, "value", value, _named(annotation))]
+    inner = (get_args(annotation) or (Any,))[0]
+    return [finding for at, each in enumerate(value) for finding in misfits(each, inner, f"{path}[{at}]")]
+
+
+def _in_mapping(value: Any, annotation: Any, path: str) -> list[Finding]:
+    if not isinstance(value, dict):
+        return [Finding(path, "value", value, _named(annotation))]
+    _, inner = get_args(annotation) or (str, Any)
+    return [finding for key, each in value.items() for finding in misfits(each, inner, _joined(path, key))]
+
+
+def _in_union(value: Any, branches: tuple[Any, ...], path: str) -> list[Finding]:
+    """The findings of the branch that was meant: of those whose tags fit, the one with the fewest."""
+    branches = tuple(_flat(branches))
+    if isinstance(value, dict):
+        fitting = [each for each in branches if fields_of(each) is not None and not _wrong_tags(value, each)]
+        branches = tuple(fitting) or branches
+        if not fitting and (tag := _tag_nobody_has(value, branches)):
+            return [Finding(_joined(path, tag), "value", value[tag], "any of the kinds that may stand here")]
+    tried = [misfits(value, branch, path) for branch in branches]
+    best = min(tried, key=lambda each: (any(one.path == path for one in each), len(each)))
+    if len(best) == 1 and best[0].path == path:
+        return [Finding(path, "value", value, " or ".join(_named(branch) for branch in branches)[:200])]
+    return best
+
+
+def _flat(branches: tuple[Any, ...]) -> list[Any]:
+    flat: list[Any] = []
+    for branch in map(_bare, branches):
+        if get_origin(branch) in (Union, types.UnionType):
+            flat += _flat(get_args(branch))
+        else:
+            flat.append(branch)
+    return flat
+
+
+def _wrong_tags(value: dict[str, Any], annotation: Any) -> list[str]:
+    fields = fields_of(annotation) or {}
+    return [
+        tag
+        for tag in TAGS
+        if tag in value
+        and tag in fields
+        and _is_choice(fields[tag].annotation)
+        and misfits(value[tag], fields[tag].annotation)
+    ]
+
+
+def _tag_nobody_has(value: dict[str, Any], branches: tuple[Any, ...]) -> str | None:
+    """The tag for which none of the branches could have been meant."""
+    wrong = [_wrong_tags(value, each) for each in branches if fields_of(each) is not None]
+    return next((tag for tag in TAGS if wrong and all(tag in each for each in wrong)), None)
+
+
+def _is_choice(annotation: Any) -> bool:
+    annotation = _bare(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
+        return all(each is type(None) or _is_choice(each) for each in get_args(annotation))
+    return get_origin(annotation) is Literal
+
+
+def _bare(annotation: Any) -> Any:
+    """Without what says nothing about the value."""
+    while True:
+        if isinstance(annotation, typing_extensions.TypeAliasType):
+            annotation = annotation.__value__
+        elif get_origin(annotation) in (Annotated, Required, NotRequired):
+            annotation = get_args(annotation)[0]
+        elif annotation is None:
+            return type(None)
+        else:
+            return annotation
+
+
+def _is_scalar(value: Any, annotation: Any) -> bool:
+    if annotation is bool or annotation is type(None):
+        return type(value) is annotation
+    if annotation is int or annotation is float:
+        return type(value) is int or (annotation is float and type(value) is float)
+    if annotation in (str, datetime, date):
+        return isinstance(value, str)
+    if annotation is bytes:
+        return isinstance(value, str) and _is_base64(value)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return value in [member.value for member in annotation]
+    if _is_no_json(annotation):
+        return False
+    raise TypeError(f"a judge is missing for {annotation!r}")
+
+
+def _is_no_json(annotation: Any) -> bool:
+    """Open files, pictures and functions: what SDKs take from a caller, and no body can hold."""
+    origin = get_origin(annotation) or annotation
+    if isinstance(annotation, ForwardRef) or not isinstance(origin, type):
+        return False
+    return issubclass(origin, (os.PathLike, collections.abc.Callable)) or origin.__module__.startswith(
+        ("io", "typing", "PIL", "pathlib")
+    )
+
+
+def _is_sequence(annotation: Any) -> bool:
+    """The SDKs' word for a list of strings that is no string."""
+    return getattr(get_origin(annotation), "__name__", "") == "SequenceNotStr"
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _is_required(owner: Any, name: str, hint: Any) -> bool:
+    if get_origin(hint) in (Required, NotRequired):
+        return get_origin(hint) is Required
+    return name in owner.__required_keys__
+
+
+def _wire_name(hint: Any, name: str) -> str:
+    """Under an alias, where the SDK names one."""
+    if get_origin(hint) in (Required, NotRequired):
+        hint = get_args(hint)[0]
+    marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
+    return next((mark.alias for mark in marks if getattr(mark, "alias", None)), name)
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _named(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return "one of " + ", ".join(map(repr, get_args(annotation)))
+    return getattr(annotation, "__name__", None) or str(annotation)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,178 @@
+"""Models: what the picker says of them, how hard they reason, what they cost, and what they take of pictures."""
+
+import asyncio
+from datetime import date
+
+from pydantic import SecretStr
+from PySide6.QtWidgets import QListWidget, QTableView
+
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits, Price, ReasoningEffort
+from desktop_agent.vocabulary.usage import Usage
+from tests.gallery.conversation_screens import said
+from tests.gallery.desk import LARGE, MODELS, STUDIO, Desk, until
+from tests.gallery.paintings import painting
+from tests.gallery.screens import scene
+from ui.bridge.servers import ModelGroup
+
+OPENROUTER = next(each for each in CLOUD_PROVIDERS if each.id == "openrouter")
+MANY = (
+    *MODELS,
+    ModelInfo(
+        "aurora-medium-with-a-very-long-name-2026-03-14-preview",
+        "Aurora Medium with a very long name (preview of the fourteenth of March)",
+        LARGE,
+        Price(input=0.075, output=1.25),
+        date(2031, 11, 30),
+    ),
+    ModelInfo(
+        "aurora-old",
+        "Aurora Old",
+        Capabilities(images=True, context_window=1_048_576),
+        Price(input=15, output=75),
+        date(2026, 1, 5),
+    ),
+)
+
+
+@scene("models-all-facts")
+async def all_facts(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.2)
+    groups = [
+        ModelGroup(STUDIO, MANY),
+        ModelGroup(CLOUD_PROVIDERS[0], (), Sentence("The API key was not accepted.")),
+        ModelGroup(LOCAL_SERVERS[0], (ModelInfo("llama:8b"),)),
+    ]
+    desk.servers.models_changed.emit(groups)
+    desk.window.page.model_picker.open_list()
+
+
+@scene("reasoning-menu")
+async def reasoning_menu(desk: Desk) -> None:
+    desk.begin()
+    switch = desk.window.page.models.reasoning
+    await until(lambda: any(each.hint for each in switch.choices))
+    desk.library.current.change(reasoning=ReasoningEffort(level="max"))
+    await asyncio.sleep(0.3)
+    switch.open_menu()
+
+
+@scene("reasoning-fell-back")
+async def reasoning_fell_back(desk: Desk) -> None:
+    desk.begin()
+    await until(lambda: desk.window.page.models.reasoning.choices)
+    desk.library.current.change(reasoning=ReasoningEffort(level="max"))
+    odd = Capabilities(reasoning_modes=frozenset({"effort"}), efforts=("low", "high"))
+    desk.play(models=(ModelInfo("aurora-tiny", "Aurora Tiny", odd),))
+    desk.servers.refresh_models()
+    await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-tiny") == odd)
+    desk.window.page.model_picker.model_chosen.emit(STUDIO.id, "aurora-tiny")
+
+
+def costing(*usages: Usage) -> list[Message]:
+    return [
+        each
+        for number, usage in enumerate(usages)
+        for each in (
+            Message.user(f"Question {number + 1}"),
+            Message(role=Role.ASSISTANT, blocks=(Text(text="An answer."),), usage=usage, model="aurora-large"),
+        )
+    ]
+
+
+WARM = Usage(
+    input_tokens=48_000,
+    output_tokens=2_400,
+    reasoning_tokens=1_100,
+    cache_read_tokens=39_840,
+    cache_write_tokens=6_000,
+    total_tokens=50_400,
+    cost=0.21,
+)
+
+
+@scene("usage-of-a-conversation")
+async def usage(desk: Desk) -> None:
+    await desk.show_stored(*costing(WARM, WARM), title="Refactor the import job")
+    await asyncio.sleep(0.3)
+    desk.window.page._usage.click()
+
+
+@scene("usage-narrow", 560, 760)
+async def usage_narrow(desk: Desk) -> None:
+    unpriced = WARM.model_copy(update={"cost": None})
+    await desk.show_stored(*costing(WARM, unpriced), title="Refactor the import job that was fast last year")
+
+
+@scene("composer-picture-remarks")
+async def picture_remarks(desk: Desk) -> None:
+    provider = desk.play()
+    provider.picture_limits = lambda _model: PictureLimits(max_bytes=400_000, useful_edge=1568)
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    await until(lambda: desk.engine.connections.known_model(STUDIO.id, "aurora-large"))
+    await asyncio.sleep(0.3)
+    composer = desk.window.page.composer
+    files = [desk.folder / "harbour at dusk.png", desk.folder / "dunes.png"]
+    for width, file in zip((1800, 900), files, strict=True):
+        file.write_bytes(painting(width, 700, 3))
+    composer.attach_files(files)
+    await until(lambda: len(composer.draft()[1]) == len(files))
+
+
+@scene("settings-prices", height=1000)
+async def prices(desk: Desk) -> None:
+    desk.play(models=MANY)
+    desk.begin()
+    await until(lambda: len(desk.engine.prices.models()) == len(MANY))
+    await desk.engine.prices.change("stranger", "aurora-small", Price(input=0.25, output=2))
+    desk.play(models=MANY)
+    await desk.engine.connections.models(STUDIO.id, refresh=True)
+    dialog = desk.settings.show()
+    dialog.resize(900, 820)
+    dialog.findChild(QListWidget).setCurrentRow(2)
+    await asyncio.sleep(0.4)
+    table = dialog.findChild(QTableView)
+    table.setFocus()
+    table.setCurrentIndex(table.model().index(1, 3))
+
+
+@scene("settings-edit-server", height=1000)
+async def edit_server(desk: Desk) -> None:
+    desk.begin()
+    preferences = desk.engine.preferences
+    endpoints = (STUDIO, OPENROUTER)
+    providers = preferences.providers.model_copy(update={"endpoints": endpoints})
+    await desk.engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+    desk.engine.secrets.remember_for_session(OPENROUTER.id, SecretStr("never shown"))
+    dialog = desk.settings.show(providers=True)
+    dialog.resize(860, 760)
+    await asyncio.sleep(0.3)
+    card = dialog._providers._cards[OPENROUTER.id]
+    card._open_editor()
+    card._editor._address.setText("https://gateway.example/api/v1")
+    card._editor._mirrors.show_addresses(("https://gateway-2.example/api/v1",))
+
+
+@scene("settings-key-was-dropped", height=900)
+async def key_was_dropped(desk: Desk) -> None:
+    await edit_server(desk)
+    desk.settings._dialog._providers._cards[OPENROUTER.id]._editor._save()
+    await asyncio.sleep(0.3)
+
+
+@scene("welcome-any-address", height=1300, connected=False, listed=False)
+async def any_address(desk: Desk) -> None:
+    desk.window.show_welcome()
+    await asyncio.sleep(0.5)
+    row = desk.window._connecting.welcome._custom
+    row._address.setText("https://gateway.example/api/v1")
+    row._dialect.setCurrentIndex(2)
+    row._open_mirrors()
+    row._mirrors.show_addresses(("https://gateway-2.example/api/v1",))
+    scroll = desk.window._connecting.welcome.verticalScrollBar()
+    await asyncio.sleep(0.1)
+    scroll.setValue(scroll.maximum())

@@ -1,0 +1,110 @@
+"""A key stays with the addresses that it was given for."""
+
+from pydantic import SecretStr
+
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import KeyringLocked
+from desktop_agent.vocabulary.requests import ModelInfo
+from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
+from tests.ui.bridge.in_loop import Heard
+from tests.ui.bridge.test_servers import run, states_of
+
+KEY = SecretStr("sk-right")
+
+
+async def connect(bridge, server, **more):
+    mine = endpoint(server, **more)
+    await states_of(bridge, bridge.servers.connect_endpoint, mine, KEY, session_only=True)
+    assert await bridge.servers.kept.held_keys() == ("mine",)
+    return mine
+
+
+def test_another_title_or_dialect_keeps_the_key(in_loop, tmp_path):
+    async def work(bridge):
+        async with model_server("a", key="sk-right") as server:
+            mine = await connect(bridge, server)
+            changed = mine.model_copy(update={"title": "Work", "base_url": f"{server.url}/"})
+            listed, told = Heard(bridge.servers.models_changed), Heard(bridge.servers.endpoints_changed)
+            states, _ = await states_of(bridge, bridge.servers.edit, changed)
+            assert states == [("mine", "busy"), ("mine", "ok")]
+            assert bridge.servers.endpoints == (changed,)
+            assert await bridge.servers.kept.held_keys() == ("mine",)
+            assert len(told) == 1
+            assert listed[-1][0].endpoint == changed
+            assert keys_seen(server) == {"Bearer sk-right"}
+
+    run(in_loop, tmp_path, work)
+
+
+def test_another_host_or_mirror_never_sees_the_key(in_loop, tmp_path):
+    async def work(bridge):
+        async with model_server("a") as server, model_server("b") as other:
+            mine = await connect(bridge, server)
+            states, _ = await states_of(bridge, bridge.servers.edit, mine.model_copy(update={"base_url": other.url}))
+            assert states == []
+            assert await bridge.servers.kept.held_keys() == ()
+            assert keys_seen(other) == {None}
+            await connect(bridge, server)
+            mirrored = mine.model_copy(update={"mirrors": (other.url,)})
+            await states_of(bridge, bridge.servers.edit, mirrored)
+            assert await bridge.servers.kept.held_keys() == ()
+            assert keys_seen(other) == {None}
+            assert bridge.servers.endpoints == (mirrored,)
+
+    run(in_loop, tmp_path, work)
+
+
+def test_a_key_that_cannot_be_deleted_keeps_the_address(in_loop, tmp_path, monkeypatch):
+    async def work(bridge):
+        async def refuse(_name):
+            raise KeyringLocked("The keyring is locked.")
+
+        async with model_server("a") as server, model_server("b") as other:
+            mine = await connect(bridge, server)
+            monkeypatch.setattr(bridge.engine.secrets, "delete", refuse)
+            states, words = await states_of(
+                bridge, bridge.servers.edit, mine.model_copy(update={"base_url": other.url})
+            )
+            assert states == [("mine", "error")]
+            assert "The keyring is locked." in words[0]
+            assert bridge.servers.endpoints == (mine,)
+            assert keys_seen(other) == set()
+
+    run(in_loop, tmp_path, work)
+
+
+def test_connecting_a_preset_anew_does_not_take_the_key_of_its_other_address(in_loop, tmp_path):
+    async def work(bridge):
+        async with model_server("a") as server, model_server("b") as other:
+            await connect(bridge, server)
+            await states_of(bridge, bridge.servers.connect_endpoint, endpoint(other), None)
+            assert await bridge.servers.kept.held_keys() == ()
+            assert keys_seen(other) == {None}
+            await connect(bridge, server)
+            await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server), None)
+            assert await bridge.servers.kept.held_keys() == ("mine",)
+
+    run(in_loop, tmp_path, work)
+
+
+def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
+    async def work(bridge):
+        kept = bridge.servers.kept
+        here = "http://127.0.0.1:1/v1"
+        assert kept.id_for(here, ()) == f"custom:{here}"
+        moved = Endpoint(id=f"custom:{here}", title="t", base_url="http://127.0.0.1:2/v1")
+        await kept.use(moved, ModelInfo("m").id, has_new_key=True)
+        assert kept.id_for(here, ()) == f"custom:{here}#2"
+        same = Endpoint(id=f"custom:{here}#2", title="t", base_url=here)
+        await kept.use(same, "m", has_new_key=True)
+        assert kept.id_for(here, ()) == f"custom:{here}#2"
+
+    run(in_loop, tmp_path, work)
+
+
+def test_one_who_is_gone_meanwhile_is_not_brought_back(in_loop, tmp_path):
+    async def work(bridge):
+        assert await bridge.servers.kept.edit(Endpoint(id="gone", title="t", base_url="http://127.0.0.1:1")) is False
+        assert bridge.servers.endpoints == ()
+
+    run(in_loop, tmp_path, work)

@@ -1,0 +1,53 @@
+"""What is said about pictures before they are sent."""
+
+import pytest
+
+from desktop_agent.conversation.picture_intake import TakenPicture
+from desktop_agent.vocabulary.images import WITHOUT_GIF
+from desktop_agent.vocabulary.requests import PictureLimits
+from ui.composer.picture_remarks import picture_remarks
+from ui.composer.pictures import PendingPicture
+
+
+def picture(name="a", width=800, height=600, size=1000, media_type="image/png"):
+    return PendingPicture(name, TakenPicture(b"x" * size, media_type, width, height))
+
+
+def remarks(*pictures, can_see=True, **limits):
+    return picture_remarks(pictures, PictureLimits(**limits), can_see=can_see)
+
+
+def test_nothing_is_said_where_all_goes_as_it_is():
+    assert remarks(picture(), max_bytes=1000, max_edge=800, max_count=1) == []
+    assert remarks(picture(width=9000)) == []
+
+
+def test_a_model_that_cannot_see_is_all_there_is_to_say():
+    (words,) = remarks(picture(size=9), can_see=False, max_bytes=1)
+    assert words.startswith("This model cannot see images.")
+    assert remarks(picture(), can_see=None) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "words"),
+    [
+        ({"media_type": "image/gif"}, {"media_types": WITHOUT_GIF}, "does not read GIF"),
+        ({"size": 2001}, {"max_bytes": 2000}, "at most 2 KB"),
+        ({"width": 1569}, {"useful_edge": 1568}, "“a” is scaled down: this model sees at most 1,568 pixels a side."),
+        ({"height": 2001}, {"max_edge": 2000, "useful_edge": 4000}, "at most 2,000 pixels"),
+    ],
+)
+def test_each_change_is_said(given, limits, words):
+    (said,) = remarks(picture(**given), **limits)
+    assert "“a”" in said
+    assert words in said
+
+
+def test_a_crowd_has_limits_of_its_own():
+    many = [picture(str(n), width=1000) for n in range(3)]
+    assert remarks(*many, crowd=3, crowd_edge=900) == []
+    assert remarks(*many, crowd=2, crowd_edge=900) == [
+        "3 pictures are scaled down: this model sees at most 900 pixels a side."
+    ]
+    (words,) = remarks(*many, max_count=2)
+    assert "at most 2 pictures" in words

@@ -1,0 +1,144 @@
+"""The model, how it reasons and what it costs, in the whole window."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton, QToolButton
+
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
+from desktop_agent.vocabulary.usage import Usage
+from tests.ui.bridge.in_loop import until
+
+MAX = ReasoningEffort(level="max")
+ABLE = Capabilities(reasoning_modes=frozenset({"disabled", "effort"}), efforts=("low", "max"))
+MODELS = (
+    ModelInfo("m", None, ABLE),
+    ModelInfo("n", None, Capabilities(reasoning_modes=frozenset({"effort"}), efforts=("low",))),
+    ModelInfo("plain", None, Capabilities(reasoning=False)),
+)
+SPENT = UsageUpdate(Usage(input_tokens=100, output_tokens=5, total_tokens=105, cost=0.25))
+
+
+async def begin(screen, *turns):
+    screen.provider = ScriptedProvider(*turns, models=MODELS)
+    screen.engine.connections._providers["scripted"] = screen.provider
+    screen.desk.servers.refresh_models(again=True)
+    await until(lambda: screen.desk.servers.capabilities("scripted", "m") == ABLE)
+    await screen.idle()
+
+
+def switch(screen):
+    return screen.window.page.models.reasoning
+
+
+def test_the_choice_goes_with_the_request_and_survives(on_screen, tmp_path):
+    async def choose(screen):
+        await begin(screen, Turn(ContentDelta("Hi")))
+        switch(screen).reasoning_chosen.emit(MAX)
+        assert screen.find(QToolButton, "Reasoning").accessibleDescription() == "Maximum"
+        await screen.say("Hello")
+        assert screen.provider.requests[-1].config.reasoning == MAX
+
+    async def look(screen):
+        await begin(screen, Turn(ContentDelta("Hi")))
+        assert screen.conversation.reasoning == MAX
+        await screen.say("Again")
+        assert screen.provider.requests[-1].config.reasoning == MAX
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert screen.conversation.reasoning is None
+
+    on_screen(choose, folder=tmp_path / "data")
+    on_screen(look, folder=tmp_path / "data")
+
+
+def test_a_choice_that_the_next_model_lacks_falls_back_and_says_so(on_screen):
+    async def work(screen):
+        await begin(screen)
+        switch(screen).reasoning_chosen.emit(MAX)
+        screen.window.page.model_picker.model_chosen.emit("scripted", "n")
+        await screen.idle()
+        assert screen.conversation.reasoning is None
+        assert screen.find(QToolButton, "Reasoning").accessibleDescription() == "Default"
+        assert any("“Maximum”" in words and "Default" in words for words in screen.words(screen.banners))
+        switch(screen).reasoning_chosen.emit(ReasoningEffort(level="low"))
+        screen.window.page.model_picker.model_chosen.emit("scripted", "m")
+        await screen.idle()
+        assert screen.conversation.reasoning == ReasoningEffort(level="low")
+        screen.window.page.model_picker.model_chosen.emit("scripted", "plain")
+        await screen.idle()
+        assert screen.conversation.reasoning is None
+        assert screen.find(QToolButton, "Reasoning") is None
+
+    on_screen(work)
+
+
+def test_a_new_conversation_begins_as_the_preferences_say(on_screen):
+    async def work(screen):
+        await begin(screen)
+        preferences = screen.engine.preferences
+        models = preferences.models.model_copy(update={"reasoning": "off"})
+        await screen.engine.change_preferences(preferences.model_copy(update={"models": models}))
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert screen.conversation.reasoning == ReasoningDisabled()
+
+    on_screen(work)
+
+
+def test_the_menu_opens_by_keyboard(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await begin(screen)
+        action = screen.action("Choose reasoning")
+        assert action.shortcut().toString() == "Ctrl+Shift+R"
+        action.trigger()
+        menu = switch(screen)._menu
+        assert menu.isVisible()
+        QTest.keyClick(menu, Qt.Key.Key_Escape)
+
+    on_screen(work)
+
+
+def test_the_cost_of_a_conversation_grows_and_is_there_again(on_screen, tmp_path):
+    async def spend(screen):
+        await begin(screen, Turn(ContentDelta("Hi"), SPENT), Turn(ContentDelta("Ho"), SPENT))
+        await screen.say("Hello")
+        assert screen.find(QPushButton, "105 tokens · $0.25")
+        await screen.say("Hello again")
+        assert screen.find(QPushButton, "105 tokens · $0.50")
+
+    async def look(screen):
+        await until(lambda: screen.find(QPushButton, "105 tokens · $0.50"))
+
+    on_screen(spend, folder=tmp_path / "data")
+    on_screen(look, folder=tmp_path / "data")
+
+
+def test_a_link_opens_in_the_browser_and_nothing_else_does(on_screen, monkeypatch):
+    opened = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+
+    async def work(screen):
+        for target in ("https://a.example/b", "file:///etc/passwd", "javascript:x", "mailto:me@a.example"):
+            screen.window.page.transcript.link_activated.emit(target)
+        assert opened == ["https://a.example/b", "mailto:me@a.example"]
+
+    on_screen(work)
+
+
+def test_settings_lead_to_the_welcome_page(on_screen):
+    async def work(screen):
+        screen.window.settings_requested.emit()
+        dialog = screen.desk._settings_presenter._dialog
+        await screen.idle()
+        dialog.open_providers()
+        dialog.connect_requested.emit()
+        assert dialog.isHidden()
+        assert screen.window._connecting.welcome.isVisible()
+        await screen.idle()
+
+    on_screen(work)

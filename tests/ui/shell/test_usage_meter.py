@@ -1,0 +1,92 @@
+"""The figures in the heading."""
+
+import pytest
+
+from desktop_agent.conversation.spending import Spending
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.usage import Usage
+from ui.look.sentences import dollars, price, short_number
+from ui.shell.usage_meter import UsageMeter
+
+WARM = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
+
+
+@pytest.fixture
+def meter(qtbot):
+    made = UsageMeter()
+    qtbot.addWidget(made)
+    return made
+
+
+def show(meter, *usages, window=200_000):
+    history = [Message(role=Role.ASSISTANT, usage=each) for each in usages]
+    meter.show_usage(usages[-1] if usages else None, Spending(lambda: history), window)
+    return meter.accessibleName()
+
+
+def test_tokens_of_the_window_the_cached_share_and_the_cost(meter):
+    assert show(meter, WARM) == "50,400 of 200,000 tokens · 83 % from cache · $0.42"
+    details = meter.accessibleDescription().split("; ")
+    assert details == [
+        "Context: 25 % of 200,000 tokens",
+        "Input: 48,000 tokens",
+        "Output: 2,400 tokens",
+        "Read from cache: 39,840 tokens",
+        "Cost: $0.42",
+    ]
+    assert all(each in meter.toolTip() for each in details)
+
+
+def test_what_is_unknown_is_left_out(meter):
+    assert show(meter, Usage(total_tokens=1234), window=None) == "1,234 tokens"
+    assert "Cost: not known" in meter.accessibleDescription()
+    show(meter)
+    assert meter.isHidden()
+
+
+def test_a_sum_with_gaps_says_at_least(meter):
+    assert show(meter, WARM, WARM.model_copy(update={"cost": None})).endswith("≥ $0.42")
+    assert "some answers is not known" in meter.accessibleDescription()
+
+
+def test_it_gets_shorter_where_there_is_less_room(meter):
+    show(meter, WARM)
+    meter.show()
+    seen = []
+    for width in range(meter.sizeHint().width(), meter.minimumSizeHint().width() - 1, -5):
+        meter.resize(width, meter.height())
+        if meter.text() not in seen:
+            seen.append(meter.text())
+    assert seen == [
+        "50,400 of 200,000 tokens · 83 % from cache · $0.42",
+        "50.4k / 200k · 83 % from cache · $0.42",
+        "50.4k / 200k · $0.42",
+        "$0.42",
+    ]
+    assert meter.accessibleName() == seen[0]
+
+
+def test_pressing_it_shows_the_details(meter, qtbot):
+    show(meter, WARM)
+    meter.show()
+    meter.click()
+    from PySide6.QtWidgets import QToolTip
+
+    qtbot.waitUntil(QToolTip.isVisible)
+    assert "Cost: $0.42" in QToolTip.text()
+    QToolTip.hideText()
+    qtbot.waitUntil(lambda: not QToolTip.isVisible())
+
+
+def test_money_and_numbers_are_written_as_people_read_them():
+    assert [dollars(each) for each in (0, 0.001, 0.005, 0.42, 1234.5)] == [
+        "$0.00",
+        "< $0.01",
+        "$0.01",
+        "$0.42",
+        "$1,234.50",
+    ]
+    assert [price(each) for each in (3, 0.3, 1.25, 0.075, 15)] == ["$3", "$0.30", "$1.25", "$0.075", "$15"]
+    assert [short_number(each) for each in (950, 19_732, 200_000, 262_144, 1_048_576, 999_999)] == [
+        "950", "19.7k", "200k", "262k", "1M", "1M",
+    ]  # fmt: skip

@@ -1,0 +1,39 @@
+"""Steps that a provider took on its own servers."""
+
+from desktop_agent.conversation.items import ServerStepItem
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.server_step_row import ServerStepRow
+
+
+def step(text, name="web_search"):
+    return ServerStepItem("i", "m", name, text)
+
+
+def test_a_step_is_one_quiet_line_that_opens(stage):
+    row = row_for(step("Looked for the weather in Oslo. " * 20), stage, 600)
+    assert isinstance(row, ServerStepRow)
+    assert row.label == "Server step: web_search"
+    assert len(row.blocks) == 2
+    assert row.blocks[1].plain().endswith("…")
+    changed = []
+    stage.facts.changed.connect(changed.append)
+    row.settle_block(0)
+    (head,) = [control for _, control in row.controls() if control.name == "Show details"]
+    head.press()
+    assert changed == ["i"]
+    assert row.unfolded
+    assert row.blocks[1].plain().strip() == ("Looked for the weather in Oslo. " * 20).strip()
+    assert "weather" in row.spoken()
+
+
+def test_a_short_step_has_nothing_to_open(stage):
+    row = row_for(step("Looked for Oslo."), stage, 600)
+    row.settle_block(0)
+    assert row.blocks[1].plain() == "Looked for Oslo."
+    assert not list(row.controls())
+    assert len(row_for(step(""), stage, 600).blocks) == 1
+
+
+def test_hidden_characters_of_a_step_are_seen(stage):
+    row = row_for(step("a\u202eb", name="x\u202ey\n"), stage, 600)
+    assert "\u202e" not in row.label + row.blocks[0].plain() + row.blocks[1].plain()

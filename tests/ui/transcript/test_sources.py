@@ -1,0 +1,102 @@
+"""The sources of an answer: numbered, named, opened by mouse and keyboard."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.vocabulary.blocks import Citation, Text
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
+from tests.ui.transcript.test_view import Stand
+from ui.transcript.blocks.sources_block import SourcesBlock, sources_of
+
+CITED = (
+    Citation(title="First", url="https://one.example/a", start=0, end=3),
+    Citation(title="First", url="https://one.example/a", start=4, end=8),
+    Citation(url="http://bücher.example/b"),
+    Citation(title="evil", url="ftp://evil.example/a"),
+    Citation(quoted="a book\nin two lines\u202e"),
+    Citation(),
+)
+
+
+def answer(citations):
+    return Message(role=Role.ASSISTANT, blocks=(Text(text="Known.", citations=citations),))
+
+
+def block_of(stand):
+    return next(each for each in stand.rows.row(0).blocks if isinstance(each, SourcesBlock))
+
+
+def test_each_source_counts_once_and_leads_to_the_web_or_nowhere():
+    found = [(each.number, each.title, each.host, each.url) for each in sources_of(CITED)]
+    assert found == [
+        (1, "First", "one.example", "https://one.example/a"),
+        (2, "http://bücher.example/b", "xn--bcher-kva.example", "http://bücher.example/b"),
+        (3, "evil", "", ""),
+        (4, "a book in two lines⟨U+202E⟩", "", ""),
+    ]
+
+
+def test_sources_are_told_and_pressed_by_keyboard(qtbot):
+    stand = Stand(qtbot, [answer(CITED)])
+    row = stand.rows.row(0)
+    stand.rows.settle()
+    assert row.spoken().splitlines()[1:] == [
+        "Sources",
+        "Source 1: First, one.example",
+        "Source 2: http://bücher.example/b, xn--bcher-kva.example",
+        "Source 3: evil",
+        "Source 4: a book in two lines⟨U+202E⟩",
+    ]
+    names = [control.name for _, control in row.controls()]
+    assert names == ["Source 1: First, one.example", "Source 2: http://bücher.example/b, xn--bcher-kva.example"]
+    stand.view.surface.focus((0, ""))
+    QTest.keyClick(stand.view, Qt.Key.Key_Tab)
+    with qtbot.waitSignal(stand.view.link_activated) as activated:
+        QTest.keyClick(stand.view, Qt.Key.Key_Return)
+    assert activated.args == ["https://one.example/a"]
+    assert not stand.picture().isNull()
+
+
+def test_a_click_opens_and_the_tip_says_where(qtbot):
+    stand = Stand(qtbot, [answer(CITED)])
+    point = stand.point_of(0, "Source 1: First, one.example")
+    assert stand.view.surface.link_at(point) == "https://one.example/a"
+    with qtbot.waitSignal(stand.view.link_activated) as activated:
+        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    assert activated.args == ["https://one.example/a"]
+
+
+def test_many_sources_are_shown_when_asked_for(qtbot):
+    many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
+    stand = Stand(qtbot, [answer(many)])
+    stand.rows.settle()
+    before = stand.rows.row(0).height
+    assert len(list(stand.rows.row(0).controls())) == 6
+    QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.point_of(0, "Show all 12 sources"))
+    stand.rows.settle()
+    assert len(list(stand.rows.row(0).controls())) == 12
+    assert stand.rows.row(0).height > before
+    assert stand.rows.row(0).spoken().count("Source ") == 12
+
+
+def test_sources_come_when_the_answer_is_finished(qtbot):
+    stand = Stand(qtbot)
+    stand.send(ContentDelta("Known."), TextClosed("p", {}, CITED[:1]), ContentDelta(" More."))
+    assert not any(isinstance(each, SourcesBlock) for each in stand.rows.row(0).blocks)
+    stand.send(MessageDelta(StopReason.END_TURN))
+    assert block_of(stand).spoken() == "Sources\nSource 1: First, one.example"
+
+
+def test_a_copy_as_markdown_has_the_sources(qtbot):
+    stand = Stand(qtbot, [answer(CITED[:1])])
+    assert stand.rows.row(0).source() == "Known.\n\n1. [First](https://one.example/a)"
+    assert stand.rows.row(0).plain() == "Known."
+
+
+@pytest.mark.parametrize("width", [120, 300, 900])
+def test_it_is_drawn_in_any_width(qtbot, width):
+    stand = Stand(qtbot, [answer(CITED)])
+    stand.view.resize(width, 400)
+    assert not stand.picture().isNull()

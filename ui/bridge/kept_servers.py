@@ -1,0 +1,93 @@
+"""The servers in the preferences and their keys: a key stays with the addresses that it was given for."""
+
+from contextlib import suppress
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import KeyringMissing, SecretsUnavailable
+from desktop_agent.vocabulary.preferences import Providers
+
+
+class KeptServers:
+    """Adds, changes and removes them. Every method raises StorageFailed when the preferences cannot be saved."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connections = engine.connections
+
+    def find(self, endpoint_id: str) -> Endpoint | None:
+        """One that the person added."""
+        return next((each for each in self._providers.endpoints if each.id == endpoint_id), None)
+
+    def id_for(self, address: str, mirrors: tuple[str, ...]) -> str:
+        """The id of a server by its address. One that was since given another address keeps its id for itself."""
+        plain = Endpoint(id=f"custom:{address}", title="", base_url=address, mirrors=mirrors)
+        id_, number = plain.id, 2
+        while (taken := self.find(id_)) is not None and taken.origins != plain.origins:
+            id_, number = f"{plain.id}#{number}", number + 1
+        return id_
+
+    async def use(self, endpoint: Endpoint, model: str, *, has_new_key: bool) -> None:
+        """Keep a server that answered, and make it and this model the choice. Raises SecretsUnavailable."""
+        old = self.find(endpoint.id)
+        if old is not None and not has_new_key and not endpoint.origins <= old.origins:
+            await self._drop_key(endpoint.id)
+        others = tuple(each for each in self._providers.endpoints if each.id != endpoint.id)
+        await self._change(endpoint.id, endpoints=(*others, endpoint), endpoint_id=endpoint.id, model=model)
+
+    async def edit(self, changed: Endpoint) -> bool:
+        """Another title, address, dialect or mirrors; answers whether its key was dropped.
+
+        The key goes first: where it cannot be deleted, the address stays what it was. Raises SecretsUnavailable.
+        """
+        old = self.find(changed.id)
+        if old is None:
+            return False
+        is_elsewhere = not changed.origins <= old.origins
+        if is_elsewhere:
+            await self._drop_key(changed.id)
+        endpoints = tuple(changed if each.id == changed.id else each for each in self._providers.endpoints)
+        await self._change(changed.id, endpoints=endpoints)
+        return is_elsewhere
+
+    async def remove(self, endpoint_id: str) -> None:
+        """Forget a server. Its key is the caller's to remove."""
+        rest = tuple(each for each in self._providers.endpoints if each.id != endpoint_id)
+        update: dict[str, object] = {"endpoints": rest}
+        if self._providers.endpoint_id == endpoint_id:
+            update |= {"endpoint_id": rest[0].id if rest else None, "model": None}
+        await self._change(endpoint_id, **update)
+
+    async def choose(self, endpoint_id: str, model: str) -> None:
+        """Make this the model of the next new conversation, where the server is one that the person added."""
+        if self.find(endpoint_id) is not None:
+            preferences = self._engine.preferences
+            providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
+            await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+
+    async def held_keys(self) -> tuple[str, ...]:
+        """The servers whose key is held, in the keyring or, without one, in memory."""
+        held: list[str] = []
+        for endpoint in self._connections.endpoints():
+            with suppress(SecretsUnavailable):
+                if await self._engine.secrets.get(endpoint.id) is not None:
+                    held.append(endpoint.id)
+        return tuple(held)
+
+    async def keyring_name(self) -> str:
+        """Which keyring holds the keys, for the person. Raises SecretsUnavailable."""
+        return await self._engine.secrets.find_backend()
+
+    @property
+    def _providers(self) -> Providers:
+        return self._engine.preferences.providers
+
+    async def _change(self, changed_id: str, /, **update: object) -> None:
+        preferences = self._engine.preferences
+        providers = preferences.providers.model_copy(update=update)
+        self._connections.forget(changed_id)
+        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+
+    async def _drop_key(self, endpoint_id: str) -> None:
+        with suppress(KeyringMissing):  # then there was none in it
+            await self._connections.remove_key(endpoint_id)

@@ -1,0 +1,78 @@
+"""How hard the model reasons: a button with the choice in force, and a menu of what this model offers."""
+
+from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QWidget
+
+from desktop_agent.vocabulary.requests import Capabilities, Reasoning
+from ui.composer.reasoning_choices import ReasoningChoice, choices_for, words_for
+from ui.look.icons import themed_icon
+from ui.look.parts.folding_button import FoldingButton
+from ui.look.sentences import literal, plain_tip
+from ui.look.theme import SPACE_XS, ThemeSource
+
+KEYS = "Ctrl+Shift+R"
+
+
+class ReasoningSwitch(FoldingButton):
+    """Hidden where a model has nothing to choose."""
+
+    reasoning_chosen = Signal(object)
+    """A Reasoning, or None for the model's default."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Reasoning"))
+        self._group: QActionGroup | None = None
+        self._shown: tuple[list[ReasoningChoice], Reasoning | None] = ([], None)
+        self.setAccessibleName(self.tr("Reasoning"))
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._dress)
+        self._dress()
+        self.hide()
+
+    @property
+    def choices(self) -> list[ReasoningChoice]:
+        """What the menu offers."""
+        return self._shown[0]
+
+    def show_choices(self, able: Capabilities, current: Reasoning | None) -> None:
+        """What this model offers, and what holds."""
+        choices = choices_for(able, current)
+        if (choices, current) != self._shown:
+            self._shown = (choices, current)
+            self._fill()
+        words = words_for(current)
+        hint = next((each.hint for each in choices if each.reasoning == current), "")
+        whole = f"{words} ({hint})" if hint else words
+        self.setText(" " + literal(words))
+        self.setAccessibleDescription(whole)
+        self.setToolTip(plain_tip(self.tr("Reasoning: {0}").format(whole) + f" ({KEYS})"))
+        self.setVisible(bool(choices))
+
+    def open_menu(self) -> None:
+        """Offer what there is, above the button."""
+        if not self._shown[0]:
+            return
+        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
+        checked = self._group.checkedAction() if self._group is not None else None
+        if checked is not None:
+            self._menu.setActiveAction(checked)
+
+    def _fill(self) -> None:
+        choices, current = self._shown
+        self._menu.clear()
+        self._group = QActionGroup(self._menu)
+        for each in choices:
+            words = f"{each.text} ({each.hint})" if each.hint else each.text
+            action = self._menu.addAction(literal(words))
+            action.setCheckable(True)
+            action.setChecked(each.reasoning == current)
+            action.triggered.connect(lambda _checked=False, each=each: self.reasoning_chosen.emit(each.reasoning))
+            self._group.addAction(action)
+
+    def _dress(self) -> None:
+        self.setIcon(themed_icon("thought", self._themes.theme, 16))
+        self.setIconSize(QSize(16, 16))

@@ -1,0 +1,1 @@
+"""Larger controls that more than one pane uses."""

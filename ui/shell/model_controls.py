@@ -1,0 +1,88 @@
+"""The model and how hard it reasons: two controls under the editor, kept in step with the conversation."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.requests import Reasoning
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.servers import ModelGroup, Servers
+from ui.bridge.tasks import Tasks
+from ui.composer.composer import Composer
+from ui.composer.model_picker import ModelPicker
+from ui.composer.reasoning_choices import lacks, words_for
+from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.look.theme import ThemeSource
+
+
+class ModelControls(QObject):
+    """Changes the conversation by what the person picks, and tells the composer what the model can take."""
+
+    connect_requested = Signal()
+    remark = Signal(object)
+    """A Sentence about a choice that no longer holds."""
+
+    def __init__(
+        self, themes: ThemeSource, composer: Composer, servers: Servers, tasks: Tasks, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._servers = servers
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self.picker = ModelPicker(themes)
+        self.reasoning = ReasoningSwitch(themes)
+        composer.add_control(self.picker)
+        composer.add_control(self.reasoning)
+        self.picker.model_chosen.connect(self._choose_model)
+        self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
+        self.picker.connect_requested.connect(self.connect_requested)
+        self.reasoning.reasoning_chosen.connect(self._choose_reasoning)
+        servers.models_changed.connect(self._on_models)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen, as it is now."""
+        self._conversation = conversation
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the model in use and what it can do. A choice that it lacks goes back to the default."""
+        conversation = self._conversation
+        if conversation is None:
+            return
+        place = conversation.endpoint_id, conversation.model
+        able = self._servers.capabilities(*place)
+        if lacks(able, conversation.reasoning):
+            words = words_for(conversation.reasoning)
+            conversation.change(reasoning=None)
+            template = "This model does not offer the reasoning “{choice}”: it is on Default again."
+            self.remark.emit(Sentence(template, {"choice": words}))
+        self.picker.set_current(*place)
+        self.reasoning.show_choices(able, conversation.reasoning)
+        self._composer.set_can_see(able.images, self._servers.picture_limits(*place))
+
+    @Slot(str, str)
+    def _choose_model(self, endpoint_id: str, model: str) -> None:
+        if self._conversation is not None:
+            self._conversation.change(endpoint_id=endpoint_id, model=model)
+            self._tasks.start(self._servers.kept.choose(endpoint_id, model))
+
+    @Slot(object)
+    def _choose_reasoning(self, reasoning: Reasoning | None) -> None:
+        if self._conversation is not None:
+            self._conversation.change(reasoning=reasoning)
+
+    @Slot(list)
+    def _on_models(self, groups: Sequence[ModelGroup]) -> None:
+        self.picker.set_models(groups)
+        conversation = self._conversation
+        if conversation is not None and not conversation.model:
+            # A server named without a model: its first one, shown in the picker, so that one can begin.
+            first = (
+                each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id
+            )
+            model = next(first, None)
+            if model is not None:
+                conversation.change(model=model)
+        self.refresh()

@@ -1,0 +1,107 @@
+"""What the conversation has used, in a line at the right of its heading; the tooltip has all figures."""
+
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
+
+from desktop_agent.conversation.spending import Spending
+from desktop_agent.vocabulary.usage import Usage
+from ui.look.sentences import dollars, plain_tip, short_number
+
+_SIDE = 8
+
+
+class UsageMeter(QPushButton):
+    """How full the context is, what came from the cache, and the cost. Pressing it shows the details."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._forms: tuple[str, ...] = ("",)
+        self.setProperty("kind", "figure")
+        self.setAutoDefault(False)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._show_details)
+        self.hide()
+
+    def show_usage(self, last: Usage | None, spending: Spending, window: int | None) -> None:
+        """`last` is the last answer's usage, `window` the model's context window in tokens, or None."""
+        total = spending.total or Usage()
+        context = last.total_tokens if last is not None else None
+        share, cost = self._share(total), self._cost(total, spending)
+        long, short = self._context(context, window)
+        rest = [each for each in (share, cost) if each]
+        self._forms = tuple(
+            " · ".join(each for each in form if each)
+            for form in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
+        )
+        self.setVisible(bool(self._forms[0]))
+        details = self._details(last, total, window, cost)
+        self.setAccessibleName(self._forms[0])
+        self.setAccessibleDescription("; ".join(details))
+        self.setToolTip(plain_tip("\n".join(details)))
+        self.updateGeometry()
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        """As wide as the longest form."""
+        return self._size(self._forms[0])
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the shortest."""
+        return self._size(self._forms[-1])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The longest form that fits."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        fitting = (each for each in self._forms if self._size(each).width() <= self.width())
+        self.setText(next(fitting, self._forms[-1]))
+
+    def _size(self, text: str) -> QSize:
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(text) + 2 * _SIDE + 2, metrics.height() + _SIDE)
+
+    def _show_details(self) -> None:
+        QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
+
+    def _context(self, tokens: int | None, window: int | None) -> tuple[str, str]:
+        if tokens is None:
+            return "", ""
+        if window:
+            long = self.tr("{0} of {1} tokens").format(f"{tokens:,}", f"{window:,}")
+            return long, f"{short_number(tokens)} / {short_number(window)}"
+        return self.tr("{0} tokens").format(f"{tokens:,}"), short_number(tokens)
+
+    def _share(self, total: Usage) -> str:
+        if not total.cache_read_tokens or not total.input_tokens:
+            return ""
+        return self.tr("{0} % from cache").format(round(100 * min(1.0, total.cache_read_tokens / total.input_tokens)))
+
+    def _cost(self, total: Usage, spending: Spending) -> str:
+        if total.cost is None:
+            return ""
+        return dollars(total.cost) if spending.is_whole else f"≥ {dollars(total.cost)}"
+
+    def _details(self, last: Usage | None, total: Usage, window: int | None, cost: str) -> list[str]:
+        lines: list[str] = []
+        if last is not None and last.total_tokens is not None and window:
+            percent = round(100 * last.total_tokens / window)
+            lines.append(self.tr("Context: {0} % of {1} tokens").format(percent, f"{window:,}"))
+        for words, tokens in (
+            (self.tr("Input: {0} tokens"), total.input_tokens),
+            (self.tr("Output: {0} tokens"), total.output_tokens),
+            (self.tr("Reasoning, part of the output: {0} tokens"), total.reasoning_tokens),
+            (self.tr("Read from cache: {0} tokens"), total.cache_read_tokens),
+            (self.tr("Written to cache: {0} tokens"), total.cache_write_tokens),
+        ):
+            if tokens is not None:
+                lines.append(words.format(f"{tokens:,}"))
+        if not cost:
+            lines.append(self.tr("Cost: not known"))
+        elif cost.startswith("≥"):
+            lines.append(self.tr("Cost: {0}; that of some answers is not known").format(cost))
+        else:
+            lines.append(self.tr("Cost: {0}").format(cost))
+        return lines

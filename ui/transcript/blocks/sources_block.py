@@ -1,0 +1,169 @@
+"""Where the claims of an answer come from: a numbered list, each source with its title and its host."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QUrl
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+
+from desktop_agent.vocabulary.blocks import Citation
+from ui.look.visible_text import with_hidden_shown
+from ui.transcript.blocks.block import Block, Brush, Control
+from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.look import Look
+
+_LONGEST = 300
+_AT_FIRST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source. `url` is empty where it leads nowhere that may be opened."""
+
+    number: int
+    title: str
+    host: str = ""
+    url: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the control is called."""
+        words = QCoreApplication.translate("Transcript", "Source {0}: {1}").format(self.number, self.title)
+        return f"{words}, {self.host}" if self.host and self.host != self.title else words
+
+
+def sources_of(citations: Sequence[Citation]) -> list[Source]:
+    """Each once, in the order in which they were first cited. What a server says of them is seen, not obeyed."""
+    found: dict[tuple[str, str], Source] = {}
+    for citation in citations:
+        url = _openable(citation.url or "")
+        words = citation.title or citation.url or citation.quoted or ""
+        key = (url, "" if url else words)
+        if words and key not in found:
+            # In ASCII, as the network asks for it: letters that look alike do not pass for others.
+            host = QUrl(url).host(QUrl.ComponentFormattingOption.FullyEncoded) if url else ""
+            found[key] = Source(len(found) + 1, _one_line(words), host, url)
+    return list(found.values())
+
+
+class SourcesBlock(Block):
+    """One line each; the first few, and the others when they are asked for."""
+
+    def __init__(
+        self, sources: Sequence[Source], open_: Callable[[str], None], show_all: Callable[[], None] | None = None
+    ) -> None:
+        self._sources = sources
+        self._shown = sources if show_all is None else sources[:_AT_FIRST]
+        self._open = open_
+        self._show_all = show_all
+        self._controls: list[Control] = []
+        self._line = 0
+        self._width = 0
+
+    @staticmethod
+    def is_long(sources: Sequence[Source]) -> bool:
+        """Whether some stay away at first."""
+        return len(sources) > _AT_FIRST + 1
+
+    def estimate(self, width: int, look: Look) -> int:
+        """Exact."""
+        del width
+        return self._line_of(look) * (1 + len(self._shown) + (self._show_all is not None))
+
+    def lay(self, width: int, look: Look) -> int:
+        """A heading, and a line for each source."""
+        line = self._line = self._line_of(look)
+        self._width, self.laid, self._controls = width, True, []
+        for row, source in enumerate(self._shown, 1):
+            if source.url:
+                box = QRect(0, row * line, min(width, self._needed(source, look)), line)
+                self._controls.append(Control(source.name, box, lambda url=source.url: self._open(url), is_link=True))
+        if self._show_all is not None:
+            wide = int(QFontMetricsF(look.small).horizontalAdvance(self._all_words())) + look.px(8)
+            box = QRect(0, (len(self._shown) + 1) * line, wide, line)
+            self._controls.append(Control(self._all_words(), box, self._show_all))
+        return self.estimate(width, look)
+
+    def paint(self, brush: Brush) -> None:
+        """From top to bottom."""
+        painter, look = brush.painter, brush.look
+        painter.setFont(look.small)
+        painter.setPen(look.color("muted"))
+        self._draw(painter, QRect(0, 0, self._width, self._line), _heading())
+        for row, source in enumerate(self._shown, 1):
+            self._paint_source(brush, source, row * self._line)
+        if self._show_all is not None:
+            name = self._all_words()
+            painter.setFont(look.small)
+            painter.setPen(look.color("text" if brush.hovered == name else "link"))
+            self._draw(painter, self._controls[-1].box, name)
+        for control in self._controls:
+            if brush.focused == control.name:
+                focus_ring(painter, look, control.box.adjusted(-4, 0, 4, 0))
+
+    def controls(self) -> Sequence[Control]:
+        """The sources that can be opened."""
+        return self._controls
+
+    def link_at(self, point: QPoint) -> str:
+        """The target under a point."""
+        row = point.y() // self._line - 1 if self._line else -1
+        return self._shown[row].url if 0 <= row < len(self._shown) else ""
+
+    def spoken(self) -> str:
+        """All of them."""
+        return "\n".join([_heading(), *(each.name for each in self._sources)])
+
+    def _paint_source(self, brush: Brush, source: Source, top: int) -> None:
+        painter, look = brush.painter, brush.look
+        metrics = QFontMetricsF(look.small)
+        x = self._indent(look)
+        painter.setFont(look.small)
+        painter.setPen(look.color("muted"))
+        self._draw(painter, QRect(0, top, x, self._line), f"{source.number}.")
+        host_width = int(metrics.horizontalAdvance(source.host)) + look.px(10) if source.host else 0
+        # The host says where it leads: a long title gives way to it.
+        room = max(self._width - x - min(host_width, self._width // 2), look.px(40))
+        title = metrics.elidedText(source.title, Qt.TextElideMode.ElideRight, room)
+        painter.setPen(look.color("link" if source.url else "text"))
+        if source.url:
+            font = QFont(look.small)
+            font.setUnderline(brush.hovered == source.name)
+            painter.setFont(font)
+        self._draw(painter, QRect(x, top, room, self._line), title)
+        if source.host and source.host != source.title:
+            x += int(metrics.horizontalAdvance(title)) + look.px(10)
+            painter.setFont(look.small)
+            painter.setPen(look.color("muted"))
+            host = metrics.elidedText(source.host, Qt.TextElideMode.ElideLeft, self._width - x)
+            self._draw(painter, QRect(x, top, self._width - x, self._line), host)
+
+    def _draw(self, painter: QPainter, box: QRect, text: str) -> None:
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, text)
+
+    def _needed(self, source: Source, look: Look) -> int:
+        metrics = QFontMetricsF(look.small)
+        host = "" if source.host == source.title else source.host
+        words = metrics.horizontalAdvance(source.title) + metrics.horizontalAdvance(host)
+        return self._indent(look) + int(words) + look.px(14)
+
+    def _indent(self, look: Look) -> int:
+        return int(QFontMetricsF(look.small).horizontalAdvance(f"{len(self._sources)}. ")) + look.px(4)
+
+    def _line_of(self, look: Look) -> int:
+        return look.line_of(look.small) + look.px(4)
+
+    def _all_words(self) -> str:
+        return QCoreApplication.translate("Transcript", "Show all {0} sources").format(len(self._sources))
+
+
+def _heading() -> str:
+    return QCoreApplication.translate("Transcript", "Sources")
+
+
+def _openable(url: str) -> str:
+    return url if url.lower().startswith(("http://", "https://")) and QUrl(url).host() else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(with_hidden_shown(text[:_LONGEST]).split())

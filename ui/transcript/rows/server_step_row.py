@@ -1,0 +1,69 @@
+"""A step that the provider took on its own servers: what it is called, and what it did."""
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.conversation.items import ServerStepItem
+from ui.look.visible_text import with_hidden_shown
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.text_block import SMALL, TextBlock
+from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import code_host
+from ui.transcript.rows.row import Row
+from ui.transcript.rows.stage import Stage
+
+_LONGEST_SHORT = 110
+_LONGEST_NAME = 200
+
+
+class ServerStepRow(Row):
+    """One quiet line, and the beginning of what it did; its head opens the rest."""
+
+    in_copies = False
+
+    def __init__(self, item: ServerStepItem, stage: Stage) -> None:
+        super().__init__(item, stage)
+        self._step = item
+        self.above, self.below = stage.look.px(6), stage.look.px(6)
+
+    @property
+    def label(self) -> str:
+        """The accessible name."""
+        return QCoreApplication.translate("Transcript", "Server step: {0}").format(_one_line(self._step.name))
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether all is seen."""
+        return self.stage.choices.get(self.item.id, "unfolded", default=False)
+
+    def build(self) -> None:
+        """Everything anew: it never changes."""
+        text = self._step.text.strip()
+        title = _one_line(self._step.name) or QCoreApplication.translate("Transcript", "Server step")
+        short = _one_line(text[: _LONGEST_SHORT * 3])
+        if len(short) <= _LONGEST_SHORT and len(text) <= _LONGEST_SHORT * 3:
+            self.put(0, HeadBlock(Head(title, icon="globe")))
+        else:
+            control = QCoreApplication.translate("Transcript", "Show details")
+            self.put(0, HeadBlock(Head(title, icon="globe", is_open=self.unfolded, control=control), self._toggle))
+            short = short[: _LONGEST_SHORT - 1] + "…"
+        if not text:
+            return
+        whole = CodeBlock(text, "", code_host(self, "wrap")) if self.unfolded else None
+        block = whole or TextBlock(Line(short), SMALL, "muted")
+        block.gap = self.stage.look.px(2)
+        self.put(1, block)
+
+    def _toggle(self) -> None:
+        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.refresh("state")
+        self.stage.facts.changed.emit(self.item.id)
+
+    def spoken(self) -> str:
+        """All of it, folded or not."""
+        return f"{_one_line(self._step.name)}\n{self._step.text}".strip()
+
+
+def _one_line(text: str) -> str:
+    """Words from a server: control characters seen, not obeyed."""
+    return " ".join(with_hidden_shown(text[: max(_LONGEST_NAME, _LONGEST_SHORT * 3)]).split())
