@@ -7,6 +7,7 @@ from desktop_agent.vocabulary.errors import AgentError, ProviderError, QuotaExha
 
 # The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
 LONGEST_HINT = 120.0
+_WEEK = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def long_wait(error: AgentError) -> Sentence | None:
     seconds = error.retry_after or 0.0
     if not error.retryable or seconds <= LONGEST_HINT:
         return None
+    if seconds > _WEEK:
+        return Sentence("The server asks for a wait of more than a week; choose another model or server.")
     if seconds < 2 * 3600:
         return Sentence(
             "The server asks to wait {minutes} minutes; try again then.", {"minutes": f"{seconds / 60:.0f}"}

@@ -34,9 +34,12 @@ def _read(path: Path) -> "tuple[Table | None, tuple[Sentence, ...]]":
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return None, (_unusable(path, f"line {line} is not text in UTF-8"),)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         # The parser's own words end with line and column.
         return None, (_unusable(path, str(error)),)
+    except (ValueError, RecursionError):
+        # Python's own limits: thousands of digits or of brackets.
+        return None, (_unusable(path, "a number is too long, or it is nested too deeply"),)
     return table, tuple(_left_out(path, each) for each in table.strange)
 
 

@@ -32,7 +32,7 @@ def with_price(text: str, vendor: str, model: str, changes: Price | None) -> str
         after = _edited(text.splitlines(), vendor, model, wanted)
         expected = _expected(before, vendor, model, wanted)
         return after if _pruned(tomllib.loads(after)) == _pruned(expected) else None
-    except (tomllib.TOMLDecodeError, RecursionError, TypeError):
+    except (ValueError, RecursionError, TypeError):
         return None
 
 
@@ -88,7 +88,7 @@ def _heading_of(lines: list[str], vendor: str, model: str) -> int | None:
             continue
         try:
             named: Any = tomllib.loads(line)
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             continue
         if named == {vendor: {model: {}}}:
             return number

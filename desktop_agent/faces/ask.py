@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -40,6 +41,8 @@ from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
+_LONGEST_NAME = 100
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def run_ask(arguments: AskArguments) -> int:
@@ -124,7 +127,7 @@ async def _only_model(engine: Engine, endpoint_id: str) -> str:
     models = await engine.connections.models(endpoint_id)
     if len(models) == 1:
         return models[0].id
-    names = ", ".join(model.id for model in models[:20]) or "none"
+    names = ", ".join(model.id[:_LONGEST_NAME] for model in models[:20]) or "none"
     raise WrongUse(f"Choose a model with --model. The server has: {names}.")
 
 
@@ -281,4 +284,5 @@ def _fail(error: AgentError, code: int = ERROR) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    """One remark, with what would steer the terminal or turn its writing round shown instead of done."""
+    sys.stderr.write(_STEERING.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")

@@ -213,6 +213,6 @@ def _all_failed(errors: list[ProviderError]) -> ProviderError:
 
 
 def _shown(address: str) -> str:
-    """Host and port: what a person knows a server by, and nothing that an address may hide."""
+    """Host, port and path: what a person knows a server by, and nothing that an address may hide."""
     parts = urlsplit(address)
-    return parts.netloc.rpartition("@")[2] or address[:100]
+    return (parts.netloc.rpartition("@")[2] + parts.path.rstrip("/"))[:100] or address[:100]

@@ -1,13 +1,14 @@
 """The file of listings: which models each server had when last asked. JSON in the data folder, no secret in it."""
 
 import asyncio
+import json
 import logging
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.storage.files import failure_of, write_atomically
 from desktop_agent.storage.paths import make_private
@@ -23,7 +24,7 @@ class SavedListing:
     """One server's models. `source` tells one server from another that took its id over; `at` in UTC."""
 
     source: str
-    at: datetime
+    at: AwareDatetime
     models: tuple[ModelInfo, ...]
 
 
@@ -60,6 +61,15 @@ class ListingsFile:
     def _save(self, listings: dict[str, SavedListing]) -> None:
         try:
             make_private(self.path.parent)
-            write_atomically(self.path, _Content(listings=listings).model_dump_json(exclude_none=True).encode())
+            write_atomically(self.path, _written(_Content(listings=listings)))
         except OSError as error:
             raise failure_of(error, self.path) from error
+
+
+def _written(content: _Content) -> bytes:
+    try:
+        return content.model_dump_json(exclude_none=True).encode()
+    except PydanticSerializationError:
+        # A lone half of a character in a name: no file can hold it, and the other names are still worth keeping.
+        plain = content.model_dump(exclude_none=True)
+        return json.dumps(plain, ensure_ascii=False, default=to_jsonable_python).encode(errors="replace")

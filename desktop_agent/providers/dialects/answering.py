@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.failures import not_a_model_server, request_id
 from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader, refusal
 from desktop_agent.providers.transport.json_text import dumps, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
-from desktop_agent.vocabulary.errors import ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
+from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import AnswerStarted, Done, Origin, ProviderEvent, UsageUpdate
 from desktop_agent.vocabulary.requests import ProviderState
@@ -77,7 +79,7 @@ async def answered(
         async with answer.body() as chunks:
             yield _started(opened)
             async for chunk in _UntilSilent(chunks, reader):
-                for event in _events(decoder.feed(chunk), reader, builder):
+                for event in _events(decoder.feed(answer.without_key(chunk)), reader, builder):
                     yield event
                 if reader.done or reader.failure is not None:
                     break
@@ -107,12 +109,45 @@ async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) 
     state.request_count += 1
     state.last_request_time = now()
     answer = await http.open(call)
+    if call.secret is not None:
+        # A proxy may repeat the key, and the request's id is stored with the answer. In no other header: a made-up key
+        # of a local server may be a word of theirs, such as "json".
+        for name, value in answer.headers.items():
+            if name.endswith("-id"):
+                answer.headers[name] = call.secret.removed_from(value.encode()).decode()
     if answer.status >= 400:
-        raise await refusal(answer, call)
+        raise _told_without_key(await refusal(answer, call), call.secret)
     if "html" in answer.headers.get("content-type", ""):
         await answer.aclose()
         raise not_a_model_server(answer.headers, "")
     return answer
+
+
+def _told_without_key(error: AgentError, secret: SecretHeader | None) -> AgentError:
+    """The same error. A key written with JSON's escapes is only found once they were read."""
+    if secret is None or not isinstance(error, ProviderError):
+        return error
+    message = secret.removed_from(error.message.encode()).decode()
+    if message == error.message:
+        return error
+    return type(error)(
+        message,
+        status=error.status,
+        retry_after=error.retry_after,
+        retryable=error.retryable,
+        request_id=error.request_id,
+        # The server's own text still has it, escaped.
+        detail=error.detail.partition("\n")[0],
+        remedy=error.remedy,
+    )
+
+
+def key_header(api_key: SecretStr | None, name: str = "Authorization") -> SecretHeader | None:
+    """The header that carries the key; white space around a pasted key is no part of it, and an empty key is none."""
+    key = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
+    if not key:
+        return None
+    return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
 
 
 def without_key(data: Any, secret: SecretHeader | None) -> Any:

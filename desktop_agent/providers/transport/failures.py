@@ -6,7 +6,7 @@ code in the body, then a general word. The text of a message never decides anyth
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -32,6 +32,7 @@ from desktop_agent.vocabulary.errors import (
 
 MESSAGE_LIMIT = 1000
 DETAIL_LIMIT = 4000
+_LONGEST_ID = 200
 
 # Our word for Google's QuotaFailure of a quota that is counted by the day: waiting a minute does not help.
 _DAILY_QUOTA = "quota_per_day"
@@ -153,6 +154,7 @@ class Refusal:
     code: int | None = None
     param: str = ""
     retry_after: float | None = None
+    request_id: str | None = None
 
 
 def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
@@ -165,7 +167,7 @@ def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> Provide
         status=status,
         retry_after=retry_after(headers) if refusal.retry_after is None else refusal.retry_after,
         retryable=_worth_retrying(kind, status, headers.get("x-should-retry", "")),
-        request_id=request_id(headers),
+        request_id=request_id(headers) or refusal.request_id,
         detail=f"HTTP {status}\n{mended(body[:DETAIL_LIMIT].decode('utf-8', 'replace'))}".strip(),
     )
 
@@ -178,7 +180,7 @@ def from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
         (refusal.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
         status=refusal.code,
         retry_after=refusal.retry_after,
-        request_id=request_id(headers),
+        request_id=request_id(headers) or refusal.request_id,
         detail=dumps(data)[:DETAIL_LIMIT].decode("utf-8", "replace"),
     )
 
@@ -219,6 +221,13 @@ def read(data: Any) -> Refusal:
         return Refusal(message=mended(data))
     if not is_object(data):
         return Refusal()
+    # Gateways forward Anthropic's body, which names the request, but not its headers.
+    named = data.get("request_id")
+    found = _said(data)
+    return replace(found, request_id=mended(named[:_LONGEST_ID])) if isinstance(named, str) and named else found
+
+
+def _said(data: dict[str, Any]) -> Refusal:
     error = data.get("error")
     if (is_object(error) or is_array(error)) and error:
         inner = read(error)

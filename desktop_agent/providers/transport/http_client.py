@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ERROR_BODY_LIMIT = 64 * 1024
 REFUSAL_PATIENCE = 10.0
+_SHORTEST_REAL_KEY = 16
 LISTING_LIMIT = 16 * 1024 * 1024
 
 
@@ -48,6 +49,11 @@ class SecretHeader:
     def removed_from(self, body: bytes) -> bytes:
         """The body without the key, should a server have echoed it."""
         return body.replace(self.value.get_secret_value().encode(), b"[key]")
+
+    def hidden_in(self, chunk: bytes) -> bytes:
+        """A piece of an answer without the key. Short keys stay: they are dummies, and words that a model may say."""
+        is_real = len(self.value) >= _SHORTEST_REAL_KEY
+        return self.removed_from(chunk) if is_real and self.value.get_secret_value().encode() in chunk else chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,11 @@ class HttpAnswer:
         self._call = call
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
+
+    def without_key(self, chunk: bytes) -> bytes:
+        """The same bytes; a key that the server echoed in one piece is taken out."""
+        secret = self._call.secret
+        return chunk if secret is None else secret.hidden_in(chunk)
 
     @asynccontextmanager
     async def body(self) -> AsyncGenerator[AsyncIterator[bytes], None]:

@@ -1,5 +1,7 @@
 """What is asked again, after how long, and what is not."""
 
+import math
+
 import pytest
 
 from desktop_agent.agent.retry import LONGEST_HINT, RetryPolicy, long_wait
@@ -96,7 +98,10 @@ def test_a_hint_of_nothing_is_no_hint() -> None:
     assert wait > 0.3
 
 
-@pytest.mark.parametrize(("hint", "words"), [(300, "wait 5 minutes"), (6 * 3600, "wait 6 hours")])
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [(300, "wait 5 minutes"), (6 * 3600, "wait 6 hours"), (1e9, "more than a week"), (math.inf, "more than a week")],
+)
 async def test_a_wait_that_is_left_to_the_person_is_said(hint: float, words: str) -> None:
     desk = Desk(Turn(RateLimited("later", retry_after=hint)))
     assert await desk.execute() is RunEnd.FAILED

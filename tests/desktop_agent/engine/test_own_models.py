@@ -30,6 +30,8 @@ async def test_a_good_file(tmp_path: Path) -> None:
     [
         (b"[openai\n", "“models.toml” cannot be used: .*line 1"),
         (b"a = 1\nb = \n", "cannot be used: .*line 2"),
+        (b"a = " + b"9" * 5000, "cannot be used: a number is too long"),
+        (b"a = " + b"[" * 100_000, "cannot be used: a number is too long, or it is nested too deeply"),
         (b"a = 1\n# \xff\n", "cannot be used: line 2 is not text in UTF-8"),
         (b'[openai."gpt-6-sol"]\nprice.input = "cheap"\n', 'line 2, openai."gpt-6-sol".price.input was left out'),
         (b'[openai]\n"gpt-6-sol" = 3\n', 'In your file “models.toml”, openai."gpt-6-sol" was left out'),

@@ -77,3 +77,8 @@ def test_nothing_to_do_changes_nothing() -> None:
 )
 def test_what_lines_cannot_follow_is_refused(text: str) -> None:
     assert with_price(text, "openai", "gpt-9", Price(input=4)) is None
+
+
+@pytest.mark.parametrize("strange", ["9" * 5000, "[" * 100_000])
+def test_what_the_parser_itself_cannot_take_is_left_alone(strange: str) -> None:
+    assert with_price(f"a = {strange}\n", "openai", "m", Price(input=1)) is None

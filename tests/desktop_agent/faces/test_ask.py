@@ -286,6 +286,23 @@ def test_the_key_of_the_environment_reaches_its_server_only(ask: Asker, monkeypa
     assert b"sk-planted" not in kept
 
 
+def test_a_remark_does_not_steer_the_terminal(ask: Asker) -> None:
+    with serving(Loopback(refuses(400, "evil \x1b[31m \u202e \x9b2J text"))) as server:
+        asked = ask("hi", server=server)
+    assert asked.code == 1
+    assert r"evil \x1b[31m \u202e \x9b2J text" in asked.err
+    assert not {"\x1b", "\u202e", "\x9b"} & set(asked.err)
+
+
+def test_names_of_models_are_told_within_bounds(ask: Asker) -> None:
+    data = [{"id": letter * 100_000, "object": "model"} for letter in "ab"]
+    listing = json.dumps({"object": "list", "data": data}).encode()
+    with serving(Loopback(Reply(listing, headers=JSON, framing="length"))) as server:
+        asked = ask("--base-url", server.url, "hi")
+    assert asked.code == 2
+    assert len(asked.err) < 1000
+
+
 def test_a_server_with_one_model_needs_no_name(ask: Asker) -> None:
     names = ["only"]
 

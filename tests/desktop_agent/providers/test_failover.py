@@ -196,7 +196,7 @@ async def test_it_says_when_another_address_answers() -> None:
     both = failover(ScriptedProvider(Turn(ConnectionFailed("x")), HELLO), ScriptedProvider(HELLO))
     first, *_ = await events(both, request())
     assert isinstance(first, AnswerStarted)
-    assert [str(each) for each in first.adjustments] == ["host2:80 answers instead of host1:80."]
+    assert [str(each) for each in first.adjustments] == ["host2:80/v1 answers instead of host1:80/v1."]
     plain, *_ = await events(failover(ScriptedProvider(HELLO)), request())
     assert plain == STARTED
 

@@ -37,6 +37,15 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
 
 
+async def test_a_name_that_no_file_can_hold_costs_no_other(tmp_path: Path) -> None:
+    file = ListingsFile(tmp_path)
+    good = SavedListing("t", now(), (FULL,))
+    await file.save({"strange": SavedListing("s", now(), (ModelInfo("\ud800"), ModelInfo("b"))), "good": good})
+    loaded = await file.load()
+    assert loaded["good"] == good
+    assert [each.id for each in loaded["strange"].models] == ["?", "b"]
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -46,6 +55,7 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         b'{"version": 2, "listings": {}}',
         b'{"version": 1, "listings": {"a": {"source": "s", "at": "yesterday", "models": []}}}',
         b'{"version": 1, "listings": {"a": {"source": "s", "at": "2026-01-01T00:00:00Z", "models": [{"id": 3}]}}}',
+        b'{"version": 1, "listings": {"a": {"source": "s", "at": "2026-01-01T00:00:00", "models": []}}}',
         b"[" * 100_000,
         b"\xff\xfe",
     ],

@@ -13,7 +13,14 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import (
+    EVENT_STREAM,
+    Opened,
+    answered,
+    key_header,
+    opened_answer,
+    without_key,
+)
 from desktop_agent.providers.dialects.anthropic.frames import FrameReader
 from desktop_agent.providers.dialects.anthropic.listing import listing
 from desktop_agent.providers.dialects.anthropic.pictures import limits_for
@@ -28,7 +35,6 @@ from desktop_agent.providers.transport.http_client import (
     HttpAnswer,
     HttpCall,
     HttpClient,
-    SecretHeader,
 )
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads, object_in
 from desktop_agent.vocabulary.errors import (
@@ -83,8 +89,7 @@ class Anthropic:
         root = urlsplit(api_root(base_url))
         self._root = root._replace(path=root.path.removesuffix("/v1")).geturl()
         self._is_vendors = root.hostname == _VENDORS_HOST
-        stripped = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
-        self._secret = SecretHeader("x-api-key", stripped) if stripped else None
+        self._secret = key_header(api_key, "x-api-key")
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
         self._state = ProviderState()

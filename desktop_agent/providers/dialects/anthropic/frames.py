@@ -53,150 +53,45 @@ class _Open:
         return loads_object("".join(self.pieces))
 
 
-class FrameReader:
-    """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
+class _Blocks:
+    """The blocks of one answer, from their start over their deltas to their stop.
 
-    `without_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
-    wire, where they differ.
+    `index` is that of the block which was started last; `delta` and `field` are the type of delta that it is made of
+    and the field of that, both empty where there is none; `take` is where its pieces go.
     """
 
-    def __init__(
-        self,
-        builder: PartBuilder,
-        headers: Mapping[str, str],
-        without_key: Callable[[Any], Any] = lambda data: data,
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self.done = False
-        self.failure: ProviderError | None = None
-        self.recognised = False
-        self.end_mark = "message_stop"
+    def __init__(self, builder: PartBuilder, names: Mapping[str, str]) -> None:
+        self.index = -1
+        self.delta = ""
+        self.field = ""
+        self.take: Callable[[str], None] = builder.text
         self._builder = builder
-        self._headers = headers
-        self._without_key = without_key
-        self._names = names or {}
-        self._usage = UsageCounter()
+        self._names = names
         self._open: dict[int, _Open] = {}
-        self._index = -1  # of the block that was started last
-        self._delta = ""  # the type of delta that it is made of, the field of that, and where its pieces go
-        self._field = ""
-        self._take: Callable[[str], None] = builder.text
-        self._reason: str | None = None
-        self._details: dict[str, Any] = {}
-        self._is_over = False
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether message_stop came: without it an answer is cut, whatever was said before."""
-        return self.done
+    def end_empty_calls(self) -> None:
+        """Nothing follows but an error, so calls that were stopped without input have an empty one."""
+        for place in [place for place, block in self._open.items() if block.kind == _EMPTY_CALL]:
+            self._builder.end_calls(index=place)
 
-    def read(self, frame: Frame) -> None:
-        """Fold one frame in."""
-        name, data = frame
-        # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
-        try:
-            delta = data["delta"]
-            piece = delta[self._field]
-            is_next = delta["type"] == self._delta and data["index"] == self._index and type(piece) is str
-        except (KeyError, TypeError):
-            is_next, piece = False, ""
-        if is_next:
-            self._take(piece)
-            return
-        if is_object(data):
-            self._event(str(data.get("type") or name), data)
-        elif is_array(data) or name == "error":
-            self._fail(data)
-
-    def end(self) -> bool:
-        """The clean end, with the reason that was given. False when it was said already."""
-        if self._is_over:
-            return False
-        self._is_over = True
-        raw = self._reason
-        reason = StopReason.END_TURN if raw is None else _REASONS.get(raw, StopReason.UNKNOWN)
-        if reason is StopReason.REFUSAL:
-            self._builder.end_calls(cut=True)
-        self._builder.end(reason, raw, self._details or None)
-        return True
-
-    def _event(self, kind: str, data: dict[str, Any]) -> None:
-        match kind:
-            case "content_block_delta":
-                self._piece(self._place(data), object_in(data, "delta"))
-            case "content_block_start":
-                self._start(self._place(data, 1), object_in(data, "content_block"))
-            case "content_block_stop":
-                self._stop(self._place(data))
-            case "message_start":
-                self._head(object_in(data, "message"))
-            case "message_delta":
-                self._report(object_in(data, "delta"), data)
-            case "message_stop":
-                self.done = True
-            case "message":
-                self._whole(data)
-            case "ping":
-                pass
-            case _:
-                if kind == "error" or data.get("error"):
-                    self._fail(data)
-                return
-        self.recognised = True
-
-    def _place(self, data: dict[str, Any], step: int = 0) -> int:
-        index = data.get("index")
-        return index if type(index) is int else self._index + step
-
-    def _fail(self, data: Any) -> None:
-        if self.failure is None:
-            for place in [place for place, block in self._open.items() if block.kind == _EMPTY_CALL]:
-                self._builder.end_calls(index=place)
-            self.failure = failures.from_stream(self._without_key(data), self._headers)
-
-    def _head(self, message: dict[str, Any]) -> None:
-        self._builder.named(message.get("id"))
-        self._count(message)
-        self._details |= {name: mended_json(message[name]) for name in _REPORTED if message.get(name)}
-
-    def _report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
-        """Why it stopped, and what the server says about that; the last one that says anything counts."""
-        reason = delta.get("stop_reason")
-        if isinstance(reason, str) and reason:
-            self._reason = reason
-        self._details |= mended_json(object_in(delta, "stop_details"))
-        said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
-        self._details |= {name: mended_json(value) for name, value in said.items() if value is not None}
-        self._count(data)
-
-    def _count(self, data: dict[str, Any]) -> None:
-        self._builder.usage = self._usage.take(object_in(data, "usage")) or self._builder.usage
-
-    def _whole(self, message: dict[str, Any]) -> None:
-        self._head(message)
-        for place, block in enumerate(objects_in(message, "content")):
-            self._start(place, block)
-            self._stop(place)
-        self._report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
-        self.done = True
-
-    def _start(self, place: int, raw: dict[str, Any]) -> None:
+    def start(self, place: int, raw: dict[str, Any]) -> None:
+        """A block begins; `raw` is what its start says."""
         self._end_earlier()
         kind = str(raw.get("type") or "")
-        self._index, self._delta, self._field = place, "", ""
+        self.index, self.delta, self.field = place, "", ""
         block = self._open[place] = _Open(kind, dict(raw))
         if kind == "text":
-            self._delta, self._field, self._take = "text_delta", "text", self._builder.text
+            self.delta, self.field, self.take = "text_delta", "text", self._builder.text
             block.citations += objects_in(raw, "citations")
             self._builder.text(_string(raw, "text"))
         elif kind == "thinking":
-            self._delta, self._field, self._take = "thinking_delta", "thinking", self._builder.thinking
+            self.delta, self.field, self.take = "thinking_delta", "thinking", self._builder.thinking
             self._builder.thinking(_string(raw, "thinking"), type=kind, signature=_string(raw, "signature"))
         elif kind == "redacted_thinking":
             self._builder.end_thinking(type=kind, data=_string(raw, "data"))
         elif kind == "tool_use":
             call_id, name = _string(raw, "id"), _string(raw, "name")
-            self._delta, self._field, self._take = "input_json_delta", "partial_json", self._more_input
+            self.delta, self.field, self.take = "input_json_delta", "partial_json", self._more_input
             self._builder.call_fragment(index=place, id=call_id, name=self._names.get(name, name), arguments="")
             extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
             if extras:
@@ -209,9 +104,9 @@ class FrameReader:
                 del self._open[place]
                 self._builder.end_calls(index=place)
             elif block.kind != "tool_use":
-                self._stop(place)
+                self.stop(place)
 
-    def _piece(self, place: int, delta: dict[str, Any]) -> None:
+    def piece(self, place: int, delta: dict[str, Any]) -> None:
         """What the fast way did not take. A piece of a block that was never started is taken for what it says."""
         block = self._open.get(place)
         kind = block.kind if block is not None else ""
@@ -235,7 +130,7 @@ class FrameReader:
                 pass
 
     def _more_input(self, piece: str) -> None:
-        self._input(self._index, self._open[self._index], piece)
+        self._input(self.index, self._open[self.index], piece)
 
     def _input(self, place: int, block: _Open, piece: str) -> None:
         if piece:
@@ -243,12 +138,13 @@ class FrameReader:
             if block.kind == "tool_use":
                 self._builder.call_fragment(index=place, arguments=piece)
 
-    def _stop(self, place: int) -> None:
+    def stop(self, place: int) -> None:
+        """A block is whole."""
         block = self._open.pop(place, None)
         if block is None:
             return
-        if place == self._index:
-            self._delta, self._field = "", ""
+        if place == self.index:
+            self.delta, self.field = "", ""
         if block.kind == "text":
             self._end_text(block)
         elif block.kind == "thinking":
@@ -282,6 +178,129 @@ class FrameReader:
         if block.citations:
             block.raw["citations"] = block.citations
         self._builder.block(block_of(block.raw))
+
+
+class FrameReader:
+    """Reads the frames of one answer into a PartBuilder. See `answering.FrameReader`.
+
+    `without_key` takes the key out of an error that a server wrote; `names` are the tools' own names by those of the
+    wire, where they differ.
+    """
+
+    def __init__(
+        self,
+        builder: PartBuilder,
+        headers: Mapping[str, str],
+        without_key: Callable[[Any], Any] = lambda data: data,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self.recognised = False
+        self.end_mark = "message_stop"
+        self._builder = builder
+        self._headers = headers
+        self._without_key = without_key
+        self._usage = UsageCounter()
+        self._blocks = _Blocks(builder, names or {})
+        self._reason: str | None = None
+        self._details: dict[str, Any] = {}
+        self._is_over = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether message_stop came: without it an answer is cut, whatever was said before."""
+        return self.done
+
+    def read(self, frame: Frame) -> None:
+        """Fold one frame in."""
+        name, data = frame
+        blocks = self._blocks
+        # Nearly every frame is one more piece of the block that was opened last: those pay for nothing else.
+        try:
+            delta = data["delta"]
+            piece = delta[blocks.field]
+            is_next = delta["type"] == blocks.delta and data["index"] == blocks.index and type(piece) is str
+        except (KeyError, TypeError):
+            is_next, piece = False, ""
+        if is_next:
+            blocks.take(piece)
+            return
+        if is_object(data):
+            self._event(str(data.get("type") or name), data)
+        elif is_array(data) or name == "error":
+            self._fail(data)
+
+    def end(self) -> bool:
+        """The clean end, with the reason that was given. False when it was said already."""
+        if self._is_over:
+            return False
+        self._is_over = True
+        raw = self._reason
+        reason = StopReason.END_TURN if raw is None else _REASONS.get(raw, StopReason.UNKNOWN)
+        if reason is StopReason.REFUSAL:
+            self._builder.end_calls(cut=True)
+        self._builder.end(reason, raw, self._details or None)
+        return True
+
+    def _event(self, kind: str, data: dict[str, Any]) -> None:
+        match kind:
+            case "content_block_delta":
+                self._blocks.piece(self._place(data), object_in(data, "delta"))
+            case "content_block_start":
+                self._blocks.start(self._place(data, 1), object_in(data, "content_block"))
+            case "content_block_stop":
+                self._blocks.stop(self._place(data))
+            case "message_start":
+                self._head(object_in(data, "message"))
+            case "message_delta":
+                self._report(object_in(data, "delta"), data)
+            case "message_stop":
+                self.done = True
+            case "message":
+                self._whole(data)
+            case "ping":
+                pass
+            case _:
+                if kind == "error" or data.get("error"):
+                    self._fail(data)
+                return
+        self.recognised = True
+
+    def _place(self, data: dict[str, Any], step: int = 0) -> int:
+        index = data.get("index")
+        return index if type(index) is int else self._blocks.index + step
+
+    def _fail(self, data: Any) -> None:
+        if self.failure is None:
+            self._blocks.end_empty_calls()
+            self.failure = failures.from_stream(self._without_key(data), self._headers)
+
+    def _head(self, message: dict[str, Any]) -> None:
+        self._builder.named(message.get("id"))
+        self._count(message)
+        self._details |= {name: mended_json(message[name]) for name in _REPORTED if message.get(name)}
+
+    def _report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
+        """Why it stopped, and what the server says about that; the last one that says anything counts."""
+        reason = delta.get("stop_reason")
+        if isinstance(reason, str) and reason:
+            self._reason = reason
+        self._details |= mended_json(object_in(delta, "stop_details"))
+        said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
+        self._details |= {name: mended_json(value) for name, value in said.items() if value is not None}
+        self._count(data)
+
+    def _count(self, data: dict[str, Any]) -> None:
+        self._builder.usage = self._usage.take(object_in(data, "usage")) or self._builder.usage
+
+    def _whole(self, message: dict[str, Any]) -> None:
+        self._head(message)
+        for place, block in enumerate(objects_in(message, "content")):
+            self._blocks.start(place, block)
+            self._blocks.stop(place)
+        self._report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
+        self.done = True
 
 
 def _string(data: dict[str, Any], name: str) -> str:

@@ -19,13 +19,13 @@ from desktop_agent.providers.dialects.anthropic.history import (
 from desktop_agent.providers.dialects.anthropic.pictures import Pictures
 from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
 from desktop_agent.providers.dialects.prefix import PrefixDigest
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.transport.json_text import dumps, is_object, object_in
 from desktop_agent.vocabulary.blocks import Block, Image, Json, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
 
-NO_RESULT = "No result: the call was interrupted before it ended."
 GO_ON = "Continue."
 BEGIN = "Begin."
 _ASKED_TO_GO_ON = Sentence("This model does not go on from an answer of its own; it was asked in words to continue.")

@@ -12,7 +12,14 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
-from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import (
+    EVENT_STREAM,
+    Opened,
+    answered,
+    key_header,
+    opened_answer,
+    without_key,
+)
 from desktop_agent.providers.dialects.gemini.caching import Caches, is_gone
 from desktop_agent.providers.dialects.gemini.frames import FrameReader
 from desktop_agent.providers.dialects.gemini.listing import listing
@@ -22,7 +29,7 @@ from desktop_agent.providers.dialects.gemini.request import Body, bare, before_q
 from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.addresses import api_root
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import (
@@ -66,8 +73,7 @@ class Gemini:
     ) -> None:
         self._http = http
         self._root = _root(base_url)
-        key = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
-        self._secret = SecretHeader("x-goog-api-key", key) if key else None
+        self._secret = key_header(api_key, "x-goog-api-key")
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
         self._state = ProviderState()
@@ -119,7 +125,7 @@ class Gemini:
             _log.info("the server does not count tokens (%s)", type(error).__name__)
             answer = None
         tokens = answer.get("totalTokens") if is_object(answer) else None
-        return TokenCount(tokens) if type(tokens) is int else estimated(request, PROVIDER)
+        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimated(request, PROVIDER)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Keep everything before the last question, in cachedContents.

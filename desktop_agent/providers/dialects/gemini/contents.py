@@ -10,6 +10,7 @@ from typing import Any
 from desktop_agent.providers.dialects.gemini.media import image_part
 from desktop_agent.providers.dialects.gemini.parts import PROVIDER
 from desktop_agent.providers.dialects.gemini.results import response_parts, written_name
+from desktop_agent.providers.dialects.results_of_calls import results_after
 from desktop_agent.providers.transport.json_text import is_object
 from desktop_agent.vocabulary.blocks import (
     Block,
@@ -18,7 +19,6 @@ from desktop_agent.vocabulary.blocks import (
     ServerStep,
     Text,
     Thinking,
-    ToolResult,
     ToolUse,
     Unknown,
 )
@@ -67,7 +67,7 @@ def contents_for(messages: tuple[Message, ...], reader: Reader) -> Contents:
         elif message.role is Role.ASSISTANT:
             is_own = reader.made(message)
             _add(items, "model", _answer(message.blocks, is_own=is_own))
-            results = _results_after(messages, place)
+            results = results_after(messages, place)
             for call in message.tool_uses:
                 in_parts = reader.checks_signatures
                 parts = response_parts(
@@ -179,18 +179,6 @@ def _is_part(block: ServerStep | Unknown) -> bool:
     """Whether the block was a part; searches and pages stand beside the parts."""
     raw: Any = block.raw
     return is_object(raw) and bool(raw) and not raw.keys() & {"groundingMetadata", "urlContextMetadata"}
-
-
-def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
-    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
-    found: dict[str, ToolResult] = {}
-    for message in messages[place + 1 :]:
-        if message.role is Role.ASSISTANT:
-            break
-        for block in message.blocks:
-            if isinstance(block, ToolResult):
-                found.setdefault(block.tool_use_id, block)
-    return found
 
 
 def _responses_first(items: list[JsonObject]) -> list[JsonObject]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
 from desktop_agent.providers.dialects.gemini.contents import Contents, Reader, contents_for, question_at
 from desktop_agent.providers.dialects.gemini.media import MOST_INLINE
 from desktop_agent.providers.dialects.gemini.results import NAME
@@ -13,9 +14,7 @@ from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, ToolResult
 from desktop_agent.vocabulary.errors import (
     CapabilityMissing,
     ImageRefused,
-    ImagesNotSupported,
     Sentence,
-    ToolCallingNotSupported,
     WrongUse,
 )
 from desktop_agent.vocabulary.images import Base64Source
@@ -53,7 +52,8 @@ def body_for(request: ModelRequest, account: str, known: Capabilities) -> Body:
     if not written.items:
         raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
     thinking = thinking_for(request.config, model, ability)
-    generation = _generation(request.config, known)
+    limit, cut = answer_limit(request, known)
+    generation = _generation(request.config, known, limit)
     if thinking.config:
         generation["thinkingConfig"] = thinking.config
     fields: JsonObject = {"contents": written.items, **_instructions(request), **_tools(request, known)}
@@ -61,7 +61,7 @@ def body_for(request: ModelRequest, account: str, known: Capabilities) -> Body:
         fields["generationConfig"] = generation
     if written.continuation is not None:
         fields["continuationToken"] = written.continuation
-    adjustments = (*thinking.adjustments, *_left_out(request, known), *_said_about(written, model))
+    adjustments = (*thinking.adjustments, *cut, *_left_out(request, known), *_said_about(written, model))
     return Body(_extended(fields, request.config.extra_options), adjustments, question_at(written.items))
 
 
@@ -73,8 +73,7 @@ def before_question(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _check(request: ModelRequest, known: Capabilities) -> None:
     model = request.model
-    if request.tools and known.tools is False:
-        raise ToolCallingNotSupported(f"{model} does not call tools.")
+    check_capabilities(request, known)
     if request.config.response_format is not None and known.structured_output is False:
         raise CapabilityMissing(f"{model} cannot be bound to JSON.", "Choose another model, or ask in words.")
     for tool in request.tools:
@@ -86,8 +85,6 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
     if len(request.config.stop_sequences) > MOST_STOP_SEQUENCES:
         raise WrongUse(f"Gemini takes at most {MOST_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
     images = [image for message in request.messages for image in _images(message.blocks)]
-    if images and known.images is False:
-        raise ImagesNotSupported(f"{model} does not read pictures.")
     if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MOST_INLINE:
         raise ImageRefused(
             "The pictures of this conversation are together larger than 100 MB.", "Remove some, or make them smaller."
@@ -111,10 +108,10 @@ def _instructions(request: ModelRequest) -> JsonObject:
     return {"systemInstruction": {"parts": [{"text": text}]}} if text else {}
 
 
-def _generation(config: ProviderConfig, known: Capabilities) -> JsonObject:
+def _generation(config: ProviderConfig, known: Capabilities, limit: int | None) -> JsonObject:
     sampling = {"temperature": config.temperature, "topP": config.top_p, "topK": config.top_k}
     values: JsonObject = {} if known.sampling is False else dict(sampling)
-    values["maxOutputTokens"] = config.max_tokens
+    values["maxOutputTokens"] = limit
     values["stopSequences"] = list(config.stop_sequences) or None
     if config.response_format is not None:
         values["responseMimeType"] = "application/json"

@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 from desktop_agent.providers.dialects.gemini.media import image_part, is_inside
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Json, JsonObject, Outcome, Text, ToolResult, ToolUse
 
-NO_RESULT = "No result: the call was interrupted before it ended."
 # Names that the API takes (ai.google.dev/api/caching, FunctionDeclaration).
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 

@@ -10,7 +10,14 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import (
+    EVENT_STREAM,
+    Opened,
+    answered,
+    key_header,
+    opened_answer,
+    without_key,
+)
 from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.dialects.openai_chat.listing import listing
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient
@@ -19,7 +26,7 @@ from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root, joined
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.errors import CachingNotSupported, InvalidRequest
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
@@ -57,7 +64,7 @@ class OpenAIChat:
         self._is_guess = quirks is None
         self._quirks = quirks or servers.by_address(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
-        self._secret = _secret(api_key, self._quirks)
+        self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
         self._state = ProviderState()
@@ -148,11 +155,3 @@ class OpenAIChat:
         url = joined(self._root, "chat/completions")
         call = HttpCall(url, request.config.timeouts, dumps(body.fields), self._secret, accept=EVENT_STREAM)
         return await opened_answer(self._http, call, self._state)
-
-
-def _secret(api_key: SecretStr | None, quirks: servers.Quirks) -> SecretHeader | None:
-    """The key's header; white space around a pasted key is no part of it, and an empty key is none."""
-    stripped = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
-    if not stripped:
-        return None
-    return SecretHeader("api-key", stripped) if quirks.key_header == "api-key" else SecretHeader.bearer(stripped)

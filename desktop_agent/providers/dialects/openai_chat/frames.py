@@ -32,6 +32,11 @@ _REASONS: Mapping[str, StopReason] = {
     "content_filter": StopReason.CONTENT_FILTER,
     "guardrail_intervened": StopReason.CONTENT_FILTER,
 }
+# Words that stand where a reason would, of answers that failed: OpenRouter's and Mistral's, DeepSeek's.
+_FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
+    "error": (ServerFailed, "the server ended the answer with an error"),
+    "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
+}
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
@@ -132,10 +137,9 @@ class FrameReader:
         finish = choice.get("finish_reason")
         if finish and isinstance(finish, str):
             self.finish = finish
-            if finish == "error":
-                self.failure = self.failure or ServerFailed("the server ended the answer with an error")
-            elif finish == "insufficient_system_resource":
-                self.failure = self.failure or Overloaded("the server stopped the answer for want of resources")
+            kind, words = _FAILED.get(finish, (None, ""))
+            if kind is not None and self.failure is None:
+                self.failure = kind(words, request_id=failures.request_id(self._headers))
 
     def _delta(self, delta: dict[str, Any]) -> None:
         """Reasoning first, then text, then calls: a whole message holds all three."""

@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 
 from desktop_agent.providers.dialects.servers import Quirks, by_listing
@@ -25,7 +26,7 @@ from desktop_agent.providers.transport.json_text import (
     objects_in,
 )
 from desktop_agent.vocabulary.errors import ProviderError
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 
 Exchange = Callable[..., Awaitable[bytes]]
 _SHOWN_AT_ONCE = 4
@@ -71,7 +72,28 @@ def _model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:
         id=mended(entry["id"]),
         title=mended(title) if isinstance(title, str) and title and title != entry["id"] else None,
         capabilities=own if more is None else more.over(own),
+        price=_price(object_in(entry, "pricing")),
+        retires=_day(entry.get("shutdown_date")),
     )
+
+
+def _price(pricing: dict[str, Any]) -> Price | None:
+    """OpenRouter's prices: dollars for one token, as strings; -1 where it depends on who answers."""
+    price = Price(
+        input=_for_a_million(pricing.get("prompt")),
+        output=_for_a_million(pricing.get("completion")),
+        cache_read=_for_a_million(pricing.get("input_cache_read")),
+        cache_write=_for_a_million(pricing.get("input_cache_write")),
+    )
+    return price if price != Price() else None
+
+
+def _for_a_million(dollars: Any) -> float | None:
+    try:
+        value = float(dollars) * 1_000_000
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return round(value, 6) if 0 <= value < 1_000_000 else None
 
 
 def _capabilities(entry: dict[str, Any]) -> Capabilities:
@@ -199,6 +221,16 @@ def _llama_cpp(data: Any) -> Capabilities:
 def _flag(data: dict[str, Any], name: str) -> bool | None:
     value = data.get(name)
     return value if isinstance(value, bool) else None
+
+
+def _day(value: Any) -> date | None:
+    """OpenAI's `shutdown_date`: a date, or seconds since 1970 as in `created`."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).date()
+        return datetime.fromtimestamp(value, UTC).date() if type(value) is int and value > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _first_size(*values: Any) -> int | None:

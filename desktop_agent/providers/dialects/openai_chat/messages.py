@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.openai_chat.replay import content_parts, replay_fields
+from desktop_agent.providers.dialects.openai_chat.replay import content_parts, replay_fields, sign_calls
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT, results_after
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Image, Json, Text, Thinking, ToolResult, ToolUse
@@ -20,18 +21,19 @@ from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import ModelRequest
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
-NO_RESULT = "No result: the call was interrupted before it ended."
 GO_ON = "Go on from where you stopped."
-# Behind one address stand the models of many vendors, none of which reads what another one thought.
-_GATEWAYS = frozenset({"openrouter", "litellm", "stranger"})
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who will read the history: the family of its server, and the account (dialects/prefix) of server and model."""
+    """Who will read the history: the family of its server, and the account (dialects/prefix) of server and model.
+
+    `checks_signatures`: whether it refuses calls of the current turn without a signature (Gemini from 3 on).
+    """
 
     quirks: Quirks
     account: str = ""
+    checks_signatures: bool = False
 
 
 def messages_for(
@@ -67,7 +69,7 @@ class _Writer:
             if message.role is Role.USER:
                 self._out.append({"role": "user", "content": self._content(message.blocks)})
             elif message.role is Role.ASSISTANT:
-                self._assistant(message, _results_after(messages, place))
+                self._assistant(message, results_after(messages, place))
         return self._out
 
     def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
@@ -96,6 +98,8 @@ class _Writer:
                 for call in calls
             ]
         replay_fields(written, thoughts, calls, quirks)
+        if self._recipient.checks_signatures:
+            sign_calls(written)
         self._out.append(written)
         images: list[dict[str, Any]] = []
         for call in calls:
@@ -107,8 +111,7 @@ class _Writer:
             self._out.append({"role": "user", "content": images})
 
     def _is_own(self, message: Message) -> bool:
-        if self._quirks.family not in _GATEWAYS:
-            return True
+        """Whether this model on this server wrote it: only there can its reasoning be read again."""
         if message.origin is not None and message.origin.account:
             return message.origin.account == self._recipient.account
         return message.model in (None, self._request.model)
@@ -170,18 +173,6 @@ def _joined(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
         return f"{first}\n\n{second}"
     parts = (part if isinstance(part, list) else [{"type": "text", "text": part}] for part in (first, second) if part)
     return [each for part in parts for each in part]
-
-
-def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
-    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
-    found: dict[str, ToolResult] = {}
-    for message in messages[place + 1 :]:
-        if message.role is Role.ASSISTANT:
-            break
-        for block in message.blocks:
-            if isinstance(block, ToolResult):
-                found.setdefault(block.tool_use_id, block)
-    return found
 
 
 def _result_text(result: ToolResult) -> str:

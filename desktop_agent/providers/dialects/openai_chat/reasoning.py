@@ -15,7 +15,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.openai_models import OpenAIModel, effort_of, nearest_effort, openai_model
+from desktop_agent.providers.dialects.efforts import (
+    BETWEEN_TOOLS,
+    Word,
+    effort_word,
+    grok_version,
+    not_by_itself,
+    said_of_level,
+    unheard,
+)
+from desktop_agent.providers.dialects.openai_models import OpenAIModel, effort_of, openai_model
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.vocabulary.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
 from desktop_agent.vocabulary.requests import (
@@ -32,7 +41,6 @@ from desktop_agent.vocabulary.requests import (
 _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _STOP = frozenset({"stop"})
 _BELOW_MAX: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh")
-_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 
 # What OpenAI's models do here with tools beside reasoning. The first pattern that fits the start of the name counts.
 _Tools = Literal["responses", "none", "silent", "free"]
@@ -71,11 +79,10 @@ def switching(request: ModelRequest, quirks: Quirks, known: Capabilities) -> Swi
             found = _unswitched(request)
         case _:
             # Asked for by the person, so it is sent; a server that refuses the field is asked again without it.
-            effort, said = _effort(request, known.efforts, can_be_off=True)
+            effort, said = effort_word(request, known.efforts, can_be_off=True)
             found = Switching(_fields(effort) | _hidden(request, quirks, known), adjustments=said)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
-        said = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
-        return replace(found, adjustments=(*found.adjustments, said))
+        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS))
     return found
 
 
@@ -90,7 +97,7 @@ def _openrouter(request: ModelRequest, known: Capabilities) -> Switching:
     elif isinstance(wish, ReasoningBudget):
         fields = {"max_tokens": wish.tokens}
     elif isinstance(wish, ReasoningEffort):
-        effort, said = _effort(request, known.efforts or _BELOW_MAX, can_be_off=True)
+        effort, said = effort_word(request, known.efforts or _BELOW_MAX, can_be_off=True)
         fields = {"effort": effort}
     if not request.config.show_reasoning and fields.get("enabled", True):
         fields["exclude"] = True
@@ -108,7 +115,7 @@ def _deepseek(request: ModelRequest) -> Switching:
         return Switching()
     wanted = effort_of(wish)
     level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
-    said = _said_of_level(request, wish, level)
+    said = said_of_level(request, wish, level)
     return Switching({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=said)
 
 
@@ -123,7 +130,7 @@ def _unswitched(request: ModelRequest) -> Switching:
     wish = request.config.reasoning
     values = {"model": request.model}
     if isinstance(wish, ReasoningEffort | ReasoningBudget):
-        return Switching(adjustments=_unheard(request))
+        return Switching(adjustments=unheard(request))
     if isinstance(wish, ReasoningDisabled):
         said = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
         return Switching(adjustments=(said,))
@@ -132,24 +139,19 @@ def _unswitched(request: ModelRequest) -> Switching:
 
 def _xai(request: ModelRequest) -> Switching:
     """Efforts since grok-4.5; a model that reasons cannot be told not to, and takes no stop sequences."""
-    version = _grok_version(request.model)
+    version = grok_version(request.model)
     wish = request.config.reasoning
     if version < (4, 0):
         asked = isinstance(wish, ReasoningEffort | ReasoningBudget)
-        return Switching(adjustments=_unheard(request) if asked else ())
+        return Switching(adjustments=unheard(request) if asked else ())
     if isinstance(wish, ReasoningDisabled):
         said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
         return Switching(refused=_STOP, is_reasoning_model=True, adjustments=(said,))
     if version < (4, 5):
         return replace(_unswitched(request), refused=_STOP, is_reasoning_model=True)
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    effort, said = _effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    effort, said = effort_word(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
     return Switching(_fields(effort), _STOP, is_reasoning_model=True, adjustments=said)
-
-
-def _grok_version(model: str) -> tuple[int, int]:
-    found = _GROK.search(model)
-    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
 
 
 def _openai(request: ModelRequest, known: Capabilities) -> Switching:
@@ -164,11 +166,12 @@ def _openai(request: ModelRequest, known: Capabilities) -> Switching:
         # Newer models tend to refuse an effort beside tools.
         if request.tools:
             return _unswitched(request)
-        effort, said = _effort(request, None, can_be_off=True)
+        effort, said = effort_word(request, None, can_be_off=True)
         return Switching(_fields(effort), adjustments=said)
     if not facts.efforts:
-        asked = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget)
-        return Switching(adjustments=_unheard(request) if asked else ())
+        wish = request.config.reasoning
+        said = unheard(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ()
+        return Switching(adjustments=not_by_itself(request) if isinstance(wish, ReasoningAdaptive) else said)
     effort, said = _openai_effort(request, name, facts)
     reasons = facts.reasons_by_default if effort is None else effort != "none"
     refused = _STOP if facts.sampling and not reasons else _STOP | _SAMPLING
@@ -189,9 +192,7 @@ def _facts(name: str, known: Capabilities) -> OpenAIModel | None:
     )
 
 
-def _openai_effort(
-    request: ModelRequest, name: str, facts: OpenAIModel
-) -> tuple[Effort | Literal["none"] | None, tuple[Sentence, ...]]:
+def _openai_effort(request: ModelRequest, name: str, facts: OpenAIModel) -> tuple[Word | None, tuple[Sentence, ...]]:
     """The word to send, or None for the model's own default."""
     wish = request.config.reasoning
     tools = next((each for pattern, each in _OPENAI_TOOLS if pattern.match(name)), "free") if request.tools else "free"
@@ -206,45 +207,8 @@ def _openai_effort(
         said = Sentence("“{model}” does not reason here while it has tools; by the Responses dialect it can.", values)
         return "none" if tools == "none" else None, (said,) if asked else ()
     if isinstance(wish, ReasoningAdaptive) and not facts.reasons_by_default:
-        values = {"model": request.model}
-        return None, (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
-    return _effort(request, facts.efforts, can_be_off=facts.can_be_off)
-
-
-def _effort(
-    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
-) -> tuple[Effort | Literal["none"] | None, tuple[Sentence, ...]]:
-    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
-    wish = request.config.reasoning
-    if isinstance(wish, ReasoningEffort | ReasoningBudget):
-        if efforts == ():
-            return None, _unheard(request)
-        wanted = effort_of(wish)
-        level = nearest_effort(wanted, efforts) if efforts else wanted
-        return level, _said_of_level(request, wish, level)
-    if not isinstance(wish, ReasoningDisabled):
-        return None, ()
-    if can_be_off or not efforts:
-        return "none", ()
-    values = {"model": request.model, "effort": efforts[0]}
-    return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
-
-
-def _said_of_level(
-    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, level: Effort
-) -> tuple[Sentence, ...]:
-    if isinstance(wish, ReasoningBudget):
-        values = {"tokens": str(wish.tokens), "effort": level}
-        return (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
-    if level != wish.level:
-        values = {"model": request.model, "wanted": wish.level, "effort": level}
-        return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
-    return ()
-
-
-def _unheard(request: ModelRequest) -> tuple[Sentence, ...]:
-    values = {"model": request.model}
-    return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
+        return None, not_by_itself(request)
+    return effort_word(request, facts.efforts, can_be_off=facts.can_be_off)
 
 
 def _hidden(request: ModelRequest, quirks: Quirks, known: Capabilities) -> dict[str, Any]:

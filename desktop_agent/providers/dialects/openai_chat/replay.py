@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from desktop_agent.providers.dialects.gemini.contents import NO_SIGNATURE
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolUse, Unknown
@@ -25,6 +26,13 @@ def replay_fields(
             pass
     if quirks.extra_content:
         _add_extra_content(message, thoughts, calls)
+
+
+def sign_calls(message: dict[str, Any]) -> None:
+    """What Google takes in place of a signature that nobody has, on the first call of an answer without any."""
+    calls: list[dict[str, Any]] = message.get("tool_calls", [])
+    if calls and not any("extra_content" in call for call in calls):
+        calls[0]["extra_content"] = {"google": {"thought_signature": NO_SIGNATURE}}
 
 
 def content_parts(blocks: tuple[Block, ...], thoughts: list[Thinking], provider: str) -> str | list[dict[str, Any]]:

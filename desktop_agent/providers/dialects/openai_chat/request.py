@@ -4,18 +4,18 @@ Whatever cannot be sent as it was wished for is said in an adjustment.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
+from desktop_agent.providers.dialects.gemini.thinking import ability_of
 from desktop_agent.providers.dialects.openai_chat.formats import Format, format_for
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, messages_for
 from desktop_agent.providers.dialects.openai_chat.prompt_caching import caching_fields, with_breakpoints
 from desktop_agent.providers.dialects.openai_chat.reasoning import Switching, switching
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.providers.transport.failures import named_words
-from desktop_agent.vocabulary.blocks import Image, ToolResult
-from desktop_agent.vocabulary.errors import ImagesNotSupported, ProviderError, Sentence, ToolCallingNotSupported
+from desktop_agent.vocabulary.errors import ProviderError, Sentence
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
@@ -59,11 +59,12 @@ def body_for(
     Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, CapabilityMissing, and
     WrongUse for what cannot be sent at all. `extra_options` are merged last and win.
     """
-    _check(request, known)
+    check_capabilities(request, known)
     quirks = recipient.quirks
     switch = switching(request, quirks, known)
     form = format_for(request, quirks, known, refused="response_format" in without)
     said = [*switch.adjustments, *form.adjustments]
+    recipient = replace(recipient, checks_signatures=_checks_signatures(request, quirks, known))
     fields: dict[str, Any] = {"model": request.model, "messages": _messages(request, recipient, switch, form)}
     fields |= {"stream": True, **form.fields}
     fields |= _limits(request, quirks, known, switch.refused | without, said)
@@ -100,17 +101,9 @@ def _messages(request: ModelRequest, recipient: Recipient, switch: Switching, fo
     return with_breakpoints(written, request, recipient.quirks)
 
 
-def _check(request: ModelRequest, known: Capabilities) -> None:
-    if request.tools and known.tools is False:
-        raise ToolCallingNotSupported(f"{request.model} does not call tools, says its server.")
-    if known.images is False and any(_has_image(message.blocks) for message in request.messages):
-        raise ImagesNotSupported(f"{request.model} does not read pictures, says its server.")
-
-
-def _has_image(blocks: Iterable[Any]) -> bool:
-    return any(
-        isinstance(block, Image) or (isinstance(block, ToolResult) and _has_image(block.content)) for block in blocks
-    )
+def _checks_signatures(request: ModelRequest, quirks: Quirks, known: Capabilities) -> bool:
+    is_google = quirks.family == "google-openai"
+    return is_google and ability_of(request.model.removeprefix("models/"), known).checks_signatures
 
 
 def _sampling(
@@ -132,15 +125,11 @@ def _limits(
     request: ModelRequest, quirks: Quirks, known: Capabilities, refused: frozenset[str], said: list[Sentence]
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    config, most = request.config, known.max_output_tokens
-    if config.max_tokens is not None:
-        tokens = config.max_tokens
-        if most is not None and tokens > most:
-            values = {"model": request.model, "most": str(most)}
-            said.append(Sentence("“{model}” answers with at most {most} tokens, so that is the limit.", values))
-            tokens = most
+    tokens, cut = answer_limit(request, known)
+    said += cut
+    if tokens is not None:
         fields["max_completion_tokens" if "max_tokens" in refused else quirks.max_tokens_field] = tokens
-    stops = list(config.stop_sequences)
+    stops = list(request.config.stop_sequences)
     if stops and "stop" in refused:
         values = {"model": request.model}
         said.append(Sentence("“{model}” takes no stop sequences, so they were left out.", values))

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from functools import partial
 
 from pydantic import SecretStr
@@ -11,7 +10,14 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import servers
-from desktop_agent.providers.dialects.answering import EVENT_STREAM, Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import (
+    EVENT_STREAM,
+    Opened,
+    answered,
+    key_header,
+    opened_answer,
+    without_key,
+)
 from desktop_agent.providers.dialects.openai_chat.listing import listing
 from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
 from desktop_agent.providers.dialects.openai_responses.items import Recipient
@@ -21,7 +27,7 @@ from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root, joined
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
 from desktop_agent.providers.transport.json_text import dumps, loads
 from desktop_agent.vocabulary.errors import (
     CachingNotSupported,
@@ -30,7 +36,6 @@ from desktop_agent.vocabulary.errors import (
     Sentence,
     UnreadableAnswer,
 )
-from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, WITHOUT_GIF
 from desktop_agent.vocabulary.provider_events import Origin, ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
@@ -43,9 +48,6 @@ from desktop_agent.vocabulary.requests import (
 )
 
 _log = logging.getLogger(__name__)
-# OpenAI's guide to pictures as it stood in 2026: 20 MB each, 500 in one request.
-_PICTURE_BYTES = 20 * 1024 * 1024
-_PICTURES = 500
 _FORGOTTEN = Sentence("The server did not take earlier reasoning back, so the question was asked without it.")
 
 
@@ -70,7 +72,7 @@ class OpenAIResponses:
         self._http = http
         self._quirks = servers.by_address(api_root(base_url))
         self._root = api_root(base_url, self._quirks.usual_path)
-        self._secret = _secret(api_key, self._quirks)
+        self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
         self._state = ProviderState()
@@ -107,11 +109,8 @@ class OpenAIResponses:
         return self._listed.get(model) or self._catalogue.merged(self._quirks.family, ModelInfo(model))
 
     def picture_limits(self, model: str) -> PictureLimits:  # noqa: ARG002  the same for all its models
-        """What this family of servers takes. OpenAI reads the first picture of an animation at most: it refuses it."""
-        quirks = self._quirks
-        types = SUPPORTED_MEDIA_TYPES if quirks.image_gif else WITHOUT_GIF
-        limits = PictureLimits(types, moving=False, web_addresses=quirks.image_urls)
-        return limits if quirks.switch != "openai" else replace(limits, max_bytes=_PICTURE_BYTES, max_count=_PICTURES)
+        """What this family of servers takes."""
+        return servers.picture_limits(self._quirks)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by OpenAI's servers, which can be asked; estimated for others, and where they cannot after all."""
@@ -195,11 +194,3 @@ class OpenAIResponses:
         url = joined(self._root, "responses")
         call = HttpCall(url, request.config.timeouts, dumps(body.fields), self._secret, accept=EVENT_STREAM)
         return await opened_answer(self._http, call, self._state)
-
-
-def _secret(api_key: SecretStr | None, quirks: servers.Quirks) -> SecretHeader | None:
-    """The key's header; white space around a pasted key is no part of it, and an empty key is none."""
-    stripped = SecretStr(api_key.get_secret_value().strip()) if api_key is not None else None
-    if not stripped:
-        return None
-    return SecretHeader("api-key", stripped) if quirks.key_header == "api-key" else SecretHeader.bearer(stripped)

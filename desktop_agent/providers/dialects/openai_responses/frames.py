@@ -120,9 +120,9 @@ class FrameReader:
             self.recognised = True
             self._event(event, data)
         elif data.get("object") == "response":
-            # The whole answer in place of a stream.
+            # The whole answer in place of a stream; some servers fill in no status.
             self.recognised = True
-            self._end_of_answer("", data)
+            self._end_of_answer("failed" if data.get("error") else "completed", data)
 
     def _event(self, event: str, data: dict[str, Any]) -> None:
         if event in _STARTS:

@@ -10,10 +10,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_chat.messages import NO_RESULT, CallIds, arguments_text
+from desktop_agent.providers.dialects.openai_chat.messages import CallIds, arguments_text
 from desktop_agent.providers.dialects.openai_responses.results import image_part, output_of, picture_message
 from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER
 from desktop_agent.providers.dialects.prefix import PrefixDigest
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT, results_after
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.providers.transport.json_text import dumps, is_object
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -91,7 +92,7 @@ class _Writer:
                 case Role.USER:
                     self._user(message)
                 case Role.ASSISTANT:
-                    self._assistant(message, _results_after(messages, place))
+                    self._assistant(message, results_after(messages, place))
                 case Role.TOOL:
                     pass  # written with the calls
         return Written(self._items, self._prefix(), frozenset(self._reasoning))
@@ -254,15 +255,3 @@ def _is_finished(block: Block, message: Message) -> bool:
         is_closed = block.provider == PROVIDER or message.state is MessageState.COMPLETE
         return is_closed and bool(block.text)
     return isinstance(block, ToolUse) or (isinstance(block, (ServerStep, Unknown)) and block.provider == PROVIDER)
-
-
-def _results_after(messages: tuple[Message, ...], place: int) -> dict[str, ToolResult]:
-    """Results up to the next answer: ids that a server repeats belong to the message they follow. The first counts."""
-    found: dict[str, ToolResult] = {}
-    for message in messages[place + 1 :]:
-        if message.role is Role.ASSISTANT:
-            break
-        for block in message.blocks:
-            if isinstance(block, ToolResult):
-                found.setdefault(block.tool_use_id, block)
-    return found

@@ -8,24 +8,29 @@ Nothing is sent that a model is known to refuse; what was wished for otherwise i
 Summaries are asked for where OpenAI's own models answer; others send reasoning as they please.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_models import OpenAIModel, effort_of, nearest_effort, openai_model
+from desktop_agent.providers.dialects.efforts import (
+    BETWEEN_TOOLS,
+    effort_word,
+    grok_version,
+    not_by_itself,
+    unheard,
+)
+from desktop_agent.providers.dialects.openai_models import OpenAIModel, openai_model
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import (
     Capabilities,
     Effort,
     ModelRequest,
+    ReasoningAdaptive,
     ReasoningBetweenTools,
     ReasoningBudget,
     ReasoningDisabled,
     ReasoningEffort,
 )
-
-_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,15 @@ def switching(request: ModelRequest, quirks: Quirks, known: Capabilities) -> Swi
     """What to send for this request. `known` is believed before the table of names."""
     match quirks.switch:
         case "openai":
-            return _openai(request, _facts(request.model, known), known)
+            found = _openai(request, _facts(request.model, known), known)
         case "xai":
-            return _xai(request)
+            found = _xai(request)
         case _:
-            effort, said = _effort(request, known.efforts, can_be_off=True)
-            return Switching(_fields(effort), known.sampling is not False, said)
+            effort, said = effort_word(request, known.efforts, can_be_off=True)
+            found = Switching(_fields(effort), known.sampling is not False, said)
+    if isinstance(request.config.reasoning, ReasoningBetweenTools):
+        return replace(found, adjustments=(*found.adjustments, BETWEEN_TOOLS))
+    return found
 
 
 def _facts(model: str, known: Capabilities) -> OpenAIModel | None:
@@ -70,69 +78,27 @@ def _facts(model: str, known: Capabilities) -> OpenAIModel | None:
 def _openai(request: ModelRequest, facts: OpenAIModel | None, known: Capabilities) -> Switching:
     summary = {"summary": "auto"} if request.config.show_reasoning else {}
     if facts is None:
-        effort, said = _effort(request, None, can_be_off=True)
+        effort, said = effort_word(request, None, can_be_off=True)
         return Switching(_fields(effort) | ({} if effort == "none" else summary), known.sampling is not False, said)
-    effort, said = _effort(request, facts.efforts, can_be_off=facts.can_be_off)
+    effort, said = effort_word(request, facts.efforts, can_be_off=facts.can_be_off)
+    if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
+        said = not_by_itself(request)
     reasons = facts.reasons_by_default if effort is None else effort != "none"
     return Switching(_fields(effort) | (summary if reasons else {}), facts.sampling and not reasons, said)
 
 
 def _xai(request: ModelRequest) -> Switching:
     """Efforts since grok-4.5; a model that reasons cannot be told not to."""
-    version = _grok_version(request.model)
+    version = grok_version(request.model)
     wish = request.config.reasoning
     if version < (4, 5):
-        return Switching(adjustments=_unheard(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ())
+        return Switching(adjustments=unheard(request) if isinstance(wish, ReasoningEffort | ReasoningBudget) else ())
     if isinstance(wish, ReasoningDisabled):
         said = Sentence("“{model}” always reasons, so it reasons as it does by itself.", {"model": request.model})
         return Switching(adjustments=(said,))
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    effort, adjustments = _effort(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
+    effort, adjustments = effort_word(request, efforts if version >= (4, 7) else efforts[:3], can_be_off=False)
     return Switching(_fields(effort), adjustments=adjustments)
-
-
-def _grok_version(model: str) -> tuple[int, int]:
-    found = _GROK.search(model)
-    return (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
-
-
-def _effort(
-    request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool
-) -> tuple[str | None, tuple[Sentence, ...]]:
-    """The word to send, None for the model's own, and what is to be said about it. `efforts` None: nobody knows."""
-    wish = request.config.reasoning
-    if isinstance(wish, ReasoningEffort | ReasoningBudget):
-        return _level(request, wish, efforts)
-    if isinstance(wish, ReasoningBetweenTools):
-        said = Sentence("Reasoning only between calls cannot be asked for here, so the model decides.")
-        return None, (said,)
-    if not isinstance(wish, ReasoningDisabled) or efforts == ():
-        return None, ()
-    if can_be_off or efforts is None:
-        return "none", ()
-    values = {"model": request.model, "effort": efforts[0]}
-    return efforts[0], (Sentence("“{model}” always reasons, so it reasons at “{effort}”.", values),)
-
-
-def _level(
-    request: ModelRequest, wish: ReasoningEffort | ReasoningBudget, efforts: tuple[Effort, ...] | None
-) -> tuple[str | None, tuple[Sentence, ...]]:
-    if efforts == ():
-        return None, _unheard(request)
-    wanted = effort_of(wish)
-    level = nearest_effort(wanted, efforts) if efforts else wanted
-    if isinstance(wish, ReasoningBudget):
-        values = {"tokens": str(wish.tokens), "effort": level}
-        return level, (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
-    if level != wanted:
-        values = {"model": request.model, "wanted": wanted, "effort": level}
-        return level, (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
-    return level, ()
-
-
-def _unheard(request: ModelRequest) -> tuple[Sentence, ...]:
-    values = {"model": request.model}
-    return (Sentence("How hard “{model}” reasons cannot be chosen, so that was left out.", values),)
 
 
 def _fields(effort: str | None) -> dict[str, Any]:

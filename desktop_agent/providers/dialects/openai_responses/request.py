@@ -9,19 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from desktop_agent.providers.dialects.capability_checks import answer_limit, check_capabilities
 from desktop_agent.providers.dialects.openai_models import openai_model
 from desktop_agent.providers.dialects.openai_responses.items import Recipient, input_for, instructions_for
 from desktop_agent.providers.dialects.openai_responses.reasoning import Switching, switching
 from desktop_agent.providers.dialects.servers import Quirks
 from desktop_agent.providers.transport.failures import named_words
 from desktop_agent.providers.transport.json_text import object_in
-from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, ToolResult
-from desktop_agent.vocabulary.errors import (
-    ImagesNotSupported,
-    ProviderError,
-    Sentence,
-    ToolCallingNotSupported,
-)
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import ProviderError, Sentence
 from desktop_agent.vocabulary.requests import Capabilities, JsonFormat, ModelRequest
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
@@ -60,15 +56,16 @@ def body_for(
     Raises ImagesNotSupported and ToolCallingNotSupported where the server's listing says so, ImageRefused, and
     WrongUse for what cannot be sent at all.
     """
-    _check(request, known)
+    check_capabilities(request, known)
     quirks, own = recipient.quirks, request.config.extra_options
     switch = switching(request, quirks, known)
-    adjustments = [*switch.adjustments]
+    limit, cut = answer_limit(request, known)
+    adjustments = [*switch.adjustments, *cut]
     fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
     if instructions := instructions_for(request, recipient):
         fields["instructions"] = instructions
-    if request.config.max_tokens is not None:
-        fields["max_output_tokens"] = request.config.max_tokens
+    if limit is not None:
+        fields["max_output_tokens"] = limit
     if request.config.response_format is not None:
         fields["text"] = {"format": _format(request.config.response_format)}
     fields |= _reasoning(switch, request.model, quirks)
@@ -110,21 +107,6 @@ def count_fields(body: Body) -> dict[str, Any]:
     """The part of a body that the endpoint for counting takes (POST /responses/input_tokens)."""
     names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
     return {name: body.fields[name] for name in names if name in body.fields}
-
-
-def _check(request: ModelRequest, known: Capabilities) -> None:
-    if request.tools and known.tools is False:
-        raise ToolCallingNotSupported(f"{request.model} does not call tools, says its server.")
-    if known.images is False and any(_has_image(message.blocks) for message in request.messages):
-        raise ImagesNotSupported(f"{request.model} does not read pictures, says its server.")
-
-
-def _has_image(blocks: tuple[Block, ...]) -> bool:
-    return any(
-        isinstance(block, Image)
-        or (isinstance(block, ToolResult) and any(isinstance(part, Image) for part in block.content))
-        for block in blocks
-    )
 
 
 def _header(fields: dict[str, Any]) -> list[Any]:

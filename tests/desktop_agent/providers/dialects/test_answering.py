@@ -9,12 +9,13 @@ from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.dialects import answering
-from desktop_agent.providers.dialects.answering import Opened, answered, opened_answer, without_key
+from desktop_agent.providers.dialects.answering import Opened, answered, key_header, opened_answer, without_key
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.http_client import HttpCall, HttpClient, SecretHeader
+from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.vocabulary.errors import (
+    InvalidRequest,
     Overloaded,
     ProviderError,
     RateLimited,
@@ -82,13 +83,14 @@ class Plain:
 class Asking:
     """Asks one server and keeps the totals."""
 
-    def __init__(self, http: HttpClient, server: Loopback, **opened: Any) -> None:
+    def __init__(self, http: HttpClient, server: Loopback, secret: SecretHeader | None = None, **opened: Any) -> None:
         self.state = ProviderState()
+        self._secret = secret
         self._http, self._server, self._opened = http, server, opened
 
     def stream(self, **timeouts: float) -> AsyncGenerator[ProviderEvent, None]:
         async def opening() -> Opened:
-            call = HttpCall(f"{self._server.url}/x", Timeouts(**timeouts), body=b"{}")
+            call = HttpCall(f"{self._server.url}/x", Timeouts(**timeouts), b"{}", self._secret)
             answer = await opened_answer(self._http, call, self.state)
             builder = PartBuilder("plain")
             return Opened(answer, builder, Plain(builder), Origin(provider="plain"), **self._opened)
@@ -242,3 +244,67 @@ def test_a_key_that_a_server_echoed_is_taken_out() -> None:
     secret = SecretHeader.bearer(SecretStr(KEY))
     assert KEY not in dumps(without_key({"message": [f"bad key {KEY}!"]}, secret)).decode()
     assert without_key({"a": KEY}, None) == {"a": KEY}
+
+
+async def _opened_with_key(http: HttpClient, server: Loopback) -> HttpAnswer:
+    call = HttpCall(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr(KEY)))
+    return await opened_answer(http, call, ProviderState())
+
+
+async def test_a_key_echoed_in_escapes_is_not_told(http: HttpClient) -> None:
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    body = f'{{"error": {{"message": "bad key {escaped}", "type": "invalid_request_error"}}}}'
+    async with Loopback(Reply(body.encode(), 400, {"content-type": "application/json"}), judged=False) as server:
+        with pytest.raises(InvalidRequest) as raised:
+            await _opened_with_key(http, server)
+    error = raised.value
+    assert error.message == "bad key [key]"
+    assert error.detail == "HTTP 400"
+    assert (error.status, error.retryable) == (400, False)
+    assert KEY not in str(error)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_key_echoed_in_a_header_names_no_request(http: HttpClient, status: int) -> None:
+    headers = {"content-type": "text/event-stream", "request-id": f"req-{KEY}"}
+    async with Loopback(Reply(sse({"text": "a"}), status, headers), judged=False) as server:
+        if status == 200:
+            answer = await _opened_with_key(http, server)
+            named = answer.headers["request-id"]
+            await answer.aclose()
+        else:
+            with pytest.raises(InvalidRequest) as raised:
+                await _opened_with_key(http, server)
+            named = raised.value.request_id
+    assert named == "req-[key]"
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "carried"),
+    [
+        (None, "Authorization", None),
+        (SecretStr(" \n"), "Authorization", None),
+        (SecretStr(f" {KEY}\n"), "Authorization", ("Authorization", "Bearer ", KEY)),
+        (SecretStr(KEY), "api-key", ("api-key", "", KEY)),
+    ],
+)
+def test_the_header_of_a_pasted_key(key: SecretStr | None, name: str, carried: tuple[str, str, str] | None) -> None:
+    found = key_header(key, name)
+    assert (found and (found.name, found.prefix, found.value.get_secret_value())) == carried
+
+
+async def test_a_key_that_is_a_word_of_headers_changes_none(http: HttpClient) -> None:
+    async with Loopback(Reply(b"{}", headers={"content-type": "application/json"}), judged=False) as server:
+        call = HttpCall(server.url, Timeouts(), b"{}", SecretHeader.bearer(SecretStr("json")))
+        answer = await opened_answer(http, call, ProviderState())
+        await answer.aclose()
+    assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(("key", "told"), [(KEY, "the key is [key]."), ("ollama", "the key is ollama.")])
+async def test_a_key_echoed_in_a_good_answer_goes_no_further(http: HttpClient, key: str, told: str) -> None:
+    secret = SecretHeader.bearer(SecretStr(key))
+    async with Loopback(Reply(sse({"text": f"the key is {key}."}, {"end": True}, done=False)), judged=False) as server:
+        found, error = await collected(Asking(http, server, secret).stream())
+    assert error is None
+    assert ContentDelta(told) in found

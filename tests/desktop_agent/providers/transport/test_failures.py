@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -18,6 +19,7 @@ def test_recorded_errors(row: dict) -> None:
     assert found == row["expect"]
     assert error.status == row["status"]
     ids = [row["headers"].get(name) for name in ("x-request-id", "request-id")]
+    ids += re.findall(r'"request_id":\s*"(\w+)"', row["body"])
     assert error.request_id == next(filter(None, ids), None)
 
 
@@ -151,3 +153,11 @@ def test_pages_are_not_models() -> None:
     assert "web page" in str(not_a_model_server({"content-type": "text/html"}, ""))
     assert "web page" in str(not_a_model_server({}, " <!doctype html>"))
     assert "base URL" in str(not_a_model_server({}, "OK").remedy)
+
+
+def test_a_request_named_only_in_the_body_is_kept_for_support() -> None:
+    body = b'{"type":"error","error":{"type":"api_error","message":"m"},"request_id":"req_1"}'
+    assert from_answer(500, {}, body).request_id == "req_1"
+    assert from_answer(500, {"request-id": "req_2"}, body).request_id == "req_2"
+    assert from_stream({"error": {"message": "m"}, "request_id": "req_3"}, {}).request_id == "req_3"
+    assert from_answer(500, {}, b'{"error":{"message":"m"},"request_id":7}').request_id is None

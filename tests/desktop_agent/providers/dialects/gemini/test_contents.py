@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.gemini.contents import NO_SIGNATURE, Contents, Reader, contents_for, question_at
-from desktop_agent.providers.dialects.gemini.results import NO_RESULT
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import (
     Block,

@@ -97,6 +97,7 @@ SENTENCES: list[tuple[str, str, dict[str, Any], str]] = [
     ("openai", "gpt-4.1", {"caching": PromptCaching(lifetime="long")}, "How long prompts of “gpt-4.1” are kept"),
     ("openai", "gpt-4.1", {"top_k": 3}, "This interface has no top_k"),
     ("openrouter", "m", {"reasoning": effort("max")}, "“m” has no effort “max”, so it reasons at “xhigh”."),
+    ("openai", "gpt-4o", {"reasoning": ADAPTIVE}, "“gpt-4o” does not choose by itself how much to reason"),
     ("openrouter", "m", {"reasoning": BETWEEN}, "Reasoning only between calls"),
     ("deepseek", "m", {"reasoning": effort("medium")}, "“m” has no effort “medium”, so it reasons at “high”."),
     ("deepseek", "m", {"reasoning": ReasoningBudget(tokens=9)}, "9 tokens became “low”"),

@@ -473,3 +473,11 @@ def test_a_refusal_among_the_parts() -> None:
     found = events(chunk({"content": [{"type": "refusal", "refusal": "No."}]}), END)
     assert found[0] == ContentDelta("No.")
     assert found[1].stop_reason is StopReason.REFUSAL
+
+
+@pytest.mark.parametrize("word", ["error", "insufficient_system_resource"])
+def test_an_answer_that_ends_in_an_error_keeps_the_id_of_its_request(word: str) -> None:
+    reader = FrameReader(PartBuilder("p"), {"x-request-id": "req_7"})
+    reader.read(("", {"choices": [{"delta": {}, "finish_reason": word}]}))
+    assert reader.failure is not None
+    assert reader.failure.request_id == "req_7"

@@ -1,5 +1,6 @@
 import json
 from collections.abc import AsyncIterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from desktop_agent.providers.dialects.servers import FAMILIES
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import ImagesNotSupported, ProviderError, UnreadableAnswer
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from tests.desktop_agent.providers.canon import simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 
@@ -81,6 +82,41 @@ def listed(*entries: dict[str, Any]) -> dict[str, Any]:
 async def test_facts_in_the_listing(http: HttpClient, entry: dict[str, Any], found: Capabilities) -> None:
     (model,) = await models(http, "stranger", {"/v1/models": listed({"id": "a/b", **entry})})
     assert model == ModelInfo("a/b", capabilities=found)
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("2026-12-11", date(2026, 12, 11)),
+        ("2026-12-11T08:00:00Z", date(2026, 12, 11)),
+        (1_796_947_200, date(2026, 12, 11)),
+        (None, None),
+        ("soon", None),
+        (10**30, None),
+        (-1, None),
+    ],
+)
+async def test_the_day_a_model_goes(http: HttpClient, said: Any, day: date | None) -> None:
+    (model,) = await models(http, "stranger", {"/v1/models": listed({"id": "o3", "shutdown_date": said})})
+    assert model.retires == day
+
+
+@pytest.mark.parametrize(
+    ("said", "price"),
+    [
+        (
+            {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003", "request": "0"},
+            Price(input=3, output=15, cache_read=0.3),
+        ),
+        ({"prompt": "0", "completion": 0}, Price(input=0, output=0)),
+        ({"prompt": "-1", "completion": "-1"}, None),
+        ({"prompt": "nan", "completion": "1e400", "input_cache_read": [], "input_cache_write": None}, None),
+        ("free", None),
+    ],
+)
+async def test_what_a_token_costs(http: HttpClient, said: Any, price: Price | None) -> None:
+    (model,) = await models(http, "openrouter", {"/v1/models": listed({"id": "lab/new-model", "pricing": said})})
+    assert model.price == price
 
 
 async def test_vllm_is_recognised_by_its_listing(http: HttpClient) -> None:

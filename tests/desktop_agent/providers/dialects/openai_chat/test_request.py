@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_chat.messages import GO_ON, NO_RESULT, Recipient
+from desktop_agent.providers.dialects.openai_chat.messages import GO_ON, Recipient
 from desktop_agent.providers.dialects.openai_chat.request import body_for
+from desktop_agent.providers.dialects.results_of_calls import NO_RESULT
 from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
 from desktop_agent.providers.transport.json_text import dumps
 from desktop_agent.vocabulary.blocks import Block, Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -354,20 +355,49 @@ def test_google_signatures_go_back_on_their_call(family: str) -> None:
     assert found[0]["tool_calls"][1]["extra_content"] == extra
 
 
-@pytest.mark.parametrize("family", ["openrouter", "litellm", "stranger"])
-def test_behind_a_gateway_only_the_same_account_gets_its_state_back(family: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "field"),
+    [
+        ("openrouter", "extra_content"),
+        ("litellm", "extra_content"),
+        ("stranger", "extra_content"),
+        ("google-openai", "extra_content"),
+        ("deepseek", "reasoning_content"),
+        ("vllm", "reasoning"),
+        ("llamacpp", "reasoning"),
+        ("ollama", "reasoning"),
+        ("mistral", "content.thinking"),
+    ],
+)
+def test_only_the_same_account_gets_its_state_back(family: str, field: str) -> None:
     quirks = FAMILIES[family]
     extra = {"reasoning_details": [{"type": "x"}], "thinking_blocks": [{"type": "thinking", "thinking": ""}]}
-    state = own(family, text="", field="extra_content", call_id="c1", extra_content={"x": 1}, **extra)
+    state = own(family, field=field, call_id="c1", extra_content={"x": 1}, **extra)
     one = request(answer(state, call("c1"), model="m"))
 
-    def names(account: str) -> int:
+    def size(account: str) -> int:
         origin = Origin(provider=quirks.thinking_provider, account="mine")
         given = one.messages[0].model_copy(update={"origin": origin})
         found = body_for(replace(one, messages=(given,)), Recipient(quirks, account), Capabilities()).fields
         return len(json.dumps(found))
 
-    assert names("mine") > names("other")
+    assert size("mine") > size("other")
+
+
+def test_deepseek_sees_the_field_also_where_another_model_thought() -> None:
+    found = messages(answer(own("deepseek", field="reasoning_content"), call(), model="x"), quirks=FAMILIES["deepseek"])
+    assert found[0]["reasoning_content"] == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "is_needed"), [("models/gemini-3.1-pro-preview", True), ("gemini-2.5-flash", False), ("gemma-4", False)]
+)
+def test_calls_that_another_model_made_say_so_to_google(model: str, is_needed: bool) -> None:
+    found = messages(answer(call("c1"), call("c2"), model="x"), quirks=FAMILIES["google-openai"], model=model)
+    first, second = found[0]["tool_calls"]
+    said = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert first.get("extra_content") == (said if is_needed else None)
+    assert "extra_content" not in second
 
 
 def test_a_stranger_gets_only_what_the_same_model_wrote() -> None:

@@ -310,7 +310,7 @@ async def test_prompts_cannot_be_cached_ahead(http: HttpClient) -> None:
 async def test_pictures(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
         limits = provider(server, http, "openai").picture_limits("gpt-6-sol")
-        assert (limits.max_bytes, limits.max_count, limits.moving) == (20 * 1024 * 1024, 500, False)
+        assert (limits.max_bytes, limits.max_count, limits.moving) == (20_000_000, 500, False)
         assert "image/gif" in limits.media_types
         local = provider(server, http, "ollama").picture_limits("m")
         assert (local.max_bytes, local.web_addresses) == (None, False)

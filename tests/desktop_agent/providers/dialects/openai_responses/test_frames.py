@@ -490,6 +490,19 @@ def test_a_whole_answer_in_place_of_a_stream() -> None:
     assert found.all(UsageUpdate)[0].usage.total_tokens == 5
 
 
+@pytest.mark.parametrize("status", [{}, {"status": None}, {"status": ""}])
+def test_a_whole_answer_whose_status_nobody_filled_in(status: dict[str, Any]) -> None:
+    answer = {"id": "resp_2", "object": "response", **status, "output": [message("m1", "Hi")]}
+    found = folded(json.dumps(answer))
+    assert said(found) == "Hi"
+    assert ending(found).stop_reason is StopReason.END_TURN
+
+
+def test_a_whole_answer_that_says_only_how_it_failed() -> None:
+    found = folded(json.dumps({"object": "response", "error": {"code": "rate_limit_exceeded", "message": "slow"}}))
+    assert isinstance(found.reader.failure, RateLimited)
+
+
 def test_an_empty_answer_says_so() -> None:
     assert ending(folded(completed())).details == {"empty": True}
 

@@ -37,6 +37,20 @@ def effort(level: Any) -> ReasoningEffort:
     [
         ("gpt-6-sol", None, {"summary": "auto"}, False, ""),
         ("gpt-6-sol", ReasoningAdaptive(), {"summary": "auto"}, False, ""),
+        (
+            "gpt-5.4",
+            ReasoningAdaptive(),
+            {},
+            True,
+            "“gpt-5.4” does not choose by itself how much to reason, so it does not.",
+        ),
+        (
+            "gpt-4o",
+            ReasoningAdaptive(),
+            {},
+            True,
+            "“gpt-4o” does not choose by itself how much to reason, so it does not.",
+        ),
         ("gpt-6-sol", effort("max"), {"effort": "max", "summary": "auto"}, False, ""),
         ("gpt-6-sol", OFF, {"effort": "none"}, True, ""),
         (

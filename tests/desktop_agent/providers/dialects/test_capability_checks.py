@@ -1,0 +1,65 @@
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.gemini.request import body_for as gemini_body
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient as ChatRecipient
+from desktop_agent.providers.dialects.openai_chat.request import body_for as chat_body
+from desktop_agent.providers.dialects.openai_responses.items import Recipient as ResponsesRecipient
+from desktop_agent.providers.dialects.openai_responses.request import body_for as responses_body
+from desktop_agent.providers.dialects.servers import FAMILIES
+from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.errors import ImagesNotSupported, ToolCallingNotSupported
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, ProviderConfig
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+PICTURE = Image(source=UrlSource(url="https://a.example/b.png"))
+QUESTION = (Message.user("hi"),)
+
+
+def body(dialect: str, request: ModelRequest, known: Capabilities) -> Any:
+    match dialect:
+        case "gemini":
+            return gemini_body(request, "account", known)
+        case "openai-responses":
+            return responses_body(request, ResponsesRecipient(FAMILIES["openai"], "account"), known)
+        case _:
+            return chat_body(request, ChatRecipient(FAMILIES["openai"], "account"), known)
+
+
+@pytest.fixture(params=["gemini", "openai-responses", "openai-chat"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def limit(fields: dict[str, Any]) -> Any:
+    names = ("max_output_tokens", "max_completion_tokens", "maxOutputTokens")
+    return next(each[name] for each in (fields, fields.get("generationConfig", {})) for name in names if name in each)
+
+
+@pytest.mark.parametrize(("wanted", "most", "sent"), [(9, 8, 8), (8, 8, 8), (3, 8, 3), (9, None, 9)])
+def test_no_longer_answer_is_asked_for_than_the_model_can_give(
+    dialect: str, wanted: int, most: int | None, sent: int
+) -> None:
+    request = ModelRequest("m", QUESTION, config=ProviderConfig(max_tokens=wanted))
+    made = body(dialect, request, Capabilities(max_output_tokens=most))
+    assert limit(made.fields) == sent
+    said = ["“m” answers with at most 8 tokens, so that is the limit."] if wanted != sent else []
+    assert [str(each) for each in made.adjustments] == said
+
+
+def test_tools_for_a_model_that_calls_none(dialect: str) -> None:
+    request = ModelRequest("m{x}", QUESTION, (ToolSpec("f", "", {"type": "object"}),))
+    with pytest.raises(ToolCallingNotSupported, match=r"“m\{x\}” does not call tools"):
+        body(dialect, request, Capabilities(tools=False))
+
+
+@pytest.mark.parametrize("is_in_result", [False, True])
+def test_pictures_for_a_model_that_reads_none(dialect: str, *, is_in_result: bool) -> None:
+    call = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="c", name="f"),))
+    result = Message.tool_results([ToolResult(tool_use_id="c", content=(Text(text="x"), PICTURE))])
+    shown = (*QUESTION, call, result) if is_in_result else (Message.user_with_blocks((PICTURE,)),)
+    with pytest.raises(ImagesNotSupported, match="“m” does not read pictures"):
+        body(dialect, ModelRequest("m", shown), Capabilities(images=False))

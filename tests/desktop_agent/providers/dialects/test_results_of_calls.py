@@ -1,0 +1,23 @@
+from desktop_agent.providers.dialects.results_of_calls import results_after
+from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.messages import Message, Role
+
+CALLS = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="a", name="f"),))
+
+
+def result(text: str, call_id: str = "a") -> ToolResult:
+    return ToolResult(tool_use_id=call_id, content=(Text(text=text),))
+
+
+def test_ids_that_a_server_repeats_belong_to_the_answer_they_follow() -> None:
+    history = (CALLS, Message.tool_results([result("1")]), CALLS, Message.tool_results([result("2")]))
+    assert results_after(history, 0) == {"a": result("1")}
+    assert results_after(history, 2) == {"a": result("2")}
+    assert results_after((CALLS, *history[2:]), 0) == {}
+
+
+def test_the_first_result_counts_wherever_it_stands_before_the_next_answer() -> None:
+    late = Message.tool_results([result("second"), result("b", "b")])
+    history = (CALLS, Message.tool_results([result("first")]), Message.user("hi"), late)
+    assert results_after(history, 0) == {"a": result("first"), "b": result("b", "b")}
+    assert results_after(history[:1], 0) == {}
