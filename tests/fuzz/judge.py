@@ -57,8 +57,9 @@ class Outcome:
 class _Answer(HttpAnswer):
     """An answer whose body is in memory."""
 
-    def __init__(self, chunks: Sequence[bytes]) -> None:
+    def __init__(self, chunks: Sequence[bytes], call: HttpCall) -> None:
         self.status = 200
+        self._call = call
         self.headers = {"content-type": "text/event-stream", "x-request-id": "req_1"}
         self._chunks = chunks
 
@@ -93,7 +94,7 @@ class _Http(HttpClient):
         self.chunks: Sequence[bytes] = ()
 
     async def open(self, call: HttpCall) -> HttpAnswer:
-        return _Answer(self.chunks)
+        return _Answer(self.chunks, call)
 
 
 class Judge:

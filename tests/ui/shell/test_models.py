@@ -107,9 +107,9 @@ def test_the_cost_of_a_conversation_grows_and_is_there_again(on_screen, tmp_path
     async def spend(screen):
         await begin(screen, Turn(ContentDelta("Hi"), SPENT), Turn(ContentDelta("Ho"), SPENT))
         await screen.say("Hello")
-        assert screen.find(QPushButton, "105 tokens · $0.25")
+        await until(lambda: screen.find(QPushButton, "105 tokens · $0.25"))
         await screen.say("Hello again")
-        assert screen.find(QPushButton, "105 tokens · $0.50")
+        await until(lambda: screen.find(QPushButton, "105 tokens · $0.50"))
 
     async def look(screen):
         await until(lambda: screen.find(QPushButton, "105 tokens · $0.50"))
