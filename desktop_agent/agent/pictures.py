@@ -8,29 +8,33 @@ from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, Pictu
 from desktop_agent.vocabulary.blocks import Block, Image, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported, Sentence
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, decode_base64
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.requests import PictureLimits
 
 ReadPicture = Callable[[StoredSource], Awaitable[bytes]]
+_UNSEEN = Sentence("Pictures from before are not sent: this model does not read them.")
 _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of them in one conversation.")
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Where pictures come from, and what the model takes of them."""
+    """Where pictures come from, and what the model takes of them. `seen`: it reads pictures, as far as is known."""
 
     read: ReadPicture
     fitter: PictureFitter
     limits: PictureLimits
+    seen: bool = True
 
 
 async def with_pictures(messages: Sequence[Message], pictures: Pictures) -> tuple[list[Message], list[Sentence]]:
     """The messages with bytes in place of stored pictures, and what had to be changed, each reason once.
 
-    Raises ImagesNotSupported for a web address where the model takes none.
+    What the model cannot read is said in words, so that a conversation can go on with any model; but with the newest
+    prompt it was just now asked to look. Raises ImagesNotSupported for that.
     """
     work = _Work(pictures, sum(_count(message.blocks) for message in messages))
-    return [await work.message(message) for message in messages], work.reasons
+    prompt = next((message for message in reversed(messages) if message.role is Role.USER), None)
+    return [await work.message(message, is_prompt=message is prompt) for message in messages], work.reasons
 
 
 def _count(blocks: Sequence[Block]) -> int:
@@ -44,11 +48,13 @@ class _Work:
     def __init__(self, pictures: Pictures, count: int) -> None:
         limits = pictures.limits
         self.reasons: list[Sentence] = []
+        self._may_refuse = False
         self._pictures = pictures
         self._left_out = max(0, count - limits.max_count) if limits.max_count is not None else 0
         self._fit = Fit(limits, crowded=limits.crowd is not None and count - self._left_out > limits.crowd)
 
-    async def message(self, message: Message) -> Message:
+    async def message(self, message: Message, *, is_prompt: bool) -> Message:
+        self._may_refuse = is_prompt
         if not _count(message.blocks):
             return message
         blocks: list[Block] = []
@@ -71,8 +77,9 @@ class _Work:
         if self._left_out:
             self._left_out -= 1
             self._say(_LEFT_OUT)
-            name = f" “{image.name}”" if image.name else ""
-            return Text(text=f"[The picture{name} that stood here is not sent any more.]")
+            return _in_words(image)
+        if not self._pictures.seen:
+            return self._unread(image, ImagesNotSupported("This model does not read pictures."))
         if isinstance(image.source, UrlSource):
             return self._on_the_web(image)
         try:
@@ -100,13 +107,27 @@ class _Work:
                 return FittedPicture(data, source.media_type)
         return await self._pictures.fitter.fitted(data, source.media_type, self._fit, image.name or "")
 
-    def _on_the_web(self, image: Image) -> Image:
-        if not self._pictures.limits.web_addresses:
-            raise ImagesNotSupported(
+    def _on_the_web(self, image: Image) -> Image | Text:
+        if self._pictures.limits.web_addresses:
+            return image
+        return self._unread(
+            image,
+            ImagesNotSupported(
                 "This server does not fetch pictures from the web.", "Attach the picture itself instead."
-            )
-        return image
+            ),
+        )
+
+    def _unread(self, image: Image, refusal: ImagesNotSupported) -> Text:
+        if self._may_refuse:
+            raise refusal
+        self._say(_UNSEEN)
+        return _in_words(image)
 
     def _say(self, reason: Sentence) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
+
+
+def _in_words(image: Image) -> Text:
+    name = f" “{image.name}”" if image.name else ""
+    return Text(text=f"[The picture{name} that stood here is not sent any more.]")

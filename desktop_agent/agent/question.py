@@ -74,7 +74,8 @@ class Question:
     async def _built(self) -> BuiltRequest:
         around = self._around
         limits = self._provider.picture_limits(self._settings.model)
-        pictures = Pictures(around.read_picture, around.fitter, limits)
+        sees = self._provider.model_info(self._settings.model).capabilities.images is not False
+        pictures = Pictures(around.read_picture, around.fitter, limits, sees)
         return await build_request(self._recorder.history(), self._settings, around.tools.specs(), pictures)
 
     def _take(self, event: Event, answer: AnswerBuilder) -> None:

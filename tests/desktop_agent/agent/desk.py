@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 
@@ -107,8 +107,9 @@ class Desk:
         tools: tuple[Tool[Words], ...] = (),
         iterations: int = 50,
         pictures: PictureLimits | None = None,
+        models: tuple[ModelInfo, ...] = (),
     ) -> None:
-        self.provider = ScriptedProvider(*turns, pictures=pictures)
+        self.provider = ScriptedProvider(*turns, models=models, pictures=pictures)
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
         self.standing = Standing()

@@ -16,7 +16,7 @@ from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import PictureLimits
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
 from tests.desktop_agent.agent.desk import Desk
 
 
@@ -112,6 +112,21 @@ async def test_addresses_go_only_where_they_are_taken() -> None:
         await worked(of(remote), web_addresses=False)
 
 
+async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see() -> None:
+    remote = Image(source=UrlSource(url="https://pictures.example/x.png"))
+    shot = Message.tool_results([ToolResult(tool_use_id="c", content=(STORED,))])
+    words = Text(text="[The picture “cat.png” that stood here is not sent any more.]")
+    blind = Pictures(read, PictureFitter(), PictureLimits(), seen=False)
+    found, reasons = await with_pictures([of(STORED), Message.assistant("A cat."), of(), shot], blind)
+    assert found[0].blocks[1] == words
+    assert found[3].blocks[0].content == (words,)  # type: ignore[union-attr]
+    assert [str(reason) for reason in reasons] == ["Pictures from before are not sent: this model does not read them."]
+    with pytest.raises(ImagesNotSupported):
+        await with_pictures([of(), of(STORED), shot], blind)
+    parts, _ = await worked(of(remote), of(), web_addresses=False)
+    assert parts == [Text(text="[The picture that stood here is not sent any more.]")]
+
+
 async def test_the_same_history_gives_the_same_bytes_turn_after_turn() -> None:
     fitter, history = PictureFitter(), [of(STORED), of(INLINE)]
     first, _ = await worked(*history, fitter=fitter, max_edge=30)
@@ -135,3 +150,10 @@ async def test_an_address_where_none_is_taken_fails_with_its_sentence() -> None:
     desk.memory.messages = [Message.user_with_image("see", "https://pictures.example/x.png")]
     assert await desk.execute() is RunEnd.FAILED
     assert desk.memory.of(ErrorOccurred)[0].kind == "capability"
+
+
+async def test_a_model_that_cannot_see_is_known_by_its_capabilities() -> None:
+    desk = Desk(models=(ModelInfo("m", capabilities=Capabilities(images=False)),))
+    desk.memory.messages = [of(STORED)]
+    assert await desk.execute() is RunEnd.FAILED
+    assert str(desk.memory.of(ErrorOccurred)[0].sentence) == "This model does not read pictures."
