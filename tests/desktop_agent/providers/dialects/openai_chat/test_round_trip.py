@@ -1,0 +1,120 @@
+"""What a model wrote in Chat Completions goes back to it as it was: random conversations, streamed, stored, sent."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.dialects.openai_chat.messages import Recipient, messages_for
+from desktop_agent.providers.dialects.servers import FAMILIES, Quirks
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.vocabulary.blocks import Text, ToolResult
+from desktop_agent.vocabulary.messages import Message, MessageState, now
+from desktop_agent.vocabulary.requests import ModelRequest
+from tests.desktop_agent.providers.loopback import chunk, sse
+
+Wire = dict[str, Any]
+
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<"), min_size=1, max_size=12)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=5,
+)
+# Models write JSON with blanks, escapes and number forms of their own; it comes back to them letter by letter.
+arguments = st.builds(
+    lambda value, space, ascii_only: json.dumps(value, indent=space, ensure_ascii=ascii_only),
+    st.dictionaries(words, values, max_size=3),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+)
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> Wire:
+    """A prompt, the answer as its server writes it, and what its calls gave."""
+    ids = draw(st.lists(st.from_regex(r"call_[a-z0-9]{1,12}", fullmatch=True), unique=True, max_size=3))
+    return {
+        "prompt": draw(words),
+        "thought": draw(st.just("") | words),
+        "text": draw(words if not ids else st.just("") | words),
+        "calls": [
+            {"id": each, "type": "function", "function": {"name": draw(st.sampled_from("fgh")), "arguments": written}}
+            for each, written in zip(ids, draw(st.lists(arguments, min_size=len(ids), max_size=len(ids))), strict=True)
+        ],
+        "results": draw(st.lists(words, min_size=len(ids), max_size=len(ids))),
+    }
+
+
+def detail(turn: Wire) -> Wire:
+    return {"type": "reasoning.text", "index": 0, "text": turn["thought"], "signature": "c2ln", "format": "x"}
+
+
+def answer(turn: Wire, quirks: Quirks, size: int) -> Message:
+    """The answer, streamed in pieces of `size` letters and bytes, folded, stored and read again."""
+
+    def cut(text: str) -> list[str]:
+        return [text[at : at + size] for at in range(0, len(text), size)]
+
+    deltas: list[Wire] = []
+    if turn["thought"] and quirks.replay == "reasoning_details":
+        deltas.append({"reasoning": turn["thought"], "reasoning_details": [detail(turn)]})
+    elif turn["thought"]:
+        deltas += [{"reasoning_content": piece} for piece in cut(turn["thought"])]
+    deltas += [{"content": piece} for piece in cut(turn["text"])]
+    for index, call in enumerate(turn["calls"]):
+        head = {**call, "function": {**call["function"], "arguments": ""}}
+        deltas.append({"tool_calls": [{"index": index, **head}]})
+        for piece in cut(call["function"]["arguments"]):
+            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    body = sse(*map(chunk, deltas), chunk(finish="tool_calls" if turn["calls"] else "stop"))
+    builder = PartBuilder(quirks.thinking_provider, keeps_arguments=True)
+    reader, decoder, folded = FrameReader(builder, {}), SseDecoder(), AnswerBuilder("a", "m")
+    for at in range(0, len(body), size):
+        for frame in decoder.feed(body[at : at + size]):
+            reader.read(frame)
+    reader.end()
+    for event in builder.take():
+        folded.feed(event, now())
+    return Message.model_validate_json(folded.message(MessageState.COMPLETE, now()).model_dump_json())
+
+
+def expected(turn: Wire, quirks: Quirks) -> list[Wire]:
+    said: Wire = {"role": "assistant", "content": turn["text"] or (None if quirks.null_content else "")}
+    if turn["calls"]:
+        said["tool_calls"] = turn["calls"]
+    match quirks.replay:
+        case "reasoning_details" if turn["thought"]:
+            said["reasoning_details"] = [detail(turn)]
+        case "reasoning" if turn["thought"]:
+            said["reasoning"] = turn["thought"]
+        case "reasoning_content" if turn["calls"]:
+            said["reasoning_content"] = turn["thought"]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": result}
+        for call, result in zip(turn["calls"], turn["results"], strict=True)
+    ]
+    return [{"role": "user", "content": turn["prompt"]}, said, *results]
+
+
+@pytest.mark.parametrize("family", ["openai", "deepseek", "openrouter", "vllm"])
+@given(st.lists(turns(), min_size=1, max_size=4), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_what_a_model_wrote_goes_back_as_it_was(family: str, conversation: list[Wire], size: int) -> None:
+    quirks = FAMILIES[family]
+    history: list[Message] = []
+    for turn in conversation:
+        results = [
+            ToolResult(tool_use_id=call["id"], content=(Text(text=result),))
+            for call, result in zip(turn["calls"], turn["results"], strict=True)
+        ]
+        history += [Message.user(turn["prompt"]), answer(turn, quirks, size)]
+        history += [Message.tool_results(results)] if results else []
+    sent = messages_for(ModelRequest("m", (*history, Message.user("go on"))), Recipient(quirks))
+    wanted = [message for turn in conversation for message in expected(turn, quirks)]
+    assert sent == [*wanted, {"role": "user", "content": "go on"}]
