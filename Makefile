@@ -1,13 +1,13 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format bench fuzz soak gallery package package-check lock clean
+# The others: lint format bench fuzz invariants soak gallery package package-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
 
-.PHONY: run test lint format bench fuzz soak gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test lint format bench fuzz invariants soak gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -34,6 +34,10 @@ bench: setup-test
 # Broken streams, 200,000 for each dialect: ARGS='--streams N --seed N --dialect NAME'. Finds go to the folder fuzz.
 fuzz: setup-test
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+# Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N'.
+invariants: setup-test
+	@$(BIN)/python -m tests.invariants $(ARGS)
 
 # Minutes of silence in real time.
 soak: setup-test

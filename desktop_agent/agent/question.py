@@ -1,35 +1,47 @@
 """One question to the model and its answer, event by event; asked again where that is safe and may help."""
 
 import asyncio
-from time import monotonic
+from collections.abc import Sequence
+from contextlib import aclosing
 
+from desktop_agent.agent.answer_size import AnswerSize
+from desktop_agent.agent.hearing import heard
 from desktop_agent.agent.pictures import Pictures
-from desktop_agent.agent.request import BuiltRequest, RequestSettings, build_request
+from desktop_agent.agent.request import BuiltRequest, RunSettings, build_request
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
 from desktop_agent.vocabulary.engine_events import Event, RequestAdjusted, RetryScheduled
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason
+from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, UsageUpdate
 
-# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
-SLICE = 0.008
-LONGEST_SLICE = 0.05
 _MISWRITTEN = "The model wrote a call that its own server could not read."
 
 
 class Question:
-    """Built afresh for each attempt; nothing is repeated once anything was said."""
+    """Built afresh for each attempt; nothing is repeated once anything was said.
 
-    def __init__(self, provider: Provider, around: Surroundings, settings: RequestSettings) -> None:
+    `addenda` are added to the instructions of this turn.
+    """
+
+    def __init__(
+        self, provider: Provider, around: Surroundings, settings: RunSettings, addenda: Sequence[str] = ()
+    ) -> None:
         self._provider = provider
         self._around = around
         self._recorder = around.recorder
         self._settings = settings
+        self._addenda = addenda
+        self._size = AnswerSize(settings.limits.answer_characters)
+
+    @property
+    def characters(self) -> int:
+        """How much the answer holds in memory."""
+        return self._size.characters
 
     async def ask(self, answer: AnswerBuilder) -> None:
-        """Fill the answer. Raises AgentError; what came before stays in it."""
+        """Fill the answer. Raises AgentError, and AnswerTooLong; what came before stays in it."""
         attempt = 1
         while True:
             try:
@@ -50,25 +62,20 @@ class Question:
         """Ask once. False: nothing came but a call that its server could not read, so it is worth asking again."""
         built = await self._built()
         if built.adjustments:
-            self._take(RequestAdjusted(built.adjustments), answer)
-        events = self._provider.stream(built.request)
-        pause_at = monotonic() + SLICE
-        try:
+            adjusted = RequestAdjusted(built.adjustments)
+            self._size.add(adjusted)
+            self._take(adjusted, answer)
+        events = heard(self._provider.stream(built.request), self._size)
+        async with aclosing(events):
             async for event in events:
                 if may_repeat and _is_miswritten(event) and not answer.has_content:
                     answer.feed(event, now())
                     async for rest in events:
                         # Not shown: it is the end of nothing. What it used counts all the same.
-                        answer.feed(rest, now())
+                        if isinstance(rest, UsageUpdate):
+                            answer.feed(rest, now())
                     return False
                 self._take(event, answer)
-                if monotonic() > pause_at:
-                    # What has piled up comes without any waiting; the screen and Stop must have their turn.
-                    paused_at = monotonic()
-                    await asyncio.sleep(0)
-                    pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
-        finally:
-            await events.aclose()
         return True
 
     async def _built(self) -> BuiltRequest:
@@ -76,7 +83,8 @@ class Question:
         limits = self._provider.picture_limits(self._settings.model)
         sees = self._provider.model_info(self._settings.model).capabilities.images is not False
         pictures = Pictures(around.read_picture, around.fitter, limits, sees)
-        return await build_request(self._recorder.history(), self._settings, around.tools.specs(), pictures)
+        history = self._recorder.history()
+        return await build_request(history, self._settings, around.tools.specs(), pictures, self._addenda)
 
     def _take(self, event: Event, answer: AnswerBuilder) -> None:
         answer.feed(event, now())

@@ -7,7 +7,12 @@ from desktop_agent.vocabulary.messages import Message
 
 
 class Recorder(Protocol):
-    """Shows and keeps. The session is the one that runs in the app."""
+    """Shows and keeps what one run does. The session's is the one that runs in the app."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's."""
+        ...
 
     def emit(self, event: Event) -> None:
         """Show this now and journal it soon."""
@@ -23,4 +28,11 @@ class Recorder(Protocol):
 
     def history(self) -> tuple[Message, ...]:
         """All committed messages of the branch, oldest first."""
+        ...
+
+    def nested(self) -> "Recorder":
+        """For a run that a call of this one starts: its events name this run as their parent.
+
+        Its messages are its own: they are kept in memory while it works, and are not part of the conversation.
+        """
         ...

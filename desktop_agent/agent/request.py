@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from desktop_agent.agent.pictures import Pictures, with_pictures
+from desktop_agent.conversation.compacted import as_sent
 from desktop_agent.conversation.repair import repaired
+from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
@@ -12,13 +14,19 @@ from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
-class RequestSettings:
-    """What stays the same for all questions of a run."""
+class RunSettings:
+    """What stays the same for all questions of a run.
+
+    `execute_tools` False: the caller runs the calls itself, and the run ends with them. `compact_at` is the share of
+    the model's context window from which on older messages are summarised; None: never.
+    """
 
     model: str
     config: ProviderConfig = field(default_factory=ProviderConfig)
     conversation_id: str | None = None
-    max_tool_iterations: int = 50
+    limits: Limits = field(default_factory=Limits)
+    execute_tools: bool = True
+    compact_at: float | None = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +38,32 @@ class BuiltRequest:
 
 
 async def build_request(
-    history: tuple[Message, ...], settings: RequestSettings, tools: tuple[ToolSpec, ...], pictures: Pictures
+    history: tuple[Message, ...],
+    settings: RunSettings,
+    tools: tuple[ToolSpec, ...],
+    pictures: Pictures,
+    addenda: Sequence[str] = (),
 ) -> BuiltRequest:
     """The repaired history with stored pictures as bytes that fit; a picture that is gone is said in words instead.
 
-    Raises ImagesNotSupported.
+    `addenda` are added to the instructions. Raises ImagesNotSupported.
     """
-    messages, adjustments = await with_pictures(without_given_up(repaired(history)), pictures)
+    messages, adjustments = await with_pictures(without_given_up(as_sent(repaired(history))), pictures)
     request = ModelRequest(
         model=settings.model,
         messages=tuple(messages),
         tools=tools,
-        config=settings.config,
+        config=_instructed(settings.config, addenda),
         conversation_id=settings.conversation_id,
     )
     return BuiltRequest(request, tuple(adjustments))
+
+
+def _instructed(config: ProviderConfig, addenda: Sequence[str]) -> ProviderConfig:
+    if not addenda:
+        return config
+    parts = [part for part in (config.system_prompt, *addenda) if part]
+    return config.model_copy(update={"system_prompt": "\n\n".join(parts)})
 
 
 def without_given_up(messages: Sequence[Message]) -> list[Message]:

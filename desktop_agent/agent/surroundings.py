@@ -3,6 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.conduct.mode_switch import ModeSwitch
+from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
+from desktop_agent.agent.conduct.slots import Slots
+from desktop_agent.agent.conduct.steering import SteeringQueue
 from desktop_agent.agent.pictures import ReadPicture
 from desktop_agent.agent.recorder import Recorder
 from desktop_agent.agent.retry import RetryPolicy
@@ -10,18 +15,34 @@ from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.providers.provider import Provider
+from desktop_agent.tools.file_keeper import FileKeeper
 from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.conduct.hooks import Hooks
+from desktop_agent.vocabulary.conduct.specialists import Specialist
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Whom a run works with."""
+    """Whom a run works with. What the person may change while it runs is an object of the session's own.
 
-    open_provider: Callable[[], Awaitable[Provider]]
+    `open_provider` takes the name of a model and answers who serves it. `files` keeps what calls are about to change;
+    None keeps nothing. `agent_path` names the specialists from the root down; the root agent's is empty.
+    """
+
+    open_provider: Callable[[str], Awaitable[Provider]]
     recorder: Recorder
     tools: ToolRegistry
     approvals: ApprovalBroker
     standing: Standing
+    modes: ModeSwitch
     read_picture: ReadPicture
+    hooks: Hooks = field(default_factory=Hooks)
+    queue: SteeringQueue = field(default_factory=SteeringQueue)
+    policies: PromptPolicies = field(default_factory=PromptPolicies)
+    guards: Guards = field(default_factory=Guards)
+    specialists: tuple[Specialist, ...] = ()
+    files: FileKeeper | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fitter: PictureFitter = field(default_factory=PictureFitter)
+    agent_path: tuple[str, ...] = ()
+    slots: Slots = field(default_factory=Slots)

@@ -32,7 +32,7 @@ class AnswerBuilder:
         self.stop_details: JsonObject | None = None
         self._origin: Origin | None = None
         self._spent: Usage | None = None
-        self._adjustments: list[Sentence] = []
+        self._adjustments: dict[str, Sentence] = {}
         self._blocks: list[Block] = []
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -95,10 +95,14 @@ class AnswerBuilder:
             self._spent = self.usage if self._spent is None else self._spent + self.usage
         self.usage = self.stop_reason = self.stop_details = None
 
-    def message(self, state: MessageState, at: datetime) -> Message:
-        """Everything so far as a message; reasoning without its closing state is kept for display only."""
+    def close_open(self, at: datetime) -> None:
+        """Nothing more comes to what is open: it is finished as it is."""
         self._close_thinking(at)
         self._close_text()
+
+    def message(self, state: MessageState, at: datetime) -> Message:
+        """Everything so far as a message; reasoning without its closing state is kept for display only."""
+        self.close_open(at)
         return Message(
             id=self.message_id,
             role=Role.ASSISTANT,
@@ -109,13 +113,12 @@ class AnswerBuilder:
             stop_reason=self.stop_reason or (StopReason.CANCELLED if state is MessageState.INTERRUPTED else None),
             stop_details=self.stop_details,
             origin=self._origin,
-            adjustments=tuple(self._adjustments),
+            adjustments=tuple(self._adjustments.values()),
         )
 
     def _adjust(self, adjustments: tuple[Sentence, ...]) -> None:
         for each in adjustments:
-            if each not in self._adjustments:
-                self._adjustments.append(each)
+            self._adjustments.setdefault(str(each), each)
 
     def _close_text(self, end: TextClosed | None = None) -> None:
         text = "".join(self._text)

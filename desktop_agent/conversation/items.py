@@ -90,7 +90,11 @@ class CallState(StrEnum):
 
 @dataclass(slots=True)
 class ToolCallItem:
-    """A call and how it went: "Tool call: NAME". `outcome` is set when the state is ended."""
+    """A call and how it went: "Tool call: NAME". `outcome` is set when the state is ended.
+
+    `delegated`: a specialist works on it; `output` has a line for each of its steps, and an approval that one of its
+    calls waits for is shown here.
+    """
 
     id: str
     message_id: str
@@ -104,6 +108,7 @@ class ToolCallItem:
     output: StreamedText = field(default_factory=StreamedText)
     result: ToolResult | None = None
     seconds: float | None = None
+    delegated: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -123,7 +128,10 @@ class ServerStepItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """An error in place, or a fact about the conversation: "Error" or "Notice"."""
+    """An error in place, or a fact about the conversation: "Error" or "Notice".
+
+    `folded` is a longer text behind it, in Markdown, for who wants to open it.
+    """
 
     id: str
     level: Literal["error", "notice"]
@@ -131,6 +139,7 @@ class NoticeItem:
     remedy: Sentence | None = None
     action: RemedyAction = RemedyAction.NONE
     detail: str = ""
+    folded: str = ""
 
 
 @dataclass(slots=True)

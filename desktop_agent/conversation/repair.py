@@ -1,6 +1,7 @@
 """Keeps a history acceptable to every server: each call has exactly one result before the next user text."""
 
-from collections.abc import Iterable
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.messages import Message, Role
@@ -8,17 +9,16 @@ from desktop_agent.vocabulary.messages import Message, Role
 _MISSING = "This call was never answered: the conversation was interrupted."
 
 
-def unanswered(messages: Iterable[Message]) -> tuple[ToolUse, ...]:
-    """Calls of the last assistant message that have no result yet."""
-    open_calls: dict[str, ToolUse] = {}
-    for message in messages:
+def unanswered(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
+    """Calls of the last assistant message that have no result yet. Reads the end only."""
+    answered: set[str] = set()
+    for message in reversed(messages):
         if message.role is Role.ASSISTANT:
-            open_calls = {call.id: call for call in message.tool_uses}
-        elif message.role is Role.TOOL:
-            for block in message.blocks:
-                if isinstance(block, ToolResult):
-                    open_calls.pop(block.tool_use_id, None)
-    return tuple(open_calls.values())
+            calls = {call.id: call for call in message.tool_uses}
+            return tuple(call for call in calls.values() if call.id not in answered)
+        if message.role is Role.TOOL:
+            answered |= {block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)}
+    return ()
 
 
 def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
@@ -42,16 +42,18 @@ def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
         fixed.append(message)
         if message.role is not Role.ASSISTANT or not message.tool_uses:
             continue
-        given: dict[str, ToolResult] = {}
+        given: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
         carrier: Message | None = None
         while position < len(source) and source[position].role is Role.TOOL:
             carrier = carrier or source[position]
             for block in source[position].blocks:
                 if isinstance(block, ToolResult):
-                    given.setdefault(block.tool_use_id, block)
+                    given[block.tool_use_id].append(block)
             position += 1
+        # Ids that stand twice in one answer pair by their order.
         results = tuple(
-            given.get(call.id) or missing_result(call, Outcome.CANCELLED, _MISSING) for call in message.tool_uses
+            given[call.id].popleft() if given[call.id] else missing_result(call, Outcome.CANCELLED, _MISSING)
+            for call in message.tool_uses
         )
         fixed.append(
             carrier.model_copy(update={"blocks": results})

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from desktop_agent.conversation.compacted import summary_of
 from desktop_agent.conversation.folding.calls import Calls
 from desktop_agent.conversation.folding.endings import ending
+from desktop_agent.conversation.folding.facts import COMPACTED, Fact, fact, gone_on
+from desktop_agent.conversation.folding.sub_runs import SubRuns
 from desktop_agent.conversation.folding.texts import OpenText
 from desktop_agent.conversation.items import (
     AnswerItem,
@@ -12,6 +15,7 @@ from desktop_agent.conversation.items import (
     Item,
     ItemList,
     NoticeItem,
+    Removed,
     ServerStepItem,
     ThinkingItem,
     ToolCallItem,
@@ -25,7 +29,6 @@ from desktop_agent.vocabulary.engine_events import (
     Envelope,
     ErrorOccurred,
     Event,
-    LimitReached,
     RequestAdjusted,
     RetryScheduled,
     RunEnd,
@@ -34,6 +37,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolProgress,
     ToolStarted,
     TurnStarted,
+    UserMessageReturned,
 )
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
@@ -61,6 +65,7 @@ class Transcript:
         self._items = self._shown.items
         self._text = OpenText(self._shown)
         self._calls = Calls(self._shown)
+        self._sub_runs = SubRuns(self._calls)
         self._message_id = ""
         self._told: set[str] = set()
         for message in messages:
@@ -76,8 +81,10 @@ class Transcript:
         return iter(self._items)
 
     def add_message(self, message: Message) -> list[Change]:
-        """Show a committed message whole. A system message is not shown."""
+        """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
         match message.role:
+            case Role.USER if message.injected_by is not None:
+                return self._add_fact(gone_on(message.injected_by))
             case Role.USER:
                 images = tuple(block for block in message.blocks if isinstance(block, Image))
                 return [self._shown.add(UserItem(self._shown.new_id(), message.id, message.text, images))]
@@ -85,7 +92,8 @@ class Transcript:
                 results = [block for block in message.blocks if isinstance(block, ToolResult)]
                 return [change for result in results for change in self._calls.finish(result, None)]
             case Role.SYSTEM:
-                return []
+                summary = summary_of(message)
+                return [] if summary is None else self.add_notice(COMPACTED, folded=summary.text)
             case Role.ASSISTANT:
                 return self._add_answer(message)
 
@@ -97,13 +105,16 @@ class Transcript:
         *,
         error: bool = False,
         detail: str = "",
+        folded: str = "",
     ) -> list[Change]:
         """Say something in place."""
         level = "error" if error else "notice"
-        return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail))]
+        return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail, folded))]
 
     def apply(self, envelope: Envelope) -> list[Change]:
         """Fold one event in. Events that show nothing change nothing."""
+        if envelope.parent_run_id is not None:
+            return self._sub_runs.fold(envelope)
         event = envelope.event
         match event:
             case ContentDelta():
@@ -148,13 +159,26 @@ class Transcript:
                 return self._end(at, interrupted=True) + self.add_notice(_waiting(event))
             case AnswerStarted() | RequestAdjusted():
                 return self._tell_once(event.adjustments)
-            case LimitReached():
-                sentence = Sentence("A limit was reached: {which}.", {"which": event.which})
-                return self.add_notice(sentence, action=RemedyAction.CONTINUE)
             case RunFinished():
                 return self._end(at, interrupted=event.reason is not RunEnd.COMPLETED)
+            case UserMessageReturned():
+                return self._take_back(event.message_id)
             case _:
-                return []
+                return self._add_fact(fact(event))
+
+    def _add_fact(self, said: Fact | None) -> list[Change]:
+        if said is None:
+            return []
+        return self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
+
+    def _take_back(self, message_id: str) -> list[Change]:
+        """A prompt that was not delivered is not part of the conversation. Only notices can stand behind it."""
+        index = self._shown.last_of_the_model()
+        item = self._items[index] if index is not None else None
+        if index is None or not isinstance(item, UserItem) or item.message_id != message_id:
+            return []
+        del self._items[index]
+        return [Removed(index, 1)]
 
     def _add_answer(self, message: Message) -> list[Change]:
         changes = self._tell_once(message.adjustments)

@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
+from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.own_models import own_table
 from desktop_agent.engine.own_prices import OwnPrices
-from desktop_agent.engine.recovery import recovered_messages
-from desktop_agent.engine.session import Session, SessionSetup
+from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.rules import RuleBook, unread_rules
+from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.writer import Writer
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
@@ -20,14 +24,15 @@ from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.storage.records import ConversationRecord, LoadedConversation
+from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.toolsets import Which, builtin_tools
 from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
@@ -36,13 +41,19 @@ from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
 
 @dataclass(frozen=True)
 class RunDefaults:
-    """What was said on the command line; it holds for this process and is never saved."""
+    """What was said on the command line; it holds for this process and is never saved.
+
+    `questions`: the agent may ask the person something, because somebody is there to answer. `mode_requests`: it may
+    ask for another mode.
+    """
 
     endpoint: Endpoint | None = None
     api_key: SecretStr | None = None
     model: str | None = None
     toolset: Which = "all"
     config: ProviderConfig = field(default_factory=ProviderConfig)
+    questions: bool = False
+    mode_requests: bool = False
 
 
 class Engine:
@@ -56,15 +67,20 @@ class Engine:
         preferences: Preferences,
         defaults: RunDefaults,
         catalogue: Catalogue,
+        book: RuleBook,
     ) -> None:
         self.folder = folder
+        self._own_folders = (folder.resolve().as_posix(),)
         self.store = store
         self.pictures: PictureFiles = store.pictures
         self.secrets = SecretStore()
         self._preferences_file = preferences_file
         self._preferences = preferences
         self._defaults = defaults
-        self._sessions: dict[str, Session] = {}
+        self._book = book
+        # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
+        self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self._busy: set[Session] = set()
         self._opening = asyncio.Lock()
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
@@ -88,18 +104,20 @@ class Engine:
         try:
             preferences = await preferences_file.load()
             own, own_notices = await own_table(folder)
+            rules = await store.rules.load()
         except BaseException:
             await store.close()
             raise
         catalogue = Catalogue(own, shipped=True)
-        engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults(), catalogue)
-        engine.notices += (*preferences_file.notices, *own_notices)
+        book = RuleBook(rules.rules)
+        engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults(), catalogue, book)
+        engine.notices += (*preferences_file.notices, *own_notices, *unread_rules(rules))
         return engine
 
     @property
     def working(self) -> bool:
         """Whether a run is under way in any conversation."""
-        return any(session.working for session in self._sessions.values())
+        return any(session.working for session in self._busy)
 
     @property
     def preferences(self) -> Preferences:
@@ -134,7 +152,7 @@ class Engine:
             workspace=workspace,
             reasoning=self._preferences.models.first_reasoning,
         )
-        session = Session(Writer(self.store, record, (), is_new=True), self._setup())
+        session = Session(Writer(Ledger(self.store, record, is_new=True)), self._setup(), busy=self._busy)
         self._sessions[record.id] = session
         return session
 
@@ -142,18 +160,21 @@ class Engine:
         """The open conversation, or the stored one opened; what a dead process left is put in order first."""
         # One at a time: who opens it twice at once would put it in order twice.
         async with self._opening:
-            if conversation_id not in self._sessions:
-                self._sessions[conversation_id] = await self._opened(conversation_id)
-            return self._sessions[conversation_id]
+            session = self._sessions.get(conversation_id)
+            if session is None:
+                session = await reopened(self.store, conversation_id, self._setup(), self._busy)
+                self._sessions[conversation_id] = session
+            return session
 
-    async def _opened(self, conversation_id: str) -> Session:
-        loaded = await self.store.load(conversation_id)
-        lost = recovered_messages(loaded.messages, loaded.journal)
-        # By the writer: a disk that refuses keeps nobody from reading, and is tried again.
-        writer = Writer(self.store, loaded.record, (*loaded.messages, *lost), is_new=False)
-        await writer.write(*lost)
-        await _end_lost_runs(writer, loaded)
-        return Session(writer, self._setup())
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules that are kept, of every scope, oldest first."""
+        return self._book.rules
+
+    async def revoke_rule(self, rule_id: str) -> None:
+        """Forget a rule; it holds in no conversation any more. Raises StorageFailed."""
+        self._book.remove(rule_id)
+        await self.store.rules.delete(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises StorageFailed."""
@@ -166,7 +187,7 @@ class Engine:
     async def close(self) -> None:
         """Stop everything, write what is left, and let go of the folder."""
         try:
-            await asyncio.gather(*(session.close() for session in self._sessions.values()))
+            await asyncio.gather(*(session.close() for session in tuple(self._sessions.values())))
             await self.connections.close()
         finally:
             await self.store.close()
@@ -177,13 +198,21 @@ class Engine:
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
             config_for=self._config_for,
-            max_tool_iterations=lambda: self._preferences.chat.max_tool_iterations,
+            limits=self._limits,
+            store=self.store,
+            book=self._book,
+            own_folders=self._own_folders,
+            questions=self._defaults.questions,
+            mode_requests=self._defaults.mode_requests,
         )
 
-    async def _open_provider(self, record: ConversationRecord) -> Provider:
+    def _limits(self) -> Limits:
+        return Limits(tool_iterations=self._preferences.chat.max_tool_iterations)
+
+    async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
         if record.endpoint_id is None:
             raise WrongUse("No model server is set up yet.", "Connect a model first.")
-        if not record.model:
+        if not model:
             raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
         return await self.connections.provider(record.endpoint_id)
 
@@ -217,11 +246,3 @@ class Engine:
         """A conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
-
-
-async def _end_lost_runs(writer: Writer, loaded: LoadedConversation) -> None:
-    """Say in the journal that the runs of a dead process are over, so that nobody looks at them again."""
-    last = {envelope.run_id: envelope for envelope in loaded.journal}
-    for envelope in last.values():
-        writer.take(replace(envelope, seq=envelope.seq + 1, at=now(), event=RunFinished(RunEnd.ABORTED)))
-        await writer.finish_run(envelope.run_id)

@@ -1,30 +1,51 @@
 """Keeps one conversation on disk: in order, again after a failure, never twice."""
 
-import asyncio
 import dataclasses
-import logging
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from datetime import datetime
+from typing import TypedDict, Unpack, cast
 
-from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.engine.session_parts.write_behind import WriteBehind
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.engine_events import Envelope, ToolProgress
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolProgress
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from desktop_agent.vocabulary.requests import Reasoning
 
-_log = logging.getLogger(__name__)
 
-# Streamed text reaches the disk at least this often, in seconds: twice as often as promised.
-FLUSH_INTERVAL = 0.25
-
-
-@dataclass(slots=True)
 class _Journal:
-    envelopes: list[Envelope]
+    """Rows to be written. Neighbouring pieces of the same text are one row: they are joined once, at the end."""
+
+    def __init__(self) -> None:
+        self._rows: list[Envelope] = []
+        self._pieces: list[str] = []
+
+    def add(self, envelope: Envelope) -> None:
+        last = self._rows[-1] if self._rows else None
+        piece = _continues(last, envelope) if last is not None else None
+        if last is None or piece is None:
+            self._join()
+            self._rows.append(envelope)
+            return
+        self._pieces.append(piece)
+        # Of thinking the earlier moment counts: its time is measured from its first piece. The name of a call may come
+        # late.
+        event, at = last.event, last.at if isinstance(last.event, ThinkingDelta) else envelope.at
+        if isinstance(event, ToolArgsDelta) and isinstance(envelope.event, ToolArgsDelta) and not event.name:
+            event = ToolArgsDelta(event.id, envelope.event.name, event.fragment)
+        self._rows[-1] = Envelope(envelope.seq, last.run_id, last.parent_run_id, last.turn_id, at, event)
+
+    def rows(self) -> list[Envelope]:
+        self._join()
+        return self._rows
+
+    def _join(self) -> None:
+        if self._pieces:
+            last = self._rows[-1]
+            self._rows[-1] = dataclasses.replace(last, event=_with_more(last.event, "".join(self._pieces)))
+            self._pieces.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +63,34 @@ class _ChangeRecord:
     changes: ConversationChanges
 
 
-_Write = _Journal | _Commit | _FinishRun | _ChangeRecord
+@dataclass(frozen=True, slots=True)
+class _KeepRule:
+    rule: Rule
 
 
-class Ledger:
-    """The writes of one conversation. What the disk refuses is kept in memory and tried again with the next write.
+@dataclass(frozen=True, slots=True)
+class _ForgetRule:
+    rule_id: str
 
-    `on_trouble` is told once when writing begins to fail, and with None when it works again.
-    """
 
-    def __init__(
-        self,
-        store: Store,
-        record: ConversationRecord,
-        *,
-        is_new: bool,
-        on_trouble: Callable[[StorageFailed | None], None],
-    ) -> None:
+@dataclass(frozen=True, slots=True)
+class _RuleUsed:
+    rule_id: str
+    at: datetime
+
+
+_Write = _Journal | _Commit | _FinishRun | _ChangeRecord | _KeepRule | _ForgetRule | _RuleUsed
+_RULES = (_KeepRule, _ForgetRule, _RuleUsed)
+
+
+class Ledger(WriteBehind[_Write]):
+    """The writes of one conversation."""
+
+    def __init__(self, store: Store, record: ConversationRecord, *, is_new: bool) -> None:
+        super().__init__()
         self._store = store
         self.record = record
         self._is_new = is_new
-        self._on_trouble = on_trouble
-        self._pending: deque[_Write] = deque()
-        self._lock = asyncio.Lock()
-        self._timer: asyncio.TimerHandle | None = None
-        self._flushing: asyncio.Task[None] | None = None
-        self._in_trouble = False
         self._has_lost_messages = False
 
     @property
@@ -79,109 +102,65 @@ class Ledger:
         """Journal this soon. Neighbouring pieces of text are joined."""
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _Journal):
-            last = _Journal([])
-            self._pending.append(last)
-        joined = _joined(last.envelopes[-1], envelope) if last.envelopes else None
-        if joined is not None:
-            last.envelopes[-1] = joined
-        else:
-            last.envelopes.append(envelope)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._flush_soon)
-
-    def _flush_soon(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush_quietly())
-        else:
-            # It may have looked for the last time already.
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self._flush_soon)
-
-    async def _flush_quietly(self) -> None:
-        try:
-            await self.settle()
-        except StorageFailed:
-            return  # on_trouble has been told; the writes are kept
-
-    async def settle(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed.
-
-        A caller that is cancelled leaves the writing to go on: half a write would be written twice.
-        """
-        trouble = await asyncio.shield(asyncio.create_task(self._write_in_turn()))
-        if trouble is not None:
-            raise trouble
-
-    async def _write_in_turn(self) -> StorageFailed | None:
-        async with self._lock:
-            trouble: StorageFailed | None = None
-            try:
-                await self._write_pending()
-            except StorageFailed as error:
-                trouble = error
-            except Exception as error:  # noqa: BLE001 - what can never be written must not hold up what can
-                _log.exception("a part of the conversation could not be written")
-                trouble = StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
-            if (trouble is not None) != self._in_trouble:
-                self._in_trouble = trouble is not None
-                self._on_trouble(trouble)
-            return trouble
+            last = _Journal()
+            self._append(last)
+        last.add(envelope)
+        self._write_within_the_interval()
 
     async def commit(self, *messages: Message) -> None:
-        """Write finished messages; a refusal of the disk is told to `on_trouble`, not raised."""
-        self._pending.append(_Commit(messages))
-        await self._flush_quietly()
+        """Write finished messages; a refusal of the disk is told to who listens for trouble, not raised."""
+        self._append(_Commit(messages))
+        await self.write_all()
 
     async def finish_run(self, run_id: str) -> None:
         """The run is over: its pieces of text are no longer needed."""
-        self._pending.append(_FinishRun(run_id))
-        await self._flush_quietly()
+        self._append(_FinishRun(run_id))
+        await self.write_all()
 
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Change what is listed; written with whatever comes next, or right away when the conversation exists."""
+        """Change what is listed; written with whatever comes next, or right away when the conversation exists.
+
+        A message that waits is written right away in any case: it may be the only copy.
+        """
         self.record = dataclasses.replace(self.record, **changes)
-        if not self._is_new:
-            self._pending.append(_ChangeRecord(changes))
-            self._flush_soon()
+        has_begun = not self._is_new or any(not isinstance(write, _RULES) for write in self._pending)
+        if has_begun or self.record.state.queue:
+            self._write_soon(_ChangeRecord(changes))
 
-    async def close(self) -> None:
-        """Write what is left and stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._flushing is not None:
-            await self._flushing
-        await self._flush_quietly()
+    def keep(self, *messages: Message) -> None:
+        """Write finished messages soon."""
+        self._write_soon(_Commit(messages))
 
-    async def _write_pending(self) -> None:
-        if self._is_new and self._pending:
-            await self._create()
-        while self._pending:
-            # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
-            write = self._pending.popleft()
-            try:
-                await self._write(write)
-            except (StorageFailed, asyncio.CancelledError):
-                self._pending.appendleft(write)
-                raise
-            except Exception:
-                # The streamed pieces are then the only copy on disk.
-                self._has_lost_messages = self._has_lost_messages or isinstance(write, _Commit)
-                raise
+    def forget_pieces(self, run_id: str) -> None:
+        """The same as `finish_run`, soon."""
+        self._write_soon(_FinishRun(run_id))
 
-    async def _create(self) -> None:
+    def save_rule(self, rule: Rule) -> None:
+        """Keep a rule soon."""
+        self._write_soon(_KeepRule(rule))
+
+    def delete_rule(self, rule_id: str) -> None:
+        """Forget a rule soon."""
+        self._write_soon(_ForgetRule(rule_id))
+
+    def rule_used(self, rule_id: str, at: datetime) -> None:
+        """Note soon when a rule last decided."""
+        self._write_soon(_RuleUsed(rule_id, at))
+
+    async def _prepare(self, write: _Write) -> None:
+        # A rule needs no conversation on the disk, and an empty one would be listed.
+        if not self._is_new or isinstance(write, _RULES):
+            return
         record = self.record
         await self._store.create_conversation(id_=record.id, **_listed(record))
         self._is_new = False
-        if self.record != record:
-            self._pending.append(_ChangeRecord({**_listed(self.record)}))
+        if self.record != record or self.record.state != ConversationState():
+            self._pending.append(_ChangeRecord({**_listed(self.record), "state": self.record.state}))
 
     async def _write(self, write: _Write) -> None:
         match write:
             case _Journal():
-                await self._store.append_journal(self.record.id, write.envelopes)
+                await self._store.append_journal(self.record.id, write.rows())
             case _Commit():
                 await self._store.commit(self.record.id, *write.messages)
             case _ChangeRecord():
@@ -190,6 +169,16 @@ class Ledger:
                 return
             case _FinishRun():
                 await self._store.finish_run(self.record.id, write.run_id)
+            case _KeepRule():
+                await self._store.rules.save(write.rule)
+            case _ForgetRule():
+                await self._store.rules.delete(write.rule_id)
+            case _RuleUsed():
+                await self._store.rules.used(write.rule_id, write.at)
+
+    def _give_up(self, write: _Write) -> None:
+        # The streamed pieces are then the only copy on disk.
+        self._has_lost_messages = self._has_lost_messages or isinstance(write, _Commit)
 
 
 class _Listed(TypedDict):
@@ -212,19 +201,29 @@ def _listed(record: ConversationRecord) -> _Listed:
     )
 
 
-def _joined(before: Envelope, after: Envelope) -> Envelope | None:
-    """Two pieces of the same text as one event with the later number, or None."""
+def _continues(before: Envelope, after: Envelope) -> str | None:
+    """The text that `after` adds to the row of `before`, or None where it is a row of its own."""
     a, b = before.event, after.event
-    if before.turn_id != after.turn_id or before.run_id != after.run_id:
+    if type(a) is not type(b) or before.turn_id != after.turn_id or before.run_id != after.run_id:
         return None
-    if isinstance(a, ContentDelta) and isinstance(b, ContentDelta):
-        is_one = a.phase == b.phase
-        return dataclasses.replace(after, event=ContentDelta(a.text + b.text, a.phase)) if is_one else None
-    if isinstance(a, ThinkingDelta) and isinstance(b, ThinkingDelta):
-        # The earlier moment counts: thinking time is measured from its first piece.
-        return dataclasses.replace(before, seq=after.seq, event=ThinkingDelta(a.text + b.text))
-    if isinstance(a, ToolProgress) and isinstance(b, ToolProgress) and a.id == b.id:
-        return dataclasses.replace(after, event=ToolProgress(a.id, a.text + b.text))
-    if isinstance(a, ToolArgsDelta) and isinstance(b, ToolArgsDelta) and a.id == b.id:
-        return dataclasses.replace(after, event=ToolArgsDelta(a.id, a.name or b.name, a.fragment + b.fragment))
-    return None
+    match b:
+        case ContentDelta():
+            return b.text if cast("ContentDelta", a).phase == b.phase else None
+        case ThinkingDelta():
+            return b.text
+        case ToolProgress():
+            return b.text if cast("ToolProgress", a).id == b.id else None
+        case ToolArgsDelta():
+            return b.fragment if cast("ToolArgsDelta", a).id == b.id else None
+        case _:
+            return None
+
+
+def _with_more(event: Event, more: str) -> Event:
+    match event:
+        case ToolArgsDelta():
+            return dataclasses.replace(event, fragment=event.fragment + more)
+        case ContentDelta() | ThinkingDelta() | ToolProgress():
+            return dataclasses.replace(event, text=event.text + more)
+        case _:
+            return event

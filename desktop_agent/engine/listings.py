@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from desktop_agent.agent.calls.fence import Fault
 from desktop_agent.storage.listings_file import ListingsFile, SavedListing
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError, StorageFailed
@@ -150,7 +151,7 @@ class Listings:
         if isinstance(error, AgentError):
             _log.info("a server's models could not be listed: %s", error.kind)
         elif error is not None:
-            _log.error("listing a server's models failed", exc_info=error)
+            _log.error("listing a server's models failed: %s", Fault(error).trace)
 
     async def _save(self) -> None:
         """Prices stay out: they come from the tables of models, which may be newer or the person's own."""

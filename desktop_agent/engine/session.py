@@ -1,186 +1,247 @@
 """One open conversation and its single writer."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Unpack
 
-from desktop_agent.agent.pictures import ReadPicture
-from desktop_agent.agent.request import RequestSettings
-from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.agent.turn import Run
-from desktop_agent.conversation.picture_fitting import PictureFitter
-from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.writer import ChangeListener, EventListener, RunRecorder, Writer
-from desktop_agent.permissions.approvals import Approval, ApprovalBroker
-from desktop_agent.permissions.standing import Standing
-from desktop_agent.providers.provider import Provider
-from desktop_agent.storage.records import ConversationChanges, ConversationRecord
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.session_parts.conduct import Conduct
+from desktop_agent.engine.session_parts.reading import Reading
+from desktop_agent.engine.session_parts.recorder import RunRecorder
+from desktop_agent.engine.session_parts.recovery import OpenCalls, close_calls
+from desktop_agent.engine.session_parts.run_making import RunMaking, Work
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.session_parts.titles import title_of
+from desktop_agent.engine.session_parts.under_way import UnderWay
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
+from desktop_agent.vocabulary.conduct.queue import When
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.requests import ProviderConfig
-from desktop_agent.vocabulary.tool_calls import Decision
-from desktop_agent.vocabulary.usage import Usage
+from desktop_agent.vocabulary.provider_events import StopReason
 
-TITLE_LENGTH = 60
-
-
-@dataclass(frozen=True)
-class SessionSetup:
-    """What a run is made with; read afresh at the start of each run, so changes hold from the next prompt on."""
-
-    open_provider: Callable[[ConversationRecord], Awaitable[Provider]]
-    read_picture: ReadPicture
-    tools_for: Callable[[ConversationRecord], ToolRegistry]
-    config_for: Callable[[ConversationRecord], ProviderConfig]
-    max_tool_iterations: Callable[[], int]
+# After these the next message that waits would meet the same: a server that is down, results that are missing.
+_KEEPS_WAITING = frozenset({RunEnd.FAILED, RunEnd.AWAITING_RESULTS})
+_TO_BE_GONE_ON_WITH = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
-class Session:
-    """Send, stop, decide; read the transcript. All methods belong to the event loop's thread."""
+class Session(Reading):
+    """Send, steer, stop, decide. All methods belong to the event loop's thread.
 
-    def __init__(self, writer: Writer, setup: SessionSetup) -> None:
-        self._writer = writer
+    `approvals`, `questions`, `queue`, `modes`, `policies`, `guards` and `standing` may be used at any time, also while
+    a run works; `checkpoints` is None where nothing is kept. `returned` answers, once, the whole message that an event
+    UserMessageReturned named. `open_calls` are what a dead process left. Whoever opened the session finds it in `busy`
+    while something of it is under way or unwritten; otherwise it lives as long as somebody holds it.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        setup: SessionSetup,
+        *,
+        open_calls: OpenCalls | None = None,
+        busy: "set[Session] | None" = None,
+    ) -> None:
+        super().__init__(writer)
         self._setup = setup
-        self._approvals = ApprovalBroker()
-        self._standing = Standing()
-        self._fitter = PictureFitter()
-        self._run: Run | None = None
-        self._recorder: RunRecorder | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def record(self) -> ConversationRecord:
-        """The conversation as it is listed."""
-        return self._writer.record
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing of it was kept yet."""
-        return self._writer.is_new
-
-    @property
-    def transcript(self) -> Transcript:
-        """What is shown."""
-        return self._writer.transcript
-
-    @property
-    def usage(self) -> Usage | None:
-        """What the last answer used; its sum is how full the model's context is."""
-        return self._writer.usage
-
-    @property
-    def history(self) -> tuple[Message, ...]:
-        """All messages of the branch, oldest first."""
-        return self._writer.history()
+        self._open_calls = open_calls
+        self._busy: set[Session] = set() if busy is None else busy
+        self._stopped: RunRecorder | None = None
+        self._closing = False
+        self._under_way = UnderWay(writer, self._hold)
+        self._conduct = Conduct(writer, setup, self._under_way.tell)
+        self.approvals = self._conduct.approvals
+        self.questions = self._conduct.questions
+        self.queue = self._conduct.queue
+        self.modes = self._conduct.modes
+        self.policies = self._conduct.policies
+        self.guards = self._conduct.guards
+        self.standing = self._conduct.standing
+        self.returned = self._conduct.returned
+        self.checkpoints = setup.store and Checkpoints(
+            setup.store,
+            writer.record.id,
+            history=writer.history,
+            is_working=lambda: self.working,
+            tell=writer.tell_between_runs,
+        )
+        self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
+        writer.ledger.on_work(self._hold)
 
     @property
     def working(self) -> bool:
         """Whether a run is under way. From its RunFinished on it is not, and the next prompt may be sent."""
-        return self._recorder is not None and not self._recorder.finished
+        return self._under_way.recorder is not None
 
-    def subscribe(self, on_changes: ChangeListener | None = None, on_event: EventListener | None = None) -> None:
-        """Be told of changes to the transcript, of events, or both. Called in the loop's thread."""
-        self._writer.subscribe(on_changes, on_event)
-
-    def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
-        """Stop telling this one."""
-        self._writer.unsubscribe(listener)
+    @property
+    def resumable(self) -> bool:
+        """Whether a dead process left calls that `resume` goes on with."""
+        return self._open_calls is not None
 
     def send(self, message: Message) -> None:
-        """Start a run with this prompt. Raises WrongUse while one is under way, or when its folder is gone."""
-        _refuse_while(self.working)
-        prepared = self._prepared()
-        if not self.history and self.record.title_is_automatic:
-            self.change_record(title=_title_of(message), title_is_automatic=True)
-        self._writer.show(message)
-        self._start(prepared, message.id, (message,))
+        """Start a run with this prompt; messages that wait already go before it.
+
+        Raises WrongUse while a run is under way, when its folder is gone, for a message that is no prompt, and for one
+        that was sent before.
+        """
+        self._refuse_while_working()
+        self.steer(message)
 
     def retry(self) -> None:
         """Ask again with the history as it is. Raises WrongUse while working or with nothing to ask."""
-        _refuse_while(self.working)
+        self._refuse_while_working()
         if not self.history:
             raise WrongUse("There is nothing to try again.")
-        last = self.history[-1]
-        is_whole = last.state is MessageState.COMPLETE and not last.tool_uses
-        if last.role is Role.ASSISTANT and is_whole and last.blocks:
+        if _is_whole(self.history[-1]):
             raise WrongUse(
                 "The last answer is complete, so there is nothing to try again.", "Write what you want next."
             )
-        self._start(self._prepared(), self.history[-1].id, ())
+        self._start(self._making.run)
 
-    def interrupt(self) -> None:
-        """Stop at once. A no-op when idle."""
-        if self._run is not None and self.working:
-            self._run.stop()
-            self._approvals.withdraw_all()
+    def go_on(self) -> None:
+        """Go on without a new prompt: after a limit, with results that were added, with a message that waits.
 
-    def answer(self, approval_id: str, decision: Decision) -> bool:
-        """Decide on a waiting call; False when it was decided before. Raises ToolInputInvalid for a bad edit."""
-        return self._approvals.answer(approval_id, decision).accepted
+        Raises WrongUse while working or with nothing to go on with.
+        """
+        self._refuse_while_working()
+        if self.queue.entries and (not self.history or _is_whole(self.history[-1])):
+            self._start(self._making.run, self._conduct.take_next)
+        else:
+            self.retry()
 
-    def open_approvals(self) -> tuple[Approval, ...]:
-        """Calls that wait for a decision, in call order."""
-        return self._approvals.open_approvals
+    def resume(self) -> bool:
+        """Go on with the run that a dead process left, if there is one. Raises WrongUse when its folder is gone."""
+        if self._open_calls is None:
+            return False
+        last = self._open_calls.last
+        recorder = RunRecorder(self._writer, last.run_id, last.seq, last.turn_id)
+        run = self._making.run(recorder)
+        left, self._open_calls = self._open_calls.left, None
+        self._under_way.start(run, recorder, partial(self._after, _KEEPS_WAITING), left=left)
+        return True
+
+    def steer(self, message: Message, when: When = "soon", expected_turn_id: str | None = None) -> None:
+        """Queue a message while the agent works: delivered at its next edge, or when idle. When it is idle, send it.
+
+        Raises WrongUse when the turn is not the expected one, and as `send` does.
+        """
+        if expected_turn_id is not None and expected_turn_id != self._under_way.turn_id:
+            raise WrongUse("The agent is at another turn by now.", "Read on, and send it again if it still fits.")
+        self._conduct.check(message)
+        if not self.working:
+            self._start(self._making.run, lambda: self._conduct.take_next(message, when))
+            return
+        self.queue.add(message, when)
+        self._under_way.tell(UserMessageQueued(message.id))
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop a call, this run, or this run and what waits (the default): waiting messages are handed back then.
+
+        False when there is nothing to stop.
+        """
+        target = target or StopSession()
+        recorder = self._under_way.recorder
+        if recorder is None:
+            if isinstance(target, StopSession):
+                self._conduct.hand_back()
+            return False
+        if isinstance(target, StopSession):
+            self._stopped = recorder
+        if not isinstance(target, StopTool):
+            self._conduct.note_stop(recorder.run_id)
+        return self._under_way.interrupt(target)
+
+    def compact(self) -> None:
+        """Summarise older messages for the model now. Raises WrongUse while working or with nothing said."""
+        self._refuse_while_working()
+        if not self.history:
+            raise WrongUse("There is nothing to summarise yet.")
+        # Whether it comes to anything says nothing about what waits.
+        self._start(self._making.compacting, keeps_waiting=frozenset())
+
+    def edit_history(self, messages: Sequence[Message]) -> None:
+        """Go on from these messages; those that were said stay on the disk. Raises WrongUse while working."""
+        self._refuse_while_working()
+        self._close_open_calls()
+        self._writer.replace_history(messages)
 
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, model, endpoint or workspace; holds from the next prompt on."""
-        self._writer.change_record(**changes)
+        """Change what ConversationChanges names. What a run goes by holds from the next run on, also what may run."""
+        self._writer.ledger.change_record(**changes)
+        if not self.working:
+            self.standing.move_to(self.record.workspace)
 
     async def wait_idle(self) -> None:
         """Return when no run is under way and what the last one left is written."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._under_way.wait_idle()
 
     async def close(self) -> None:
-        """Stop what runs, write what is left."""
-        self.interrupt()
+        """Stop what runs, write what is left. Messages that wait are kept, also one that hooks still look at."""
+        self._closing = True
+        self._conduct.keep_undecided()
+        self.interrupt(StopTurn())
         await self.wait_idle()
-        await self._writer.close()
+        self._conduct.keep()
+        await self._writer.ledger.close()
+        self._hold()
 
-    def _prepared(self) -> tuple[Run, RunRecorder]:
-        """A run that is ready to start: what can be refused is refused before anything is shown."""
+    def _refuse_while_working(self) -> None:
+        if self.working:
+            raise WrongUse("The model is still working.", "Wait, or press Stop first.")
+
+    def _start(
+        self,
+        make: Callable[[RunRecorder], Work],
+        take_prompt: Callable[[], Message | None] = lambda: None,
+        keeps_waiting: frozenset[RunEnd] = _KEEPS_WAITING,
+    ) -> None:
+        """Begin a run: what can be refused is refused before anything is shown or taken out.
+
+        After an end among `keeps_waiting`, what waits goes on waiting.
+        """
+        self._refuse_while_working()
         recorder = RunRecorder(self._writer)
-        around = Surroundings(
-            open_provider=lambda: self._setup.open_provider(self.record),
-            recorder=recorder,
-            tools=self._setup.tools_for(self.record),
-            approvals=self._approvals,
-            standing=self._standing,
-            read_picture=self._setup.read_picture,
-            fitter=self._fitter,
-        )
-        settings = RequestSettings(
-            model=self.record.model or "",
-            config=self._setup.config_for(self.record),
-            conversation_id=self.record.id,
-            max_tool_iterations=self._setup.max_tool_iterations(),
-        )
-        return Run(around, settings), recorder
+        work = make(recorder)
+        self._close_open_calls()
+        prompt = take_prompt()
+        if prompt is not None:
+            if not self.history and self.record.title_is_automatic:
+                self.change_record(title=title_of(prompt), title_is_automatic=True)
+            self._conduct.begin(prompt, is_judged=bool(self._setup.hooks.user_prompt_submit))
+            self._writer.show(prompt)
+        self._under_way.start(work, recorder, partial(self._after, keeps_waiting), prompt)
 
-    def _start(self, prepared: tuple[Run, RunRecorder], message_id: str, new_messages: tuple[Message, ...]) -> None:
-        self._run, self._recorder = prepared
-        task = asyncio.create_task(self._work(*prepared, message_id, new_messages))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _after(
+        self, keeps_waiting: frozenset[RunEnd], recorder: RunRecorder, prompt: Message | None, end: RunEnd
+    ) -> None:
+        """A run is over. The next message that waits is sent, unless everything was stopped."""
+        self._conduct.settle(prompt)
+        if recorder is self._stopped:
+            self._conduct.hand_back()
+        elif (
+            self.queue.entries and end not in keeps_waiting and not self._closing and self._under_way.is_last(recorder)
+        ):
+            try:
+                self._start(self._making.run, self._conduct.take_next)
+            except WrongUse as error:
+                self._writer.tell_between_runs(ErrorOccurred.of(error))
 
-    async def _work(self, run: Run, recorder: RunRecorder, message_id: str, new_messages: tuple[Message, ...]) -> None:
-        await recorder.commit(*new_messages)
-        await run.execute(message_id)
-        await self._writer.finish_run(recorder.run_id)
+    def _close_open_calls(self) -> None:
+        """What a dead process left is not gone on with: its calls get their results, its run is over."""
+        if self._open_calls is not None:
+            close_calls(self._writer, self._open_calls)
+            self._open_calls = None
+
+    def _hold(self) -> None:
+        if self._under_way.is_idle and self._writer.ledger.is_settled:
+            self._busy.discard(self)
+        else:
+            self._busy.add(self)
 
 
-def _refuse_while(working: bool) -> None:  # noqa: FBT001 - reads as a sentence
-    if working:
-        raise WrongUse("The model is still working.", "Wait, or press Stop first.")
-
-
-def _title_of(message: Message) -> str:
-    """The first line of the first prompt, cut at a word."""
-    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    if not line:
-        return "Picture"
-    if len(line) <= TITLE_LENGTH:
-        return line
-    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+def _is_whole(last: Message) -> bool:
+    """Whether the last word is the model's, and all of it."""
+    is_complete = last.state is MessageState.COMPLETE and last.stop_reason not in _TO_BE_GONE_ON_WITH
+    return last.role is Role.ASSISTANT and is_complete and not last.tool_uses and bool(last.blocks)

@@ -1,15 +1,17 @@
 """The single writer of one conversation: what happens is shown, kept in memory, and written, in that order."""
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TypeVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar, Unpack
 
-from desktop_agent.conversation.items import Change
+from desktop_agent.agent.calls.fence import Fault
+from desktop_agent.conversation.items import Added, Change, Removed
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.ledger import Ledger
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
-from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished, TurnStarted
+from desktop_agent.vocabulary.blocks import Block, Summary
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed
 from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import UsageUpdate
@@ -24,29 +26,101 @@ ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
 
 
-class Writer:
-    """Messages, transcript and ledger of one conversation, kept in step."""
-
-    def __init__(self, store: Store, record: ConversationRecord, messages: Sequence[Message], *, is_new: bool) -> None:
-        self._ledger = Ledger(store, record, is_new=is_new, on_trouble=self._note_trouble)
-        self._messages = list(messages)
-        self.transcript = Transcript(self._messages)
-        if self._messages and self._messages[-1].role in {Role.USER, Role.TOOL}:
-            # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
-            self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
-        self.usage: Usage | None = next((each.usage for each in reversed(self._messages) if each.usage), None)
-        self._change_listeners: list[ChangeListener] = []
-        self._event_listeners: list[EventListener] = []
+class Keeps(Protocol):
+    """Where a writer puts what lasts: the ledger of a conversation on the disk, or one that keeps nothing."""
 
     @property
     def record(self) -> ConversationRecord:
         """The conversation as it is listed."""
-        return self._ledger.record
+        ...
 
     @property
     def is_new(self) -> bool:
         """Whether nothing of it was written yet."""
-        return self._ledger.is_new
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing waits to be written."""
+        ...
+
+    def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
+        """Be told when writing begins to fail, and with None when it works again."""
+        ...
+
+    def on_work(self, watcher: Callable[[], None]) -> None:
+        """Be told when something waits to be written, and after each attempt to write it."""
+        ...
+
+    def note(self, envelope: Envelope) -> None:
+        """Journal this soon."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        ...
+
+    async def commit(self, *messages: Message) -> None:
+        """Write finished messages, as soon as the disk lets us."""
+        ...
+
+    def keep(self, *messages: Message) -> None:
+        """The same, without waiting."""
+        ...
+
+    async def finish_run(self, run_id: str) -> None:
+        """The run is over: its pieces of text are no longer needed."""
+        ...
+
+    def forget_pieces(self, run_id: str) -> None:
+        """The same, without waiting."""
+        ...
+
+    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Change what is listed, and how the conversation stands."""
+        ...
+
+    def save_rule(self, rule: Rule) -> None:
+        """Keep a rule."""
+        ...
+
+    def delete_rule(self, rule_id: str) -> None:
+        """Forget a rule."""
+        ...
+
+    def rule_used(self, rule_id: str, at: datetime) -> None:
+        """Note when a rule last decided."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+class Writer:
+    """Messages, transcript and ledger of one conversation, kept in step.
+
+    `known_ids` are those of all messages that were ever in the history while it was open.
+    """
+
+    def __init__(self, ledger: Keeps, messages: Sequence[Message] = ()) -> None:
+        self.ledger = ledger
+        self._messages = list(messages)
+        self.known_ids = {message.id for message in messages}
+        self.transcript = Transcript(self._messages)
+        if self._messages and self._messages[-1].role in {Role.USER, Role.TOOL}:
+            # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
+            self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
+        self.usage = _last_usage(self._messages)
+        self._change_listeners: list[ChangeListener] = []
+        self._event_listeners: list[EventListener] = []
+        self._shown_prompts: set[str] = set()
+        ledger.on_trouble(self._note_trouble)
+
+    @property
+    def record(self) -> ConversationRecord:
+        """The conversation as it is listed."""
+        return self.ledger.record
 
     def history(self) -> tuple[Message, ...]:
         """All messages of the branch, oldest first."""
@@ -66,42 +140,83 @@ class Writer:
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
+        self._shown_prompts.add(message.id)
         self._tell(self.transcript.add_message(message))
+
+    def say(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
+        """Show a notice."""
+        self._tell(self.transcript.add_notice(sentence, action=action))
 
     def take(self, envelope: Envelope) -> None:
         """One event: shown, told, and journalled soon."""
-        self._tell(self.transcript.apply(envelope))
-        if isinstance(envelope.event, UsageUpdate):
-            self.usage = envelope.event.usage
-        self._ledger.note(envelope)
-        for listener in tuple(self._event_listeners):
-            _told(listener, envelope)
+        self._show(envelope)
+        self.ledger.note(envelope)
+        self._announce(envelope)
+
+    def tell_between_runs(self, event: EngineEvent) -> None:
+        """What happens while no run is under way: shown and told, and never journalled."""
+        envelope = Envelope(0, "", None, None, now(), event)
+        self._show(envelope)
+        self._announce(envelope)
+
+    def replay(self, envelope: Envelope) -> None:
+        """Show an event from the journal of a dead process."""
+        self._show(envelope)
 
     async def commit(self, *messages: Message) -> None:
-        """Remember at once, write as soon as the disk lets us."""
-        self._messages.extend(messages)
+        """Remember at once, write as soon as the disk lets us. A prompt that nobody has seen yet is shown."""
+        for message in messages:
+            if message.role is Role.USER and message.injected_by is None and message.id not in self._shown_prompts:
+                self.show(message)
+        self._remember(messages)
         await self.write(*messages)
 
     async def write(self, *messages: Message) -> None:
         """Write what is remembered already as soon as the disk lets us."""
         if messages:
-            await self._ledger.commit(*messages)
+            await self.ledger.commit(*messages)
+
+    def add(self, *messages: Message) -> None:
+        """Show and remember at once, write soon."""
+        for message in messages:
+            self.show(message)
+        self._remember(messages)
+        self.ledger.keep(*messages)
+
+    def replace_history(self, messages: Sequence[Message]) -> None:
+        """Go on from these messages instead. What they replace stays on the disk, as another branch."""
+        same = _same_at_the_beginning(self._messages, messages)
+        # A message on the disk never becomes another one: what was edited gets an id of its own.
+        ids = {message.id: new_id() for message in messages[same:] if message.id in self.known_ids}
+        new = [_renamed(message, ids) for message in messages[same:]]
+        if same < len(self._messages):
+            self.ledger.change_record(head_message_id=self._messages[same - 1].id if same else None)
+        if new:
+            self.ledger.keep(*new)
+        del self._messages[same:]
+        self._remember(new)
+        self.usage = _last_usage(self._messages)
+        before = len(self.transcript)
+        self.transcript = Transcript(self._messages)
+        changes: list[Change] = [Removed(0, before)] if before else []
+        self._tell([*changes, *(Added(index) for index in range(len(self.transcript)))])
 
     async def settle(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
-        await self._ledger.settle()
+        await self.ledger.settle()
 
-    async def finish_run(self, run_id: str) -> None:
-        """The run is over: its pieces of text are no longer needed on disk."""
-        await self._ledger.finish_run(run_id)
+    def _remember(self, messages: Sequence[Message]) -> None:
+        self._messages.extend(messages)
+        self.known_ids.update(message.id for message in messages)
 
-    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, model, endpoint or workspace."""
-        self._ledger.change_record(**changes)
+    def _show(self, envelope: Envelope) -> None:
+        self._tell(self.transcript.apply(envelope))
+        if isinstance(envelope.event, UsageUpdate) and envelope.parent_run_id is None:
+            self.usage = envelope.event.usage
 
-    async def close(self) -> None:
-        """Write what is left."""
-        await self._ledger.close()
+    def _announce(self, envelope: Envelope) -> None:
+        for listener in tuple(self._event_listeners):
+            _told(listener, envelope)
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
         if trouble is not None:
@@ -116,44 +231,31 @@ class Writer:
 def _told(listener: Callable[[_News], None], news: _News) -> None:
     try:
         listener(news)
-    except Exception:  # noqa: BLE001 - who cannot listen must not end the run, nor keep the news from the others
-        _log.exception("a listener failed")
+    except Exception as error:  # noqa: BLE001 - who cannot listen must not end the run, nor keep the news from the others
+        _log.error("a listener failed: %s", Fault(error).trace)
 
 
-class RunRecorder:
-    """The recorder of one run. After RunFinished it is deaf: what a late tool says changes nothing."""
+def _last_usage(messages: Sequence[Message]) -> Usage | None:
+    """Of the last answer: what a summary used says nothing about how full the context is."""
+    return next((each.usage for each in reversed(messages) if each.usage and each.role is Role.ASSISTANT), None)
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self.run_id = new_id()
-        self._seq = 0
-        self._turn_id: str | None = None
-        self._finished = False
 
-    def emit(self, event: Event) -> None:
-        """Number it and hand it to the writer."""
-        if self._finished:
-            return
-        if isinstance(event, TurnStarted):
-            self._turn_id = event.turn_id
-        self._finished = isinstance(event, RunFinished)
-        self._seq += 1
-        self._writer.take(Envelope(self._seq, self.run_id, None, self._turn_id, now(), event))
+def _renamed(message: Message, ids: Mapping[str, str]) -> Message:
+    """Under its new id, if it gets one; a summary goes on naming the message that it kept."""
+    blocks = tuple(_repointed(block, ids) for block in message.blocks)
+    return message.model_copy(update={"id": ids.get(message.id, message.id), "blocks": blocks})
 
-    @property
-    def finished(self) -> bool:
-        """Whether the run has ended for everybody who listens."""
-        return self._finished
 
-    async def settle(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed."""
-        await self._writer.settle()
+def _repointed(block: Block, ids: Mapping[str, str]) -> Block:
+    if not isinstance(block, Summary):
+        return block
+    return block.model_copy(update={"first_kept_id": ids.get(block.first_kept_id, block.first_kept_id)})
 
-    async def commit(self, *messages: Message) -> None:
-        """Add finished messages to the history."""
-        if not self._finished:
-            await self._writer.commit(*messages)
 
-    def history(self) -> tuple[Message, ...]:
-        """All committed messages, oldest first."""
-        return self._writer.history()
+def _same_at_the_beginning(before: Sequence[Message], after: Sequence[Message]) -> int:
+    count = 0
+    for old, new in zip(before, after, strict=False):
+        if old != new:
+            break
+        count += 1
+    return count

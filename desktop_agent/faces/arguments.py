@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
-from desktop_agent.vocabulary.options import BASE_URL_VARIABLE, MODEL_VARIABLE
+from desktop_agent.vocabulary.options import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS
 from desktop_agent.vocabulary.requests import Effort, Reasoning, ReasoningBudget, ReasoningDisabled, ReasoningEffort
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 API_KEY_VARIABLE = "DESKTOP_AGENT_API_KEY"
 COMMAND_LINE_ENDPOINT = "command-line"
-_VENDOR_BASE_URLS: dict[Dialect, str] = {
-    "openai-chat": "https://api.openai.com/v1",
-    "openai-responses": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +138,23 @@ def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url
     if dialect is None and base_url is None:
         return None
     dialect = dialect or "openai-chat"
-    base_url = base_url or _VENDOR_BASE_URLS[dialect]
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    base_url = base_url or VENDOR_BASE_URLS[dialect]
+    parts = _web_address(base_url)
+    if parts is None:
         parser.error(f"--base-url: “{base_url}” is not a web address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
         parser.error(f"--base-url: no user names or passwords in the address; the key belongs in {API_KEY_VARIABLE}")
     return Endpoint(id=COMMAND_LINE_ENDPOINT, title=parts.netloc, dialect=dialect, base_url=base_url)
+
+
+def _web_address(text: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(text)
+        # A port that is no number is found out only by asking for it.
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_one else None
 
 
 def _positive(text: str) -> int:

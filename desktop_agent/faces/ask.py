@@ -183,6 +183,12 @@ class _Conversation:
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
+        if isinstance(event, ApprovalRequested):
+            # Not from inside the event: the run must first have told everybody that it waits.
+            asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
+        if envelope.parent_run_id is not None:
+            # A specialist speaks to the agent that called it.
+            return
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
@@ -191,9 +197,6 @@ class _Conversation:
                 self._print(_json(line) + "\n")
         elif isinstance(event, ContentDelta):
             self._print(event.text)
-        if isinstance(event, ApprovalRequested):
-            # Not from inside the event: the run must first have told everybody that it waits.
-            asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
@@ -228,7 +231,7 @@ class _Conversation:
 
     def _decide(self, approval_id: str) -> None:
         allow = self._arguments.approve == "always"
-        self._session.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
+        self._session.approvals.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
 
     def _print(self, text: str) -> None:
         if self._deaf:
@@ -250,7 +253,7 @@ def _json(line: dict[str, Any]) -> str:
     return json.dumps(line, separators=(",", ":"))
 
 
-def _on_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
+def _on_interrupt(stop: Callable[[], object]) -> Callable[[], None]:
     """SIGINT and SIGTERM stop like the Stop button; returns what undoes this."""
     loop = asyncio.get_running_loop()
     try:
@@ -266,7 +269,7 @@ def _on_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
     return restore
 
 
-def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
+def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> Callable[[], None]:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
 

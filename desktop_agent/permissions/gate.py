@@ -1,37 +1,46 @@
-"""Whether a call may run: a pure decision over the call, its tool, and what the person allowed."""
+"""Whether a call may run: pure decisions over the call, its tool, the rules and the mode."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from desktop_agent.permissions.allowances import Allowances
+from desktop_agent.permissions.hard_denies import ANYWHERE, Grounds, HardDeny, hard_deny
+from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.modes import Mode
+from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Rule, RuleEffect
 from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # What a read-only tool may touch without anybody being asked. Reaching the network tells somebody something.
 _HARMLESS = frozenset({Effect.READ})
+# A call that only hands work on: everything that is done for it passes the gate by itself.
+_HANDS_ON = frozenset({Effect.DELEGATE})
+_EDITS = frozenset({Effect.READ, Effect.WRITE})
+_CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 # Far more than any tool asks for, far less than what upsets a JSON library.
 DEEPEST = 200
 
-AllowedBy = Literal["default", "conversation", "person"]
+AllowedBy = Literal["default", "rule", "mode", "person"]
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """It may run with exactly the arguments of `digest`: by the tool's default, a standing allowance, or a person."""
+    """It may run with exactly the arguments of `digest`: by the tool's default, a rule, the mode, or a person."""
 
     digest: str
     by: AllowedBy
+    rule_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must decide about exactly the arguments of `digest`."""
+    """A person must decide about exactly the arguments of `digest`. `reason` is "" for the tool's default."""
 
     digest: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +52,51 @@ class Refused:
 
 
 Verdict = Allowed | Ask | Refused
+_STRICTNESS: tuple[type[Verdict], ...] = (Allowed, Ask, Refused)
 
 
-def decide(call: ToolUse, tool: AnyTool | None, allowances: Allowances, known_names: Iterable[str] = ()) -> Verdict:
-    """Take a call through the gates, in the order in which they stand.
+def strictness(verdict: Verdict) -> int:
+    """The more, the less may happen: 0 allowed, 1 ask, 2 refused."""
+    return _STRICTNESS.index(type(verdict))
 
-    `known_names` are told to a model that asked for a tool that is not there.
+
+def strictest(first: Verdict, second: Verdict) -> Verdict:
+    """The one that lets less happen; among equals the first."""
+    return second if strictness(second) > strictness(first) else first
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that its tool takes: the checked input, and the digest of its arguments."""
+
+    tool: AnyTool
+    input: Any
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """What rules and modes do not allow for now, and why."""
+
+    effects: frozenset[Effect] = frozenset()
+    why: str = ""
+
+    def covers(self, tool: AnyTool) -> bool:
+        """Whether the tool may have one of these effects; one that changes something unnamed may have any."""
+        undeclared = tool.tool_class is ToolClass.MUTATING and not tool.effects
+        return bool(self.effects) and (undeclared or bool(self.effects & tool.effects))
+
+
+NOTHING_SUSPENDED = Suspension()
+
+
+def admitted(
+    call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), digest: str | None = None
+) -> Admitted | Refused:
+    """The registry's gate: whether there is such a tool, and whether it takes these arguments.
+
+    `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where it
+    is known already.
     """
     if call.malformed is not None:
         return _failed("The arguments are not a JSON object, so the call was not run. Write them again.")
@@ -56,21 +104,90 @@ def decide(call: ToolUse, tool: AnyTool | None, allowances: Allowances, known_na
         return _unknown(call.name, known_names)
     if _is_nested_deeper(call.input, DEEPEST):
         return _failed("The arguments are nested too deep to be checked.")
+    # Before the check, which is the tool's own code and may change what it is given.
+    digest = digest or tool.digest(call.input)
     try:
-        tool.checked(call.input)
-        digest = tool.digest(call.input)
+        return Admitted(tool, tool.checked(call.input), digest)
     except ToolInputInvalid as error:
         return Refused(Outcome.FAILED, error.sentence)
-    if tool.tool_class is ToolClass.READ_ONLY and tool.effects <= _HARMLESS:
-        return Allowed(digest, "default")
-    if allowances.covers(tool):
-        return Allowed(digest, "conversation")
-    return Ask(digest)
+
+
+def decide(
+    case: Case,
+    rules: Iterable[Rule],
+    mode: Mode,
+    *,
+    suspension: Suspension = NOTHING_SUSPENDED,
+    grounds: Grounds = ANYWHERE,
+) -> Verdict:
+    """Take an admitted call through hard denies, rules and mode. All `rules` hold here and now."""
+    hard = hard_deny(case, grounds)
+    if hard is not None and hard.is_certain:
+        return denied("This is never run: {reason} Find another way.", reason=hard.reason)
+    held = (*mode.rules, *rules)
+    verdict = _held_back(case, held, mode) or _let_through(case, held, mode, hard)
+    if not suspension.covers(case.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
+        return verdict
+    return Allowed(case.digest, "default") if _is_harmless(case.tool) else Ask(case.digest, suspension.why)
 
 
 def still_allowed(verdict: Verdict, tool: AnyTool, arguments: JsonObject) -> bool:
     """The last look before the start: the tool and the arguments are those that were allowed, and no others."""
     return isinstance(verdict, Allowed) and verdict.digest == tool.digest(arguments)
+
+
+def denied(template: str, **values: str) -> Refused:
+    """Refused by what the person, or the program, has laid down."""
+    return Refused(Outcome.DENIED, Sentence(template, values))
+
+
+def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | None:
+    """What rules that deny or ask say, and a mode that denies; None when they say nothing."""
+    caught = [(rule, catches(rule, case)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
+    for rule, match in caught:
+        if rule.effect is RuleEffect.DENY and match is Match.YES:
+            return denied("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
+    if mode.mutating == "deny" and _changes_something(case.tool):
+        return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
+    for rule, match in caught:
+        if match is not Match.NO:
+            return Ask(case.digest, _why_asked(rule, match))
+    return None
+
+
+def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
+    """What rules that allow, the tool's default and a mode that allows say."""
+    rule = covering((each for each in rules if each.effect is RuleEffect.ALLOW), case)
+    is_exact = rule is not None and isinstance(rule.pattern, ArgumentsPattern)
+    # Whoever allowed these very arguments saw them; a wider allowance was given without seeing this call.
+    if rule is not None and (is_exact or hard is None):
+        return Allowed(case.digest, "rule", rule.id)
+    if _is_harmless(case.tool):
+        return Allowed(case.digest, "default")
+    if hard is not None:
+        return Ask(case.digest, hard.reason)
+    if mode.mutating == "accept_edits" and _only_edits(case.tool):
+        return Allowed(case.digest, "mode")
+    return Ask(case.digest)
+
+
+def _why_asked(rule: Rule, match: Match) -> str:
+    if match is Match.YES:
+        return f"A rule made by {rule.origin} wants this to be asked."
+    verb = "denies" if rule.effect is RuleEffect.DENY else "asks about"
+    return f"A rule made by {rule.origin} {verb} something that this call may be doing; it cannot be told for sure."
+
+
+def _is_harmless(tool: AnyTool) -> bool:
+    return tool.tool_class is ToolClass.READ_ONLY and (tool.effects <= _HARMLESS or tool.effects == _HANDS_ON)
+
+
+def _changes_something(tool: AnyTool) -> bool:
+    return tool.tool_class is ToolClass.MUTATING or bool(tool.effects & _CHANGES)
+
+
+def _only_edits(tool: AnyTool) -> bool:
+    return Effect.WRITE in tool.effects and tool.effects <= _EDITS
 
 
 def _is_nested_deeper(value: Any, levels: int) -> bool:
@@ -91,8 +208,8 @@ def _is_nested_deeper(value: Any, levels: int) -> bool:
 def _unknown(name: str, known_names: Iterable[str]) -> Refused:
     names = ", ".join(known_names)
     if not names:
-        return _failed("There is no tool “{name}”; this conversation has no tools.", name=name)
-    return _failed("There is no tool “{name}”. The tools are: {names}.", name=name, names=names)
+        return _failed("There is no tool “{name}”; this conversation has no tools.", name=name[:80])
+    return _failed("There is no tool “{name}”. The tools are: {names}.", name=name[:80], names=names)
 
 
 def _failed(template: str, **values: str) -> Refused:

@@ -1,28 +1,243 @@
-"""What the person allowed for the rest of a conversation, and the verdicts that follow from it."""
+"""What holds for one agent now: rules, mode, and which tools may be named at all."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from desktop_agent.permissions.allowances import Allowances
-from desktop_agent.permissions.gate import Verdict, decide
+from desktop_agent.permissions.gate import Refused, Suspension, Verdict, admitted, decide, denied, strictest
+from desktop_agent.permissions.hard_denies import Grounds
+from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope, Subject
+from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.tool_calls import Effect
+
+_log = logging.getLogger(__name__)
+Listener = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NamePolicy:
+    """Which tools may be named. `allowed` None: all that are not denied."""
+
+    allowed: frozenset[str] | None = None
+    denied: frozenset[str] = frozenset()
+
+    def admits(self, name: str) -> bool:
+        """Whether this one may."""
+        return name not in self.denied and (self.allowed is None or name in self.allowed)
+
+
+ALL_NAMES = NamePolicy()
 
 
 class Standing:
-    """Holds a conversation's allowances while it is open; closing it forgets them, so that a restart asks again."""
+    """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
 
-    def __init__(self, allowances: Allowances | None = None) -> None:
-        self._allowances = allowances or Allowances()
+    A nested one answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
+    person decides about one of its calls is added at the root, for the whole conversation. Without a `mode` of its own
+    it follows its parent's; without a parent that is the default mode.
+    Rules that are given and do not say for which conversation hold in this one.
+    `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        *,
+        mode: Mode | None = None,
+        names: NamePolicy = ALL_NAMES,
+        conversation_id: str | None = None,
+        workspace: str | None = None,
+        parent: "Standing | None" = None,
+        own_folders: tuple[str, ...] = (),
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._rules = tuple(_of_conversation(rule, conversation_id) for rule in rules)
+        self._mode = mode
+        self._names = names
+        self._conversation_id = conversation_id
+        self._workspace = workspace
+        self._own_folders = own_folders
+        self._clock = clock
+        self._parent = parent
+        self._suspension = Suspension()
+        self._changed: list[Listener] = []
+        self._used: list[Callable[[str], None]] = []
+
+    def nested(
+        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: NamePolicy = ALL_NAMES
+    ) -> "Standing":
+        """For an agent that this one starts: this AND that, always."""
+        return Standing(
+            rules,
+            mode=mode,
+            names=names,
+            conversation_id=self._conversation_id,
+            workspace=self._workspace,
+            parent=self,
+            own_folders=self._own_folders,
+            clock=self._clock,
+        )
 
     @property
-    def allowances(self) -> Allowances:
-        """As they are now."""
-        return self._allowances
+    def mode(self) -> Mode:
+        """The mode that holds now."""
+        if self._mode is None and self._parent is not None:
+            return self._parent.mode
+        return self._mode or DEFAULT_MODE
 
-    def verdict(self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str]) -> Verdict:
-        """Take a call through the gates."""
-        return decide(call, tool, self._allowances, known_names)
+    def set_mode(self, mode: Mode) -> None:
+        """Change it, at once: for every call that has not started."""
+        self._mode = mode
+        self._tell()
 
-    def allow(self, tool: AnyTool) -> None:
-        """Let this very tool run unasked from now on."""
-        self._allowances = self._allowances.allowing(tool.identity)
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All that were laid down here and above, also those that hold elsewhere or have expired."""
+        return self._rules if self._parent is None else (*self._rules, *self._parent.rules)
+
+    def add(self, rule: Rule) -> None:
+        """One more, for the whole conversation. One of the same id is replaced.
+
+        A rule for a conversation or a workspace that does not say which gets this one's. Raises WrongUse where there
+        is no workspace that it could hold in.
+        """
+        if self._parent is not None:
+            self._parent.add(rule)
+            return
+        self._rules = (
+            *(each for each in self._rules if each.id != rule.id),
+            _placed(rule, self._conversation_id, self._workspace),
+        )
+        self._tell()
+
+    def revoke(self, rule_id: str) -> Rule | None:
+        """One less; None when there is none of this id."""
+        revoked = next((each for each in self._rules if each.id == rule_id), None)
+        if revoked is None:
+            return self._parent.revoke(rule_id) if self._parent is not None else None
+        self._rules = tuple(each for each in self._rules if each.id != rule_id)
+        self._tell()
+        return revoked
+
+    def suspend(self, effects: frozenset[Effect], why: str) -> None:
+        """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
+        self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
+        self._tell()
+
+    def lift(self) -> None:
+        """End what was suspended here."""
+        self._suspension = Suspension()
+        self._tell()
+
+    async def verdict(
+        self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
+    ) -> Verdict:
+        """Take a call through the gates, in the order in which they stand. `call.input` is what would run.
+
+        `known_names` are told to a model that asked for a tool that is not there. `digest` is that of the call, where
+        it is known already.
+        """
+        if not self.admits(call.name):
+            return denied("The tool “{name}” may not be used here.", name=call.name)
+        entry = await by_size(lambda: admitted(call, tool, known_names, digest), call.input)
+        if isinstance(entry, Refused):
+            return entry
+        return self.decided(Case(entry.tool, entry.digest, await _subjects(entry.tool, entry.input)))
+
+    async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
+        """Rules that would allow this call from now on, to be shown with a question about it."""
+        entry = await by_size(lambda: admitted(call, tool, digest=digest), call.input)
+        if isinstance(entry, Refused):
+            return ()
+        subjects = await _subjects(tool, entry.input)
+        return proposals(tool, entry.digest, subjects, workspace=self._workspace)
+
+    def admits(self, name: str) -> bool:
+        """Whether a tool of this name may be named at all, here and above."""
+        return self._names.admits(name) and (self._parent is None or self._parent.admits(name))
+
+    def decided(self, case: Case) -> Verdict:
+        """The verdict about an admitted call: the strictest of what is laid down here and above."""
+        moment = self._clock()
+        held = tuple(rule for rule in self.rules if self._holds(rule, moment))
+        grounds = Grounds(self._own_folders, self._workspace)
+        verdict = decide(case, held, self.mode, suspension=self._suspension, grounds=grounds)
+        return verdict if self._parent is None else strictest(verdict, self._parent.decided(case))
+
+    def used(self, rule_id: str) -> None:
+        """A call ran because of this rule."""
+        moment = self._clock()
+        self._rules = tuple(
+            each.model_copy(update={"last_used_at": moment}) if each.id == rule_id else each for each in self._rules
+        )
+        for listener in tuple(self._used):
+            listener(rule_id)
+        if self._parent is not None:
+            self._parent.used(rule_id)
+
+    def on_used(self, listener: Callable[[str], None]) -> None:
+        """Be told the id of each rule that let a call run, here and below."""
+        self._used.append(listener)
+
+    def on_change(self, listener: Listener) -> None:
+        """Be told when rules or mode change, here or above."""
+        self._changed.append(listener)
+        if self._parent is not None:
+            self._parent.on_change(listener)
+
+    def off_change(self, listener: Listener) -> None:
+        """No more."""
+        if listener in self._changed:
+            self._changed.remove(listener)
+        if self._parent is not None:
+            self._parent.off_change(listener)
+
+    def _holds(self, rule: Rule, moment: datetime) -> bool:
+        if rule.scope is RuleScope.CONVERSATION and rule.conversation_id != self._conversation_id:
+            return False
+        if rule.scope is RuleScope.WORKSPACE and not self._is_here(rule):
+            return False
+        return rule.holds_at(moment)
+
+    def _is_here(self, rule: Rule) -> bool:
+        # One that does not say for which workspace allows nothing in any, and what it forbids, it forbids everywhere.
+        return rule.workspace == self._workspace if rule.workspace is not None else rule.effect is not RuleEffect.ALLOW
+
+    def _tell(self) -> None:
+        for listener in tuple(self._changed):
+            listener()
+
+
+def _placed(rule: Rule, conversation_id: str | None, workspace: str | None) -> Rule:
+    if rule.scope is not RuleScope.WORKSPACE or rule.workspace is not None:
+        return _of_conversation(rule, conversation_id)
+    if workspace is None:
+        raise WrongUse("There is no workspace for this rule to hold in.", "Choose a folder first, or another scope.")
+    return rule.model_copy(update={"workspace": workspace})
+
+
+def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
+    if rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None:
+        return rule.model_copy(update={"conversation_id": conversation_id})
+    return rule
+
+
+async def _subjects(tool: AnyTool, checked: object) -> tuple[Subject, ...] | None:
+    """What the call is about; None when the tool fails to say, for whatever reason."""
+    if tool.subjects is None:
+        return ()
+    try:
+        return await tool.subjects(checked)
+    except ToolFailed:
+        return None
+    except Exception as error:  # noqa: BLE001 - a fault in a tool makes its call doubtful; the gate still decides
+        _log.warning("tool %s cannot say what a call is about: %s", tool.name, type(error).__name__)
+        return None

@@ -14,6 +14,8 @@ NAMELESS = "unnamed"
 LONGEST_LOOKED_AT = 64 * 1024
 # No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
 LONGEST_NAME = 256
+# From so many calls of one answer on, one without an id is given one right away.
+MOST_UNNAMED = 1_000
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +78,7 @@ class CallBuilder:
         if wire_id and not call.wire_id:
             call.wire_id = wire_id
             self._by_wire_id[wire_id] = call
-            call.id = self._public_id(wire_id)
+            call.id = call.id or self._public_id(wire_id)
         if name and not call.name:
             call.name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
         if arguments is not None and not isinstance(arguments, str):
@@ -85,6 +87,9 @@ class CallBuilder:
         elif piece:
             call.pieces.append(piece)
             call.size += len(piece)
+        if not call.id and (call.size > LONGEST_LOOKED_AT or self._opened > MOST_UNNAMED):
+            # Nobody would see the pieces of a call that is never named, nor count them.
+            call.id = self._new_id()
         return self._showable(call)
 
     def attach(self, wire_id: str | None, state: JsonObject) -> None:

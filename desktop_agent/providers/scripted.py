@@ -92,6 +92,8 @@ class ScriptedProvider:
         events = self._played(turn, request)
         try:
             async for event in events:
+                # Who reads no further than the end has heard it all.
+                finished = isinstance(event, Done)
                 yield event
             finished = True
         except AgentError:
@@ -152,11 +154,12 @@ class ScriptedProvider:
         if not ended:
             if not any(isinstance(step, MessageDelta) for step in turn.steps):
                 yield MessageDelta(StopReason.TOOL_USE if calls else StopReason.END_TURN)
-            yield Done()
-        self._state.conversation_turns += 1
+            yield self._counted(Done())
 
     def _counted(self, event: ProviderEvent) -> ProviderEvent:
-        if isinstance(event, UsageUpdate):
+        if isinstance(event, Done):
+            self._state.conversation_turns += 1
+        elif isinstance(event, UsageUpdate):
             self._state.input_tokens += event.usage.input_tokens or 0
             self._state.output_tokens += event.usage.output_tokens or 0
             self._state.cached_tokens += event.usage.cache_read_tokens or 0

@@ -5,14 +5,16 @@ text with them takes the slow way through the standard library, where they are e
 """
 
 import json
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from desktop_agent.storage.records import Draft
+from desktop_agent.storage.records import ConversationState, Draft
 from desktop_agent.vocabulary.blocks import Block, JsonObject, Unknown
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.requests import Reasoning
@@ -41,6 +43,16 @@ def _drafts() -> TypeAdapter[Draft]:
 @cache
 def _reasoning() -> TypeAdapter[Any]:
     return TypeAdapter(Reasoning)
+
+
+@cache
+def _states() -> TypeAdapter[ConversationState]:
+    return TypeAdapter(ConversationState)
+
+
+@cache
+def _rules() -> TypeAdapter[Rule]:
+    return TypeAdapter(Rule)
 
 
 def _written(adapter: TypeAdapter[Any], value: object) -> str:
@@ -84,6 +96,65 @@ def read_reasoning(text: str | None) -> Reasoning | None:
         return None if text is None else _read(_reasoning(), text)
     except (ValueError, RecursionError):
         return None
+
+
+def state_text(state: ConversationState) -> str | None:
+    """The JSON of a state, or None for the one that every conversation begins with."""
+    return None if state == ConversationState() else _written(_states(), state)
+
+
+def read_state(text: str | None) -> ConversationState:
+    """The state; of one that cannot be read, the parts that can."""
+    try:
+        return ConversationState() if text is None else _read(_states(), text)
+    except (ValueError, RecursionError):
+        return _mended_state(_object(text or ""))
+
+
+def _mended_state(data: JsonObject) -> ConversationState:
+    state = ConversationState()
+    for name in ConversationState.model_fields:
+        if name in data:
+            with suppress(ValueError, RecursionError):
+                known = _states().validate_python({name: data[name]})
+                state = state.model_copy(update={name: getattr(known, name)})
+    return state
+
+
+def rule_text(rule: Rule) -> str:
+    """The JSON of a rule."""
+    return _written(_rules(), rule)
+
+
+def read_rule(text: str) -> Rule | None:
+    """The rule, or None when this version does not understand all of it."""
+    try:
+        return _read(_rules(), text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_rule_in_part(text: str, id_: str) -> Rule | None:
+    """A rule that denies or asks, without what is not understood of it: it holds for more than it said.
+
+    None for one that allows, and where even that cannot be told: such a rule holds no more.
+    """
+    try:
+        said: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    parts = cast("dict[str, Any]", said)
+    effect = next((each for each in (RuleEffect.DENY, RuleEffect.ASK) if each == parts.get("effect")), None)
+    if effect is None:
+        return None
+    rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
+    for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
+        with suppress(ValueError, RecursionError):
+            rule = _read(_rules(), json.dumps({**json.loads(rule_text(rule)), name: parts[name]}))
+    of_nobody = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
+    return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if of_nobody else rule
 
 
 def read_event(text: str) -> Event | None:

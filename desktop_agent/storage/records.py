@@ -1,14 +1,35 @@
 """What the store hands out and takes in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
 
+from pydantic import BaseModel, ConfigDict
+
 from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
+from desktop_agent.vocabulary.conduct.queue import QueuedMessage
+from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import Reasoning
+
+
+class ConversationState(BaseModel):
+    """How a conversation stands besides what was said, kept so that it survives the end of the program.
+
+    `mode` is a mode's name. `policies` are the persistent ones, in the order of installation. `queue` are messages
+    that wait, those whose hooks have not decided yet among them. `stopped_run` is the run that Stop was pressed in
+    last: should the program die before that run has ended, nothing of it is gone on with.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    mode: str = "default"
+    policies: tuple[PromptPolicy, ...] = ()
+    queue: tuple[QueuedMessage, ...] = ()
+    stopped_run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +51,7 @@ class ConversationRecord:
     head_message_id: str | None = None
     deleted_at: datetime | None = None
     reasoning: Reasoning | None = None
+    state: ConversationState = field(default_factory=ConversationState)
 
 
 class ConversationChanges(TypedDict, total=False):
@@ -46,6 +68,18 @@ class ConversationChanges(TypedDict, total=False):
     workspace: str | None
     head_message_id: str | None
     reasoning: Reasoning | None
+    state: ConversationState
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRules:
+    """The standing rules, oldest first. `stricter` of them are understood in part, and hold for more than they said;
+    `lost` rows are not among them.
+    """
+
+    rules: tuple[Rule, ...]
+    stricter: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, Unpack
 
+from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.database import conversations, journal, messages
 from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.storage.database.checkpoints import CheckpointRows
+from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
 from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
 from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_damage, open_database
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
+from desktop_agent.storage.database.rules import RuleRows
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.files import gone
 from desktop_agent.storage.json_form import reasoning_text
@@ -47,6 +51,9 @@ class Store:
     def __init__(self, folder: Path, worker: Worker, opened: Opened) -> None:
         self.report = OpenReport(opened.notices)
         self.pictures = PictureFiles(folder)
+        self.blobs = BlobFiles(folder)
+        self.checkpoints = CheckpointRows(self._run, self.blobs)
+        self.rules = RuleRows(self._run)
         self._folder = folder
         self._worker = worker
         self._connection = opened.connection
@@ -105,8 +112,16 @@ class Store:
         return await self._run(lambda db: conversations.create(db, values, id_))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
-        """Change title, server, model, workspace or head; see ConversationChanges."""
-        return await self._run(lambda db: conversations.update(db, id_, changes))
+        """Change title, server, model, workspace, head or state; see ConversationChanges."""
+
+        def work(db: Connection) -> ConversationRecord:
+            number = conversations.number_of(db, id_)
+            with transaction(db):
+                # Pictures of messages that wait become files like those of any other message.
+                kept = _kept(changes, PictureKeeper(db, self.pictures, number))
+            return conversations.update(db, id_, kept)
+
+        return await self._run(work)
 
     async def delete_conversation(self, id_: str) -> None:
         """Put it into the trash; the first opening after 30 days removes it for good."""
@@ -117,11 +132,12 @@ class Store:
         await self._run(lambda db: conversations.set_deleted(db, id_, deleted=False))
 
     async def empty_trash(self) -> int:
-        """Remove for good all that is in the trash, its pictures too; returns how many conversations."""
+        """Remove for good all that is in the trash, pictures and saved files too; returns how many conversations."""
 
         def work(db: Connection) -> int:
             count = conversations.purge_trash(db, timedelta(0))
             remove_unused(db, self.pictures)
+            remove_unused_blobs(db, self.blobs)
             return count
 
         return await self._run(work)
@@ -250,6 +266,15 @@ def _draft_number(connection: Connection, conversation_id: str | None) -> int:
     if conversation_id is None:
         return conversations.NO_CONVERSATION
     return conversations.number_of(connection, conversation_id)
+
+
+def _kept(changes: ConversationChanges, keeper: PictureKeeper) -> ConversationChanges:
+    if "state" not in changes:
+        return changes
+    state = changes["state"]
+    queue = tuple(each.model_copy(update={"message": keeper.message(each.message)}) for each in state.queue)
+    kept: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
+    return kept
 
 
 def _close_again(future: "Future[Opened]") -> None:

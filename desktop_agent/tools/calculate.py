@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.tools.arithmetic import FUNCTIONS, LENGTH_LIMIT, result_of
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.tool_calls import ToolClass
 
@@ -28,7 +28,7 @@ def calculate() -> Tool[CalculateInput]:
         sign.check()
         return (Text(text=f"{wanted.expression.strip()} = {result_of(wanted.expression)}"),)
 
-    async def run(wanted: CalculateInput, _progress: Progress) -> tuple[Text, ...]:
+    async def run(wanted: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
         return await in_thread(lambda sign: work(wanted, sign))
 
     functions = ", ".join(sorted(FUNCTIONS))
@@ -38,7 +38,7 @@ def calculate() -> Tool[CalculateInput]:
             "Compute an arithmetic expression: + - * / // % ** and parentheses, comparisons, "
             f"the constants pi, e and tau, and the functions {functions}."
         ),
-        input_model=CalculateInput,
+        schema=ModelSchema(CalculateInput),
         run=run,
         tool_class=ToolClass.READ_ONLY,
         timeout=10.0,

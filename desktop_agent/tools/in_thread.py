@@ -1,13 +1,25 @@
-"""Disk work off the event loop, such that nothing of it is left running once a cancel has been answered."""
+"""Work off the event loop, such that as little as can be of it is left running once a cancel has been answered."""
 
 import asyncio
+import contextlib
+import contextvars
 import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from pydantic import BaseModel
 
 from desktop_agent.vocabulary.errors import ToolFailed
 
 Result = TypeVar("Result")
+
+# How long work that cannot be told to stop may go on while a cancel waits for it, in seconds.
+GRACE = 1.0
+
+# So many values are gone through in about a millisecond; so many characters of a text count as one.
+_QUICK = 1_000
+_CHARACTERS = 64
 
 
 class Stopped(ToolFailed):
@@ -32,19 +44,17 @@ class StopSign:
             raise Stopped("The call was stopped before it did anything.")
 
 
-async def in_thread(work: Callable[[StopSign], Result]) -> Result:
-    """Run `work` in a worker thread.
+async def to_its_end(running: "asyncio.Future[Result]", on_cancel: Callable[[], None]) -> Result:
+    """Wait until `running` has ended, whatever happens.
 
-    A cancel hoists the sign, waits for the thread's end, and only then is passed on.
+    A cancel calls `on_cancel`, which should make it end, and is passed on when it has.
     """
-    sign = StopSign()
-    running = asyncio.ensure_future(asyncio.to_thread(work, sign))
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
         try:
             await asyncio.wait([running])
         except asyncio.CancelledError as error:
-            sign.hoist()
+            on_cancel()
             cancelled = error
     if cancelled is not None:
         # Looking at the exception keeps asyncio from reporting it as never retrieved.
@@ -52,3 +62,85 @@ async def in_thread(work: Callable[[StopSign], Result]) -> Result:
             running.exception()
         raise cancelled
     return running.result()
+
+
+async def in_thread(work: Callable[[StopSign], Result]) -> Result:
+    """Run `work` in a worker thread.
+
+    A cancel hoists the sign, waits for the thread's end, and only then is passed on.
+    """
+    sign = StopSign()
+    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work, sign)), sign.hoist)
+
+
+@dataclass(slots=True)
+class _Ended(Generic[Result]):
+    """How foreign work ended. Not a future's own exception: a future refuses StopIteration."""
+
+    error: BaseException | None = None
+    value: Result | None = None
+
+
+async def in_own_thread(work: Callable[[StopSign], Result], *, grace: float = GRACE) -> Result:
+    """Run `work` that may not look at the sign, such as a function of the library's user, in a thread of its own.
+
+    No thread can be killed: after a cancel the work gets `grace` seconds, and is then left to end by itself, unheard.
+    The thread is its own, so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
+    """
+    loop, sign, context = asyncio.get_running_loop(), StopSign(), contextvars.copy_context()
+    ended: asyncio.Future[_Ended[Result]] = loop.create_future()
+
+    def tell(how: _Ended[Result]) -> None:
+        if not ended.done():
+            ended.set_result(how)
+
+    def body() -> None:
+        try:
+            how = _Ended(value=context.run(work, sign))
+        except BaseException as error:  # noqa: BLE001 - nobody else hears what a thread raises
+            how = _Ended[Result](error=error)
+        # The loop may be gone when work that was left alone ends at last.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, how)
+
+    threading.Thread(target=body, name="tool", daemon=True).start()
+    try:
+        how = await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        sign.hoist()
+        await asyncio.wait([ended], timeout=grace)
+        raise
+    if how.error is not None:
+        raise how.error
+    return how.value  # pyright: ignore[reportReturnType]  # without an error there is a value
+
+
+def is_large(*values: object) -> bool:
+    """Whether it takes longer than about a millisecond to go through these; looks at no more of them than that."""
+    left, waiting = _QUICK, list(values)
+    while waiting and left > 0:
+        each = waiting.pop()
+        left -= 1
+        if isinstance(each, str | bytes):
+            left -= len(each) // _CHARACTERS
+            continue
+        inner = _inner(each)
+        left -= len(inner)
+        if left > 0:
+            waiting.extend(inner)
+    return left <= 0
+
+
+async def by_size(work: Callable[[], Result], *about: object) -> Result:
+    """Do this work on these values: at once where that is quick, else in a thread, so that the event loop goes on."""
+    if not is_large(*about):
+        return work()
+    return await in_own_thread(lambda _sign: work(), grace=0)
+
+
+def _inner(value: object) -> Collection[object]:
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    if isinstance(value, list | tuple):
+        return cast("list[object] | tuple[object, ...]", value)
+    return vars(value).values() if isinstance(value, BaseModel) else ()

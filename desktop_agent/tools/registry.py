@@ -25,6 +25,10 @@ class ToolRegistry:
         """All names."""
         return tuple(self._tools)
 
+    def with_tools(self, *tools: AnyTool) -> "ToolRegistry":
+        """These and more. Two of one name are WrongUse."""
+        return ToolRegistry((*self._tools.values(), *tools)) if tools else self
+
     def get(self, name: str) -> AnyTool | None:
         """The tool of exactly this name, upper and lower case distinguished, or None."""
         return self._tools.get(name)

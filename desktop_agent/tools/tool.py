@@ -1,50 +1,54 @@
 """A tool: what the model is told, what it may touch, and the function that does the work."""
 
+import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from desktop_agent.tools.in_thread import is_large
+from desktop_agent.tools.json_pieces import json_pieces
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
+from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass, ToolSpec, call_digest
 
-Input = TypeVar("Input", bound=BaseModel)
-Progress = Callable[[str], None]
+Input = TypeVar("Input")
+_Made_co = TypeVar("_Made_co", covariant=True)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
-@dataclass(frozen=True)
-class Tool(Generic[Input]):
-    """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
-
-    `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
-    """
-
-    name: str
-    description: str
-    input_model: type[Input]
-    run: Callable[[Input, Progress], Awaitable[tuple[ResultPart, ...]]]
-    tool_class: ToolClass = ToolClass.MUTATING
-    effects: frozenset[Effect] = frozenset()
-    preview: Callable[[Input], Awaitable[Preview | None]] | None = None
-    timeout: float = 120.0
-    scope: str = ""
+class ArgumentSchema(Protocol[_Made_co]):
+    """What arguments a tool takes, and what it makes of them."""
 
     @property
-    def identity(self) -> str:
-        """What approvals and standing allowances know it by."""
-        return f"{self.name} @ {self.scope}" if self.scope else self.name
+    def json_schema(self) -> JsonObject:
+        """JSON Schema of type object, for the model."""
+        ...
+
+    def checked(self, arguments: JsonObject) -> _Made_co:
+        """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
+        ...
+
+
+class ModelSchema(Generic[_Model]):
+    """Arguments that are a pydantic model."""
+
+    def __init__(self, model: type[_Model]) -> None:
+        self._model = model
 
     @property
-    def spec(self) -> ToolSpec:
-        """What the model is told."""
-        return ToolSpec(self.name, self.description, self.input_model.model_json_schema())
+    def json_schema(self) -> JsonObject:
+        """As pydantic derives it."""
+        return self._model.model_json_schema()
 
-    def checked(self, arguments: JsonObject) -> Input:
-        """The arguments as the tool's model. Raises ToolInputInvalid with one sentence per field."""
+    def checked(self, arguments: JsonObject) -> _Model:
+        """The arguments as the model. Raises ToolInputInvalid."""
         try:
-            return self.input_model.model_validate(arguments)
+            return self._model.model_validate(arguments)
         except ValidationError as error:
             problems = [
                 f"{'.'.join(str(part) for part in each['loc']) or 'arguments'}: {each['msg']}"
@@ -52,9 +56,65 @@ class Tool(Generic[Input]):
             ]
             raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems)) from None
 
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """What a tool knows about the call that it works on. `progress` shows live output."""
+
+    tool_use_id: str
+    progress: Callable[[str], None]
+    agent_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tool(Generic[Input]):
+    """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
+
+    `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
+    `concurrency` is how many calls of it may run at once; None: as many as the schedule allows. `subjects` are the
+    files, hosts and commands that a call is about, for rules to match. `changes` are the files that a call will
+    change, relative to the workspace: they are saved before it starts. `undo` takes back what a call did, where files
+    alone do not tell it, and says in words what it did.
+    """
+
+    name: str
+    description: str
+    schema: ArgumentSchema[Input]
+    run: Callable[[Input, RunningCall], Awaitable[tuple[ResultPart, ...]]]
+    tool_class: ToolClass = ToolClass.MUTATING
+    effects: frozenset[Effect] = frozenset()
+    preview: Callable[[Input], Awaitable[Preview | None]] | None = None
+    subjects: Callable[[Input], Awaitable[tuple[Subject, ...]]] | None = None
+    changes: Callable[[Input], Awaitable[tuple[str, ...]]] | None = None
+    undo: Callable[[Input], Awaitable[str]] | None = None
+    timeout: float = 120.0
+    concurrency: int | None = None
+    scope: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What approvals and rules know it by."""
+        return f"{self.name} @ {self.scope}" if self.scope else self.name
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        return ToolSpec(self.name, self.description, self.schema.json_schema)
+
+    def checked(self, arguments: JsonObject) -> Input:
+        """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
+        return self.schema.checked(arguments)
+
     def digest(self, arguments: JsonObject) -> str:
         """What an approval of this call is bound to."""
-        return call_digest(self.identity, arguments)
+        if not is_large(arguments):
+            return call_digest(self.identity, arguments)
+        # The same, such that other threads have their turn meanwhile.
+        pieces = chain((f"[{json.dumps(self.identity, ensure_ascii=False)},",), json_pieces(arguments, sort_keys=True))
+        made = hashlib.sha256()
+        for piece in chain(pieces, "]"):
+            made.update(piece.encode("utf-8", "surrogatepass"))
+        return made.hexdigest()
 
 
 AnyTool = Tool[Any]

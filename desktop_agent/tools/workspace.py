@@ -25,6 +25,7 @@ _SENTENCES: dict[int, str] = {
     errno.ENOSPC: "The disk is full; “{path}” was not written.",
     errno.EROFS: "“{path}” lies on a disk that can only be read.",
     errno.EEXIST: "“{path}” is a file, not a folder.",
+    errno.ENOTEMPTY: "“{path}” is a folder with something in it.",
 }
 
 
@@ -80,16 +81,32 @@ class Workspace:
 
     def read(self, place: Place, limit: int) -> bytes:
         """The bytes of an ordinary file of at most `limit` bytes."""
-        with (
-            self._told(place),
-            self._holding(place) as (folder, name),
-            _reading(place, folder.open(name, os.O_RDONLY)) as file,
-        ):
+        with self.reading(place) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
             values = {"path": str(place), "limit": f"{limit / 1_000_000:.0f}"}
             raise ToolFailed(Sentence("“{path}” is larger than {limit} MB.", values))
         return data
+
+    @contextlib.contextmanager
+    def reading(self, place: Place) -> Generator[BinaryIO]:
+        """An ordinary file, open for reading."""
+        with (
+            self._told(place),
+            self._holding(place) as (folder, name),
+            _reading(place, folder.open(name, os.O_RDONLY)) as file,
+        ):
+            yield file
+
+    def stat(self, place: Place) -> os.stat_result | None:
+        """What is there, links not followed; None where there is nothing, or where a parent is a file."""
+        with self._told(place):
+            try:
+                with self._holding(place) as (folder, name):
+                    return folder.stat(name)
+            except (FileNotFoundError, NotADirectoryError):
+                self._stat_root()
+                return None
 
     def exists(self, place: Place) -> bool:
         """Whether anything is there."""
@@ -98,17 +115,25 @@ class Workspace:
             return True
         return False
 
-    def write(self, place: Place, data: bytes, before_replacing: Callable[[], None] = lambda: None) -> None:
+    def write(
+        self,
+        place: Place,
+        data: bytes,
+        before_replacing: Callable[[], None] = lambda: None,
+        *,
+        mode: int | None = None,
+    ) -> None:
         """Write a file whole or not at all, making its parents; an existing file keeps its permissions.
 
         `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
-        file as it was.
+        file as it was. `mode`: permissions to give it instead, write protection or not.
         """
         with self._told(place), self._holding(place, make_parents=True) as (folder, name):
-            mode = _mode_to_keep(place, folder, name)
+            mode = _mode_to_give(place, folder, name, mode)
             temporary = f".{secrets.token_hex(8)}.tmp"
             try:
-                descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666)
+                created = 0o666 if mode is None else mode
+                descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, created)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
@@ -120,6 +145,25 @@ class Workspace:
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     folder.remove(temporary)
+            folder.sync()
+
+    def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
+        """Delete an ordinary file. `before_removing` is the last look at it; what it raises leaves the file."""
+        with self._told(place), self._holding(place) as (folder, name):
+            _only_ordinary(place, folder.stat(name))
+            before_removing()
+            folder.remove(name)
+            folder.sync()
+
+    def make_folder(self, place: Place) -> None:
+        """Make a folder and what is missing above it; one that is there is left as it is."""
+        with self._told(place), self._opened(place.parts, make=True) as folder:
+            folder.sync()
+
+    def remove_folder(self, place: Place) -> None:
+        """Delete an empty folder."""
+        with self._told(place), self._holding(place) as (folder, name):
+            folder.remove_folder(name)
             folder.sync()
 
     def entries(self, place: Place, limit: int) -> tuple[Entry, ...]:
@@ -152,16 +196,19 @@ class Workspace:
 
     def _below(self, path: Path) -> tuple[str, ...] | None:
         """The components of `path` below the folder, or None. Compares files, not spelling: case is no way out."""
-        try:
-            root = self.folder.stat()
-        except OSError as error:
-            values = {"path": str(self.folder)}
-            raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
+        root = self._stat_root()
         for ancestor in (path, *path.parents):
             with contextlib.suppress(OSError):
                 if os.path.samestat(ancestor.stat(), root):
                     return path.relative_to(ancestor).parts
         return None
+
+    def _stat_root(self) -> os.stat_result:
+        try:
+            return self.folder.stat()
+        except OSError as error:
+            values = {"path": str(self.folder)}
+            raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
 
     @contextlib.contextmanager
     def _holding(self, place: Place, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
@@ -219,13 +266,15 @@ def _only_ordinary(place: Place, found: os.stat_result) -> None:
         raise ToolFailed(Sentence("“{path}” is not an ordinary file.", {"path": str(place)}))
 
 
-def _mode_to_keep(place: Place, folder: Folder, name: str) -> int | None:
-    """The permissions of the file that will be replaced, or None for a new one."""
+def _mode_to_give(place: Place, folder: Folder, name: str, wanted: int | None) -> int | None:
+    """The permissions that are wanted, or those of the file that will be replaced, or None for a new one."""
     try:
         found = folder.stat(name)
     except FileNotFoundError:
-        return None
+        return wanted
     _only_ordinary(place, found)
+    if wanted is not None:
+        return wanted
     # Replacing by rename would get around the write protection without anybody noticing.
     if not found.st_mode & 0o222:
         raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))

@@ -137,7 +137,18 @@ class Unknown(_Block):
     provider: str = ""
 
 
+class Summary(_Block):
+    """What was said before the message `first_kept_id`, in short, for the model; people still see all of it.
+
+    Only in a system message of the runtime's own; no dialect ever meets it.
+    """
+
+    type: Literal["summary"] = "summary"
+    text: str
+    first_kept_id: str
+
+
 Block = Annotated[
-    Text | Image | Thinking | ToolUse | ToolResult | ServerStep | Unknown,
+    Text | Image | Thinking | ToolUse | ToolResult | ServerStep | Summary | Unknown,
     Field(discriminator="type"),
 ]

@@ -12,13 +12,14 @@ from desktop_agent.vocabulary.tool_calls import ToolClass
 
 
 class RunEnd(StrEnum):
-    """Why a run ended; said once, last."""
+    """Why a run ended; said once, last. `awaiting_results`: the caller runs the calls itself, and goes on then."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"
     FAILED = "failed"
     LIMIT = "limit"
     ABORTED = "aborted"
+    AWAITING_RESULTS = "awaiting_results"
 
 
 Authority = Literal["person", "agent"]
@@ -26,9 +27,15 @@ Authority = Literal["person", "agent"]
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The person's prompt was accepted."""
+    """The work begins: on this prompt, or on what the conversation ends with. `resumed`: after the program died.
+
+    A specialist's run names it in `agent`, and in `call_id` the call of the run above whose work this is.
+    """
 
     message_id: str
+    resumed: bool = False
+    agent: str = ""
+    call_id: str = ""
     type: Literal["run_started"] = "run_started"
 
 
@@ -81,7 +88,7 @@ class ContinuationInjected:
 
 @dataclass(frozen=True, slots=True)
 class GuardAborted:
-    """A guard ended the run, raised, or used up its iterations."""
+    """A guard ended the run, raised, or used up its iterations; it is removed."""
 
     guard_name: str
     reason: str
@@ -121,23 +128,33 @@ class ToolCallPending:
     name: str
     input: JsonObject
     tool_class: ToolClass
+    agent_path: tuple[str, ...] = ()
     type: Literal["tool_call_pending"] = "tool_call_pending"
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequested:
-    """A person must decide. The preview is fetched by approval id: it may be large and is not journalled."""
+    """A person must decide. The preview is fetched by approval id: it may be large and is not journalled.
+
+    `reason` is why somebody must be asked, where it is not the tool's default. `effective_input` is what a hook made
+    of the arguments.
+    """
 
     approval_id: str
     tool_use_id: str
     digest: str
     agent_path: tuple[str, ...] = ()
+    reason: str = ""
+    effective_input: JsonObject | None = None
     type: Literal["approval_requested"] = "approval_requested"
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResolved:
-    """Decided: `by` is person, rule, or stop. `effective_input` is what will run when it was edited."""
+    """Decided. `by` rule: a rule or a mode changed meanwhile. `effective_input` is what will run if it was edited.
+
+    `digest` is of what was decided about; after a crash it is compared before anything runs.
+    """
 
     approval_id: str
     tool_use_id: str
@@ -145,6 +162,7 @@ class ApprovalResolved:
     by: Literal["person", "rule", "stop"]
     effective_input: JsonObject | None = None
     message: str = ""
+    digest: str = ""
     type: Literal["approval_resolved"] = "approval_resolved"
 
 
@@ -207,9 +225,10 @@ class UserMessageDelivered:
 
 @dataclass(frozen=True, slots=True)
 class UserMessageReturned:
-    """It was handed back instead."""
+    """It was not delivered: handed back to whoever sent it, whole."""
 
     message_id: str
+    reason: str = ""
     type: Literal["user_message_returned"] = "user_message_returned"
 
 
@@ -228,6 +247,8 @@ class ContextCompacted:
     """Older messages are summarised for the model; the store keeps them."""
 
     first_kept_id: str
+    summary: str = ""
+    tokens_before: int | None = None
     type: Literal["context_compacted"] = "context_compacted"
 
 
@@ -237,15 +258,17 @@ class CheckpointCreated:
 
     checkpoint_id: str
     tool_use_id: str
+    paths: tuple[str, ...] = ()
     type: Literal["checkpoint_created"] = "checkpoint_created"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRestored:
-    """They were put back; `conflicts` lists those the person had changed."""
+    """They were put back, except `conflicts`, which were changed since, and `failed`, where it was not possible."""
 
     checkpoint_id: str
     conflicts: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     type: Literal["checkpoint_restored"] = "checkpoint_restored"
 
 
@@ -268,11 +291,13 @@ class DoomLoopSuspected:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """The agent asks the person."""
+    """The agent asks the person. `several` choices may be taken; `free_text`: words of their own are an answer too."""
 
     question_id: str
     question: str
     choices: tuple[str, ...] = ()
+    several: bool = False
+    free_text: bool = True
     type: Literal["question_asked"] = "question_asked"
 
 
@@ -358,7 +383,11 @@ Event = ProviderEvent | EngineEvent
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An event with its place: `seq` has no gaps inside a run."""
+    """An event with its place: `seq` has no gaps inside a run.
+
+    What happens between runs (a mode is changed, a checkpoint restored) has an empty `run_id` and seq 0: it is told,
+    and never journalled. `parent_run_id` names the run whose call a specialist's run is.
+    """
 
     seq: int
     run_id: str

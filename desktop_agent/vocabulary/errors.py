@@ -9,7 +9,7 @@
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
     ├── ImageRefused                damaged, oversized or unsupported pictures
-    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid
+    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools
     ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseTooNew · DatabaseBusy
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
 
@@ -330,6 +330,13 @@ class OutsideWorkspace(ToolFailed):
 
     kind = "outside_workspace"
     default_remedy = "Use a path inside the workspace folder."
+
+
+class SpecialistHasNoTools(ToolFailed):
+    """A specialist that was given no tools asked for one."""
+
+    kind = "specialist_has_no_tools"
+    default_remedy = "Do that part yourself, or give the specialist everything that it needs in its context."
 
 
 class StorageFailed(AgentError):

@@ -44,7 +44,8 @@ class MessageState(StrEnum):
 class Message(BaseModel):
     """One message of a conversation. `model` and what follows belong to answers; `stop_details`: see MessageDelta.
 
-    `adjustments`: what had to be asked differently from what the person wanted, and why.
+    `adjustments`: what had to be asked differently from what the person wanted, and why. `injected_by`: who wrote
+    this prompt where it was not the person, for example a guard, by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +61,7 @@ class Message(BaseModel):
     stop_details: JsonObject | None = None
     origin: Origin | None = None
     adjustments: tuple[Sentence, ...] = ()
+    injected_by: str | None = None
 
     @property
     def text(self) -> str:

@@ -1,16 +1,34 @@
 """Options of one agent, checked when they are made."""
 
 import os
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, SecretStr, ValidationError, model_validator
 
-from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.vocabulary.conduct.guards import Guard
+from desktop_agent.vocabulary.conduct.hooks import Hooks
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE, Mode
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Dialect, Endpoint
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.tool_calls import Decision
 
 BASE_URL_VARIABLE = "DESKTOP_AGENT_BASE_URL"
 MODEL_VARIABLE = "DESKTOP_AGENT_MODEL"
+VENDOR_BASE_URLS: dict[Dialect, str] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+# What is asked is a permissions.approvals.Approval, which this floor does not know.
+Approver = Literal["always", "never"] | Callable[[Any], Awaitable[Decision]]
 
 
 def _from_environment(name: str) -> str:
@@ -18,10 +36,16 @@ def _from_environment(name: str) -> str:
 
 
 class AgentOptions(BaseModel):
-    """Model, server, tools and limits.
+    """Model, server, tools, and how the agent may behave.
 
-    Made with keyword arguments, or with `AgentOptions.checked`, which raises WrongUse with a sentence instead of
-    pydantic's report. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL.
+    Made with keyword arguments, with `AgentOptions.checked`, `.preset` or `.builder`; the last three raise WrongUse
+    with a sentence instead of pydantic's report. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and
+    DESKTOP_AGENT_MODEL; no address at all is the one of the dialect's vendor.
+
+    `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
+    hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
+    decide. `max_tool_iterations` goes over the same of `limits`, and `system_prompt` over the one of `config`.
+    `provider` is an object to ask instead of a server, for tests and scripts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
@@ -30,11 +54,21 @@ class AgentOptions(BaseModel):
     model: str = Field(default_factory=lambda: _from_environment(MODEL_VARIABLE), min_length=1)
     base_url: str = Field(default_factory=lambda: _from_environment(BASE_URL_VARIABLE))
     api_key: SecretStr | None = None
+    system_prompt: str | None = None
     tools: tuple[Any, ...] = ()
     auto_execute_tools: bool = False
-    max_tool_iterations: int = Field(default=50, ge=1, le=1000)
-    hooks: Any = None
+    max_tool_iterations: int | None = Field(default=None, ge=1, le=1000)
     config: ProviderConfig = ProviderConfig()
+    hooks: InstanceOf[Hooks] = Hooks()
+    limits: Limits = Limits()
+    modes: tuple[Mode, ...] = BUILT_IN_MODES
+    mode: str = DEFAULT_MODE.name
+    rules: tuple[Rule, ...] = ()
+    policies: tuple[PromptPolicy, ...] = ()
+    guards: tuple[InstanceOf[Guard], ...] = ()
+    specialists: tuple[Specialist, ...] = ()
+    approver: Approver = "never"
+    provider: Any = Field(default=None, repr=False)
 
     @classmethod
     def checked(cls, **values: Any) -> "AgentOptions":
@@ -44,4 +78,193 @@ class AgentOptions(BaseModel):
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise WrongUse(f"{where}: {first['msg']}") from None
+            said = first["msg"].removeprefix("Value error, ")
+            raise WrongUse(f"{where}: {said}" if where else said) from None
+
+    @classmethod
+    def preset(cls, server: str, **values: Any) -> "AgentOptions":
+        """For a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider. Raises WrongUse."""
+        return cls.checked(**_of_server(server), **values)
+
+    @staticmethod
+    def builder() -> "OptionsBuilder":
+        """Step by step."""
+        return OptionsBuilder()
+
+    @property
+    def address(self) -> str:
+        """Where to ask."""
+        return self.base_url or VENDOR_BASE_URLS[self.dialect]
+
+    @property
+    def run_config(self) -> ProviderConfig:
+        """`config` with these instructions."""
+        if self.system_prompt is None:
+            return self.config
+        return self.config.model_copy(update={"system_prompt": self.system_prompt})
+
+    @property
+    def run_limits(self) -> Limits:
+        """`limits` with this many tool iterations."""
+        if self.max_tool_iterations is None:
+            return self.limits
+        return self.limits.model_copy(update={"tool_iterations": self.max_tool_iterations})
+
+    def for_specialist(self, name: str) -> "AgentOptions":
+        """Those of one of the specialists, to talk with it directly: never more than these. Raises WrongUse."""
+        one = next((each for each in self.specialists if each.name == name), None)
+        if one is None:
+            raise WrongUse(f"There is no specialist “{name}”.", "Name one of the options' specialists.")
+        changes: dict[str, Any] = {
+            "model": one.model or self.model,
+            "tools": tuple(tool for tool in self.tools if tool.name in one.tools),
+            "specialists": tuple(each for each in self.specialists if each.name in one.specialists),
+            "mode": self.mode if one.mode is None or self._is_wider(one.mode) else one.mode,
+            "config": one.config,
+            "system_prompt": one.system_prompt,
+            "limits": _narrower(self.run_limits, one.limits),
+            "max_tool_iterations": None,
+        }
+        return self.model_copy(update=changes)
+
+    def _is_wider(self, name: str) -> bool:
+        by_name = {mode.name: mode for mode in self.modes}
+        return by_name[name].is_wider_than(by_name[self.mode])
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """Raises ValueError."""
+        _check_address(self.base_url)
+        for tool in self.tools:
+            if not all(hasattr(tool, part) for part in ("name", "schema", "run")):
+                raise ValueError(f"{_shown(tool)} is not a tool: make it one with @tool.")
+        _check_names("tools and specialists", [tool.name for tool in self.tools] + [s.name for s in self.specialists])
+        _check_names("modes", [mode.name for mode in self.modes])
+        _check_names("policies", [policy.id for policy in self.policies])
+        _check_names("guards", [guard.name for guard in self.guards])
+        wanted = {self.mode, *(each.mode for each in self.specialists if each.mode is not None)}
+        if unknown := wanted - {mode.name for mode in self.modes}:
+            raise ValueError(f"there is no mode “{min(unknown)}”.")
+        return self
+
+
+class OptionsBuilder:
+    """Collects options and checks them all at `build`. What is given twice: the last counts; tuples grow."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def preset(self, server: str) -> Self:
+        """A known server by its id. Raises WrongUse."""
+        return self._with(**_of_server(server))
+
+    def server(self, base_url: str, api_key: str | SecretStr | None = None, dialect: Dialect = "openai-chat") -> Self:
+        """A server by its address, as the vendor's own client takes it."""
+        return self._with(base_url=base_url, dialect=dialect).api_key(api_key)
+
+    def api_key(self, key: str | SecretStr | None) -> Self:
+        """The key that opens it."""
+        return self._with(api_key=SecretStr(key) if isinstance(key, str) else key)
+
+    def model(self, name: str, config: ProviderConfig | None = None) -> Self:
+        """What answers, and how to ask it."""
+        return self._with(model=name) if config is None else self._with(model=name, config=config)
+
+    def system_prompt(self, text: str) -> Self:
+        """Instructions."""
+        return self._with(system_prompt=text)
+
+    def tools(self, *tools: Any) -> Self:
+        """What the model may call."""
+        return self._with(tools=(*self._known("tools"), *tools))
+
+    def auto_execute_tools(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
+        """Whether the runtime runs them."""
+        return self._with(auto_execute_tools=yes)
+
+    def hooks(self, hooks: Hooks) -> Self:
+        """Functions that see prompts and calls."""
+        return self._with(hooks=hooks)
+
+    def limits(self, limits: Limits) -> Self:
+        """Where a run ends."""
+        return self._with(limits=limits)
+
+    def mode(self, name: str, *modes: Mode) -> Self:
+        """The mode that holds; `modes` are added to the built-in ones."""
+        return self._with(mode=name, modes=(*self._known("modes", BUILT_IN_MODES), *modes))
+
+    def rules(self, *rules: Rule) -> Self:
+        """What may run."""
+        return self._with(rules=(*self._known("rules"), *rules))
+
+    def policies(self, *policies: PromptPolicy) -> Self:
+        """Texts beside the instructions."""
+        return self._with(policies=(*self._known("policies"), *policies))
+
+    def guards(self, *guards: Guard) -> Self:
+        """Whether an agent that wants to end may end."""
+        return self._with(guards=(*self._known("guards"), *guards))
+
+    def specialists(self, *specialists: Specialist) -> Self:
+        """Agents that it may call."""
+        return self._with(specialists=(*self._known("specialists"), *specialists))
+
+    def approver(self, approver: Approver) -> Self:
+        """Who decides about calls."""
+        return self._with(approver=approver)
+
+    def provider(self, provider: Any) -> Self:
+        """An object to ask instead of a server."""
+        return self._with(provider=provider)
+
+    def build(self) -> AgentOptions:
+        """The options. Raises WrongUse."""
+        return AgentOptions.checked(**self._values)
+
+    def _with(self, **values: Any) -> Self:
+        self._values.update(values)
+        return self
+
+    def _known(self, name: str, first: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+        return cast("tuple[Any, ...]", self._values.get(name, first))
+
+
+def _of_server(server: str) -> dict[str, Any]:
+    servers: tuple[Endpoint, ...] = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
+    endpoint = next((each for each in servers if each.id == server), None)
+    if endpoint is None:
+        names = ", ".join(each.id for each in servers)
+        raise WrongUse(f"There is no preset “{server[:60]}”.", f"Choose one of: {names}.")
+    return {"dialect": endpoint.dialect, "base_url": endpoint.base_url}
+
+
+def _check_address(address: str) -> None:
+    if not address:
+        return
+    parts = urlsplit(address)
+    if parts.username or parts.password:
+        raise ValueError("base_url: no user names or passwords in the address; the key belongs in api_key.")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("base_url: this is not a web address such as http://127.0.0.1:8080/v1.")
+
+
+def _check_names(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what}: “{name}” is there twice.")
+        seen.add(name)
+
+
+def _shown(tool: object) -> str:
+    return f"“{getattr(tool, '__name__', type(tool).__name__)}”"
+
+
+def _narrower(first: Limits, second: Limits) -> Limits:
+    """Of each limit the smaller one; None is no limit."""
+    values: dict[str, Any] = {}
+    for name in Limits.model_fields:
+        known = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]
+        values[name] = min(known, default=None)
+    return Limits.model_validate(values)

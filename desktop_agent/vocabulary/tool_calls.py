@@ -76,6 +76,14 @@ class AllowForConversation(_Decision):
     edited_input: JsonObject | None = None
 
 
+class AllowAlways(_Decision):
+    """Run it, and let what the rule says run unasked from now on. The rule was shown before."""
+
+    type: Literal["allow_always"] = "allow_always"
+    rule_id: str
+    edited_input: JsonObject | None = None
+
+
 class Deny(_Decision):
     """Do not run it; the model is told, with the message if there is one, and goes on."""
 
@@ -91,7 +99,7 @@ class DenyAndStop(_Decision):
 
 
 Decision = Annotated[
-    AllowOnce | AllowForConversation | Deny | DenyAndStop,
+    AllowOnce | AllowForConversation | AllowAlways | Deny | DenyAndStop,
     Field(discriminator="type"),
 ]
 

@@ -17,7 +17,7 @@ async def ask(desk: Desk, *calls: ToolUse) -> None:
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     desk.play(Turn(*calls))
     session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
-    await until(session.open_approvals)
+    await until(lambda: session.approvals.open_approvals)
     await until(lambda: desk.window.approvals._made is not None)
     await asyncio.sleep(0.8)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from desktop_agent.tools.tool import AnyTool, Progress, Tool
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -38,27 +38,27 @@ class ProjectTools:
     def all(self) -> tuple[AnyTool, ...]:
         """The tools."""
 
-        async def run(_wanted: RunTestsInput, progress: Progress) -> tuple[Text, ...]:
-            progress("tests/test_rows.py ..........  [ 41%]\ntests/test_store.py ....")
+        async def run(_wanted: RunTestsInput, call: RunningCall) -> tuple[Text, ...]:
+            call.progress("tests/test_rows.py ..........  [ 41%]\ntests/test_store.py ....")
             await asyncio.Event().wait()
             return (Text(text="never"),)
 
         slow = Tool(
             "run_tests",
             "Run the tests",
-            RunTestsInput,
+            ModelSchema(RunTestsInput),
             run,
             ToolClass.READ_ONLY,
             frozenset({Effect.READ}),
         )
 
-        async def send(_wanted: SendReportInput, _progress: Progress) -> tuple[Text, ...]:
+        async def send(_wanted: SendReportInput, _call: RunningCall) -> tuple[Text, ...]:
             return (Text(text="Sent."),)
 
         report = Tool(
             "send_report",
             "Send a report",
-            SendReportInput,
+            ModelSchema(SendReportInput),
             send,
             effects=frozenset({Effect.NETWORK, Effect.EXECUTE}),
         )

@@ -94,17 +94,55 @@ def moment_of(text: str, stream: Stream) -> float:
     return stream.sent[len(text.split()) - 1][0]
 
 
-def test_a_waiting_call_is_closed_after_a_kill_and_never_run(real_display: dict[str, str], tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with opened(real_display, data, "--demo") as (running, screen):
+def killed_while_it_waits(environment: dict[str, str], data: Path) -> None:
+    """The program is gone before the person decided."""
+    with opened(environment, data, "--demo") as (running, screen):
         screen.send("write a file")
         screen.wait_for("Approve tool call", "dialog")
+        # Longer than it takes to reach the disk.
+        time.sleep(PROMISED)
         running.kill()
+
+
+def press_when_enabled(screen: Screen, name: str) -> None:
+    wait_until(f"{name} can be pressed", lambda: "enabled" in screen.wait_for(name)["states"])
+    screen.press(name)
+
+
+def test_a_waiting_call_is_asked_about_again_after_a_kill_and_run_once(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    killed_while_it_waits(real_display, data)
     with opened(real_display, data) as (running, screen):
-        card = wait_until("the call is shown", lambda: screen.last("Tool call: write_file"))
-        assert "Cancelled" in card
-        assert screen.find("Approve tool call", "dialog") is None
+        screen.wait_for("Approve tool call", "dialog")
         assert not list(Path(data).rglob("hello.txt"))
+        press_when_enabled(screen, "Allow once")
+        screen.wait_gone("Approve tool call")
+        screen.wait_for("Send")
+        card = wait_until("the call is shown", lambda: screen.last("Tool call: write_file"))
+        assert "Done" in card
+        assert len(list(Path(data).rglob("hello.txt"))) == 1
         screen.send("and now calculate 6 * 7")
         screen.wait_for("Send")
         assert "42" in screen.last("Assistant said")
+        assert running.end() == 0
+    # It is over: nobody is asked a second time.
+    with opened(real_display, data) as (_, screen):
+        wait_until("the answer is shown", lambda: "42" in screen.last("Assistant said"))
+        assert screen.find("Approve tool call") is None
+
+
+def test_a_call_that_waited_can_be_denied_after_a_kill(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    killed_while_it_waits(real_display, data)
+    with opened(real_display, data) as (running, screen):
+        screen.wait_for("Approve tool call", "dialog")
+        press_when_enabled(screen, "Deny")
+        screen.wait_gone("Approve tool call")
+        screen.wait_for("Send")
+        assert "Denied" in wait_until("the call is shown", lambda: screen.last("Tool call: write_file"))
+        assert not list(data.rglob("hello.txt"))
+        screen.send("and now calculate 6 * 7")
+        wait_until("it is answered", lambda: "42" in screen.last("Assistant said"))
+        assert running.end() == 0

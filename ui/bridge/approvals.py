@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextPreview, ToolClass
 
 
 @dataclass(frozen=True)
 class WaitingCall:
-    """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do."""
+    """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do.
+
+    `reason` is why somebody is asked, where it is not the tool's default. `proposals` are the rules that may be made
+    of it, with AllowAlways.
+    """
 
     approval_id: str
     tool: str
@@ -22,6 +27,8 @@ class WaitingCall:
     preview: Preview | None
     agent_path: tuple[str, ...]
     validate: Callable[[JsonObject], str | None]
+    reason: str = ""
+    proposals: tuple[Rule, ...] = ()
 
 
 class Approvals:
@@ -32,15 +39,15 @@ class Approvals:
 
     def waiting(self) -> tuple[WaitingCall, ...]:
         """In call order."""
-        return tuple(_waiting(approval) for approval in self._session.open_approvals())
+        return tuple(_waiting(approval) for approval in self._session.approvals.open_approvals)
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Decide. Raises ToolInputInvalid for an edit that does not fit; the call waits on then."""
-        self._session.answer(approval_id, decision)
+        self._session.approvals.answer(approval_id, decision)
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
-        for approval in self._session.open_approvals():
+        for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
                     return await approval.tool.preview(approval.tool.checked(arguments))
@@ -60,10 +67,12 @@ def _waiting(approval: Approval) -> WaitingCall:
     return WaitingCall(
         approval_id=approval.approval_id,
         tool=approval.tool.name,
-        arguments=approval.tool_use.input,
+        arguments=approval.input,
         tool_class=approval.tool.tool_class,
         effects=approval.tool.effects,
         preview=approval.preview,
         agent_path=approval.agent_path,
         validate=validate,
+        reason=approval.reason,
+        proposals=approval.proposals,
     )

@@ -17,35 +17,24 @@ from desktop_agent.vocabulary.engine_events import (
     RunFinished,
     RunStarted,
     ToolFinished,
+    UserMessageReturned,
 )
-from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import UsageUpdate
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import Reasoning
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.approvals import Approvals
 from ui.bridge.frame_clock import FrameClock
 
+_PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
-class OpenConversation(QObject):
-    """A session as Qt sees it. `changed` carries the grouped changes of a frame."""
 
-    changed = Signal(list)
-    working_changed = Signal(bool)
-    approvals_changed = Signal()
-    usage_changed = Signal()
-    record_changed = Signal()
-    finished = Signal()
+class ConversationFacts(QObject):
+    """What can be read of a session."""
 
-    def __init__(self, session: Session, clock: FrameClock, parent: QObject | None = None) -> None:
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self._clock = clock
-        self.approvals = Approvals(session)
-        self.spending = Spending(lambda: session.history)
-        self._waiting: list[Change] = []
-        self._grown: set[Updated] = set()
-        clock.tick.connect(self._deliver)
-        session.subscribe(self._on_changes, self._on_event)
 
     @property
     def id(self) -> str:
@@ -93,6 +82,11 @@ class OpenConversation(QObject):
         return len(self._session.transcript) == 0
 
     @property
+    def is_kept(self) -> bool:
+        """Whether it was begun: then it has a place on the disk, also where nothing that was said stands in it."""
+        return not self.is_empty or not self._session.is_new
+
+    @property
     def usage(self) -> Usage | None:
         """Of the last answer."""
         return self._session.usage
@@ -102,15 +96,47 @@ class OpenConversation(QObject):
         prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
         return prompts[-1] if prompts else ""
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it is the model's turn. To an answer that ended, also one that was cut, somebody must say something:
+        asked again, the model would only give it again."""
+        last = self._session.history[-1:]
+        return not last or last[0].role is not Role.ASSISTANT or last[0].stop_reason in _PAUSED
+
+
+class OpenConversation(ConversationFacts):
+    """A session as Qt sees it. `changed` carries the grouped changes of a frame.
+
+    `returned` carries a message that was not delivered, whole.
+    """
+
+    changed = Signal(list)
+    working_changed = Signal(bool)
+    approvals_changed = Signal()
+    usage_changed = Signal()
+    record_changed = Signal()
+    finished = Signal()
+    returned = Signal(Message)
+
+    def __init__(self, session: Session, clock: FrameClock, parent: QObject | None = None) -> None:
+        super().__init__(session, parent)
+        self._clock = clock
+        self.approvals = Approvals(session)
+        self.spending = Spending(lambda: session.history)
+        self._waiting: list[Change] = []
+        self._grown: set[Updated] = set()
+        clock.tick.connect(self._deliver)
+        session.subscribe(self._on_changes, self._on_event)
+
     def send(self, message: Message) -> None:
         """Start a run. Raises WrongUse while one is under way."""
         self._session.send(message)
         self.record_changed.emit()
         self.working_changed.emit(True)
 
-    def retry(self) -> None:
-        """Ask again. Raises WrongUse."""
-        self._session.retry()
+    def go_on(self) -> None:
+        """Ask again, or send what waits. Raises WrongUse."""
+        self._session.go_on()
         self.working_changed.emit(True)
 
     def stop(self) -> None:
@@ -147,8 +173,14 @@ class OpenConversation(QObject):
             self.changed.emit(changes)
 
     def _on_event(self, envelope: Envelope) -> None:
-        self.spending.take(envelope.event)
+        is_below = envelope.parent_run_id is not None
+        self.spending.take(envelope.event, envelope.run_id if is_below else None)
         match envelope.event:
+            case ApprovalRequested() | ApprovalResolved() | ToolFinished():
+                self.approvals_changed.emit()
+            case _ if is_below:
+                # What a specialist's run says begins and ends nothing here.
+                pass
             case RunStarted():
                 self.working_changed.emit(True)
             case RunFinished():
@@ -156,8 +188,10 @@ class OpenConversation(QObject):
                 self._deliver()
                 self.working_changed.emit(False)
                 self.finished.emit()
-            case ApprovalRequested() | ApprovalResolved() | ToolFinished():
-                self.approvals_changed.emit()
+            case UserMessageReturned(message_id=message_id):
+                message = self._session.returned(message_id)
+                if message is not None:
+                    self.returned.emit(message)
             case UsageUpdate():
                 self.usage_changed.emit()
             case _:

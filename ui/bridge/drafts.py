@@ -1,12 +1,15 @@
 """What is being written, kept on disk."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
 from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.pictures import Pictures
 
@@ -19,22 +22,45 @@ class KeptDrafts:
     def __init__(self, store: Store, pictures: Pictures) -> None:
         self._store = store
         self._pictures = pictures
+        # What is given back to a draft must not be lost to one who reads and writes it meanwhile.
+        self._lock = asyncio.Lock()
 
     async def keep(self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed."""
-        key = None if conversation.is_empty else conversation.id
+        key = conversation.id if conversation.is_kept else None
         images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])
-        await self._store.save_draft(key, Draft(text, images))
-        if key is not None and not text and not images:
-            # What was written before the first prompt lay under no conversation; it has been sent by now.
-            await self._store.save_draft(None, Draft())
+        async with self._lock:
+            await self._store.save_draft(key, Draft(text, images))
+            if key is not None and not text and not images:
+                # What was written before the first prompt lay under no conversation; it has been sent by now.
+                await self._store.save_draft(None, Draft())
 
     async def load(self, conversation: OpenConversation) -> tuple[str, list[DraftPicture]]:
         """What was being written there; pictures that are gone are left out."""
-        key = None if conversation.is_empty else conversation.id
-        draft = await self._store.load_draft(key)
+        async with self._lock:
+            draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
+            if conversation.is_empty and draft == Draft():
+                draft = await self._store.load_draft(None)
+        return draft.text, await self._taken(draft.images)
+
+    async def give_back(self, conversation_id: str, message: Message) -> None:
+        """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
+        async with self._lock:
+            draft = await self._store.load_draft(conversation_id)
+            text = "\n\n".join(each for each in (draft.text, message.text) if each)
+            await self._store.save_draft(conversation_id, Draft(text, (*draft.images, *_images(message))))
+
+    async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
+        """A message as it was written; pictures that are gone are left out."""
+        return message.text, await self._taken(_images(message))
+
+    async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
         pictures: list[DraftPicture] = []
-        for image in draft.images:
+        for image in images:
             with suppress(ImageRefused):
                 pictures.append((await self._pictures.again(image), image.name or ""))
-        return draft.text, pictures
+        return pictures
+
+
+def _images(message: Message) -> tuple[Image, ...]:
+    return tuple(block for block in message.blocks if isinstance(block, Image))

@@ -1,13 +1,20 @@
 """The conversations for the screens: the list, opening, making, naming, deleting."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, RunStarted
+from desktop_agent.vocabulary.engine_events import (
+    Envelope,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+    UserMessageReturned,
+)
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
@@ -34,6 +41,7 @@ class Library(QObject):
         self._tasks = tasks
         self.drafts = KeptDrafts(engine.store, pictures)
         self._open: OpenConversation | None = None
+        self._listed: set[str] = set()
 
     @property
     def current(self) -> OpenConversation | None:
@@ -105,20 +113,37 @@ class Library(QObject):
         self._open = OpenConversation(session, self._clock, self)
         self._open.record_changed.connect(self.refresh)
         # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
-        session.unsubscribe(self._on_event)
-        session.subscribe(on_event=self._on_event)
+        hearing = _Hearing(self, session)
+        session.unsubscribe(hearing)
+        session.subscribe(on_event=hearing)
         self.opened.emit(self._open)
 
-    def _on_event(self, envelope: Envelope) -> None:
-        if self._open is not None and isinstance(envelope.event, RunStarted | RunFinished):
-            self.refresh()
+    def hear(self, session: Session, envelope: Envelope) -> None:
+        """What happened in a conversation that was shown once."""
+        if self._open is None or envelope.parent_run_id is not None:
+            return
+        match envelope.event:
+            case RunStarted() | RunFinished():
+                self.refresh()
+            case TurnStarted() if session.record.id not in self._listed:
+                # By now its first prompt is on the disk. Who looks elsewhere meanwhile must find back.
+                self.refresh()
+            case UserMessageReturned(message_id=message_id) if session.record.id != self._open.id:
+                message = session.returned(message_id)
+                if message is not None:
+                    self._tasks.start(self.drafts.give_back(session.record.id, message))
+            case _:
+                pass
 
     async def _refresh(self) -> None:
         records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(LISTED)
+        self._listed = {record.id for record in records}
         self.listed.emit(list(records))
 
     async def _open_stored(self, conversation_id: str) -> None:
-        self._show(await self._engine.session(conversation_id))
+        session = await self._engine.session(conversation_id)
+        self._show(session)
+        session.resume()
 
     async def _new_demo(self) -> None:
         self._show(await self._engine.new_demo_session())
@@ -141,3 +166,14 @@ class Library(QObject):
         await self._engine.store.restore_conversation(conversation_id)
         await self._open_stored(conversation_id)
         await self._refresh()
+
+
+@dataclass(frozen=True)
+class _Hearing:
+    """What the library hears of one session. Two of the same are equal, so that one can be taken away again."""
+
+    library: Library
+    session: Session
+
+    def __call__(self, envelope: Envelope) -> None:
+        self.library.hear(self.session, envelope)

@@ -69,6 +69,24 @@ class Composer(QWidget):
         self._attachments.add_ready(pictures)
         self._draft_pause.stop()
 
+    def give_back(self, text: str, pictures: Sequence[PendingPicture] = ()) -> None:
+        """A message that was not delivered stands here again, after an empty line where something is written."""
+        written = self._editor.toPlainText()
+        gap = "\n\n" if text and written.strip() else ""
+        if is_too_long(f"{written}{gap}{text}"):
+            self._attachments.add_text(text)
+        else:
+            # Who is writing goes on writing where they are.
+            place = self._editor.textCursor()
+            at = place.position()
+            end = self._editor.textCursor()
+            end.movePosition(end.MoveOperation.End)
+            end.insertText(gap + text)
+            place.setPosition(at if gap else end.position())
+            self._editor.setTextCursor(place)
+        if pictures:
+            self._attachments.add_ready(pictures)
+
     def add_control(self, control: QWidget) -> None:
         """Put a picker into the row under the editor."""
         self._controls.insertWidget(self._controls.count() - 2, control)
@@ -102,10 +120,6 @@ class Composer(QWidget):
         self._attachments.clear()
         self.send_requested.emit(text, pictures)
 
-    def stop(self) -> None:
-        """Ask for a stop, once; nothing happens while the agent is idle."""
-        self._send_or_stop.stop()
-
     def choose_files(self) -> None:
         """Ask for picture files, without waiting."""
         dialog = QFileDialog(self, self.tr("Attach image"))
@@ -118,7 +132,7 @@ class Composer(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape stops."""
         if event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
-            self.stop()
+            self._send_or_stop.stop()
         else:
             super().keyPressEvent(event)
 

@@ -1,6 +1,7 @@
 """The screen of one conversation: heading, banners, transcript, composer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
@@ -77,6 +78,7 @@ class ConversationPage(QWidget):
         conversation.working_changed.connect(self._on_working)
         conversation.record_changed.connect(self._show_record)
         conversation.usage_changed.connect(self._show_usage)
+        conversation.returned.connect(self._on_returned)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.models.show(conversation)
@@ -154,11 +156,17 @@ class ConversationPage(QWidget):
         except AgentError:
             # Nothing that was written is lost: it stands in the composer again, and the banner says why.
             if conversation is self._conversation:
-                self.composer.set_draft(text, pictures)
+                self.composer.give_back(text, pictures)
                 self._drafts.keep()
             else:
                 await self._drafts.keep_for(conversation, text, pictures)
             raise
+
+    @Slot(Message)
+    def _on_returned(self, message: Message) -> None:
+        conversation = self.sender()
+        if isinstance(conversation, OpenConversation):
+            self._tasks.start(self._drafts.give_back(conversation, message))
 
     def _stop(self) -> None:
         if self._conversation is not None:
@@ -179,13 +187,16 @@ class ConversationPage(QWidget):
             return
         if action is RemedyAction.OPEN_SETTINGS:
             self.settings_requested.emit()
+        elif action is RemedyAction.RETRY or (action is RemedyAction.CONTINUE and self._conversation.can_go_on):
+            self._do(self._conversation.go_on)
         elif action is RemedyAction.CONTINUE:
-            self._send(self.tr("Continue."), [])
-        elif action is RemedyAction.RETRY:
-            try:
-                self._conversation.retry()
-            except AgentError as error:
-                self.show_problem(error)
+            self._do(partial(self._conversation.send, Message.user(self.tr("Continue."))))
+
+    def _do(self, command: Callable[[], None]) -> None:
+        try:
+            command()
+        except AgentError as error:
+            self.show_problem(error)
 
     @Slot(object)
     def _choose_folder(self, folder: Path | None) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
+from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import Library
 from ui.bridge.tasks import Tasks
@@ -49,6 +50,15 @@ class Drafts(QObject):
     async def keep_for(self, conversation: OpenConversation, text: str, pictures: Sequence[PendingPicture]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
         await self._library.drafts.keep(conversation, text, [(each.taken, each.name) for each in pictures])
+
+    async def give_back(self, conversation: OpenConversation, message: Message) -> None:
+        """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
+        text, kept = await self._library.drafts.content_of(message)
+        if conversation is not self._wanted:
+            await self._library.drafts.give_back(conversation.id, message)
+            return
+        self._composer.give_back(text, [PendingPicture(name, taken) for taken, name in kept])
+        self.keep()
 
     async def _load(self, conversation: OpenConversation) -> None:
         text, kept = await self._library.drafts.load(conversation)

@@ -16,6 +16,14 @@ class Calls:
         self._calls: dict[str, ToolCallItem] = {}
         self._places: dict[str, int] = {}  # by item
 
+    def find(self, call_id: str) -> ToolCallItem | None:
+        """The newest item of this call."""
+        return self._calls.get(call_id)
+
+    def updated(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
+        """The change that says that this item is another now."""
+        return Updated(self._places[item.id], what)
+
     def add(self, block: ToolUse, message_id: str) -> Change:
         """A whole call of a committed message."""
         return self._add(ToolCallItem(self._shown.new_id(), message_id, block.id, block.name, block.input), done=True)
@@ -33,7 +41,7 @@ class Calls:
         else:
             item.name = item.name or event.name or ""
             item.arguments.append(event.fragment)
-        return changes or [self._updated(item)]
+        return changes or [self.updated(item)]
 
     def advance(self, event: ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress) -> list[Change]:
         """It waits, was decided, runs, says something."""
@@ -51,8 +59,8 @@ class Calls:
                 item.state = CallState.RUNNING
             case ToolProgress():
                 item.output.append(event.text)
-                return [self._updated(item, "text")]
-        return [self._updated(item)]
+                return [self.updated(item, "text")]
+        return [self.updated(item)]
 
     def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
         """It has its result."""
@@ -60,7 +68,7 @@ class Calls:
         if item is None:
             return []
         item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
-        return [self._updated(item)]
+        return [self.updated(item)]
 
     def drop_unwritten(self) -> list[Change]:
         """Calls that were still being written never came to be."""
@@ -81,6 +89,3 @@ class Calls:
         added = self._shown.add(item)
         self._places[item.id] = added.index
         return added
-
-    def _updated(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
-        return Updated(self._places[item.id], what)

@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.vocabulary.blocks import Block, Image, Json, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.blocks import (
+    Block,
+    Image,
+    Json,
+    ServerStep,
+    Summary,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+)
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.images import (
     Base64Source,
@@ -121,7 +132,7 @@ def _parts(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
         match block:
             case Image():
                 yield block
-            case Text():
+            case Text() | Summary():
                 yield weight(block.text)
             case Thinking():
                 yield weight(block.text) or len(dumps(block.metadata)) / _SEALED_PER_TOKEN

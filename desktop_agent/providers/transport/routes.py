@@ -1,14 +1,17 @@
 """Which way a request leaves this machine. Imported late: this is the only module that imports httpx as a whole."""
 
+import logging
 import socket
 import urllib.request
 
 import httpx
 
 from desktop_agent.providers.transport.chunked_body import quick_body
+from desktop_agent.providers.transport.handshakes import with_closed_handshakes
 from desktop_agent.providers.transport.hosts import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
+_TALKATIVE = ("httpcore", "httpx")
 STREAM = "desktop_agent.stream"
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 
@@ -21,7 +24,9 @@ class Routes(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         context = httpx.create_ssl_context()
-        self._direct = httpx.AsyncHTTPTransport(verify=context, limits=_POOL, socket_options=_keep_alive_options())
+        self._direct = with_closed_handshakes(
+            httpx.AsyncHTTPTransport(verify=context, limits=_POOL, socket_options=_keep_alive_options())
+        )
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
         self._unusable: dict[str, str] = {}
         proxies = urllib.request.getproxies()
@@ -34,7 +39,9 @@ class Routes(httpx.AsyncBaseTransport):
             if kind not in ("http", "https"):
                 self._unusable[scheme] = kind
                 continue
-            self._proxied[scheme] = httpx.AsyncHTTPTransport(verify=context, limits=_POOL, proxy=address)
+            self._proxied[scheme] = with_closed_handshakes(
+                httpx.AsyncHTTPTransport(verify=context, limits=_POOL, proxy=address)
+            )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
@@ -61,6 +68,11 @@ class Routes(httpx.AsyncBaseTransport):
 
 def make_client() -> httpx.AsyncClient:
     """One pool for everything. Slow the first time (certificates): call it in a thread."""
+    for name in _TALKATIVE:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            # They log heads of answers when everything is logged, and a server may put a key that it was sent in there.
+            logger.setLevel(logging.INFO)
     return httpx.AsyncClient(transport=Routes(), follow_redirects=False, trust_env=False)
 
 

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from desktop_agent.storage.database.connection import text_of, text_or_none, transaction
-from desktop_agent.storage.json_form import draft_text, read_draft, read_reasoning, reasoning_text
+from desktop_agent.storage.json_form import (
+    draft_text,
+    read_draft,
+    read_reasoning,
+    read_state,
+    reasoning_text,
+    state_text,
+)
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, Draft
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import new_id
@@ -14,9 +21,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _COLUMNS = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
-        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, state
     FROM conversations """
-_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace", "reasoning")
+_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace", "reasoning", "state")
 NO_CONVERSATION = 0
 
 
@@ -50,6 +57,7 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
         text_or_none(row[9]),
         None if row[10] is None else _moment(row[10]),
         read_reasoning(text_or_none(row[11])),
+        read_state(text_or_none(row[12])),
     )
 
 
@@ -99,6 +107,8 @@ def update(connection: sqlite3.Connection, id_: str, changes: ConversationChange
         values.setdefault("title_is_automatic", False)
     if "reasoning" in values:
         values["reasoning"] = reasoning_text(values["reasoning"])
+    if "state" in values:
+        values["state"] = state_text(values["state"])
     number = number_of(connection, id_)
     with transaction(connection):
         if "head_message_id" in values:
@@ -151,6 +161,9 @@ def _purge(connection: sqlite3.Connection, number: int) -> None:
         connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))
     connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
     connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (number,))
+    connection.execute(
+        "DELETE FROM rules WHERE conversation = (SELECT id FROM conversations WHERE number = ?)", (number,)
+    )
     connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
 
 

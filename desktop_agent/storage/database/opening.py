@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from desktop_agent.storage.database import conversations, picture_index
+from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.storage.database import checkpoints, conversations, picture_index
 from desktop_agent.storage.database.connection import BUSY_MILLISECONDS, Connection, connect, failure_of, is_damage
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
@@ -78,7 +79,8 @@ def _opened(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentenc
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("COMMIT")
         upgrade(connection, path, steps)
-        conversations.purge_trash(connection, KEPT_IN_TRASH)
+        if conversations.purge_trash(connection, KEPT_IN_TRASH):
+            checkpoints.remove_unused(connection, BlobFiles(path.parent))
         picture_index.remove_unused(connection, PictureFiles(path.parent))
     except BaseException:
         connection.close()

@@ -23,6 +23,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, byte
 _MENDS = (
     "DELETE FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)",
     "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
+    "DELETE FROM checkpoints WHERE conversation NOT IN (SELECT number FROM conversations)",
     "DELETE FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations)",
     """UPDATE messages SET parent = (SELECT max(b.number) FROM messages b
            WHERE b.conversation = messages.conversation AND b.number < messages.number)

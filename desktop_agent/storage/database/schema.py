@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from desktop_agent.storage.database import checkpoints, rules
 from desktop_agent.storage.database.backup import verified_copy
 from desktop_agent.storage.database.connection import transaction
 from desktop_agent.vocabulary.errors import DatabaseTooNew, Sentence
@@ -98,8 +99,14 @@ _REASONING = """
 ALTER TABLE conversations ADD COLUMN reasoning TEXT;  -- JSON, or NULL for what the model does by itself
 """
 
+_CONDUCT = f"""
+ALTER TABLE conversations ADD COLUMN state TEXT;  -- JSON, or NULL for what every conversation begins with
+{rules.TABLE}
+{checkpoints.TABLE}
+"""
+
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-STEPS: tuple[str, ...] = (_FIRST, _REASONING)
+STEPS: tuple[str, ...] = (_FIRST, _REASONING, _CONDUCT)
 TABLES: dict[int, str] = {
     101: "conversations",
     102: "messages",
@@ -108,6 +115,8 @@ TABLES: dict[int, str] = {
     105: "drafts",
     106: "pictures",
     107: "picture_uses",
+    108: "rules",
+    110: "checkpoints",
 }
 
 

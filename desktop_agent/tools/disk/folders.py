@@ -21,7 +21,7 @@ _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
 HAS_DESCRIPTORS = (
-    {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
+    {os.open, os.mkdir, os.rmdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
     and os.scandir in os.supports_fd
     and bool(_NO_FOLLOW)
 )
@@ -56,6 +56,10 @@ class Folder(Protocol):
 
     def remove(self, name: str) -> None:
         """Delete a file."""
+        ...
+
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
         ...
 
     def sync(self) -> None:
@@ -114,6 +118,10 @@ class DescriptorFolder:
         """Delete a file."""
         os.unlink(name, dir_fd=self._descriptor)
 
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
+        os.rmdir(name, dir_fd=self._descriptor)
+
     def sync(self) -> None:
         """Make a rename last. Some file systems cannot sync a folder; they need not."""
         with contextlib.suppress(OSError):
@@ -170,6 +178,10 @@ class PathFolder:
     def remove(self, name: str) -> None:
         """Delete a file."""
         (self._path / name).unlink()
+
+    def remove_folder(self, name: str) -> None:
+        """Delete an empty folder."""
+        self._checked(name).rmdir()
 
     def sync(self) -> None:
         """Windows has no way to sync a folder."""

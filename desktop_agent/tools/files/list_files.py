@@ -5,8 +5,9 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.tools.files.places import subjects_of
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Entry, Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed
@@ -38,7 +39,7 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
             lines[MAX_ENTRIES:] = [f"[Stopped after {MAX_ENTRIES:,} entries; list a folder inside to see more.]"]
         return (Text(text="\n".join(lines) or "[The folder is empty.]"),)
 
-    async def run(wanted: ListFilesInput, _progress: Progress) -> tuple[Text, ...]:
+    async def run(wanted: ListFilesInput, _call: RunningCall) -> tuple[Text, ...]:
         return await in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
@@ -47,10 +48,11 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
             "List a folder of the workspace, one entry a line: folders end in /, files have their size in bytes. "
             "Links are not followed; hidden folders are not entered."
         ),
-        input_model=ListFilesInput,
+        schema=ModelSchema(ListFilesInput),
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
+        subjects=lambda wanted: subjects_of(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 

@@ -2,9 +2,10 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.tools.files.places import subjects_of
 from desktop_agent.tools.files.text_files import NotText, TextFile, decode
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
@@ -39,7 +40,7 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
         body, note = _excerpt(file, wanted)
         return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
 
-    async def run(wanted: ReadFileInput, _progress: Progress) -> tuple[Text, ...]:
+    async def run(wanted: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
         return await in_thread(lambda sign: work(wanted, sign))
 
     return Tool(
@@ -48,10 +49,11 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
             "Read a text file of the workspace. A long file is read in parts: "
             "the result says how many lines are left and where to go on."
         ),
-        input_model=ReadFileInput,
+        schema=ModelSchema(ReadFileInput),
         run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
+        subjects=lambda wanted: subjects_of(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.tools.files.places import changes_of, subjects_of
 from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode, encode, with_plain_newlines
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
@@ -53,7 +54,7 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
         place = workspace.locate(wanted.path)
         return _preview(place, _old(workspace, place), wanted.content)
 
-    async def run(wanted: WriteFileInput, _progress: Progress) -> tuple[Text, ...]:
+    async def run(wanted: WriteFileInput, _call: RunningCall) -> tuple[Text, ...]:
         return await in_thread(lambda sign: work(wanted, sign))
 
     async def preview(wanted: WriteFileInput) -> Preview:
@@ -65,11 +66,13 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
             "Write a text file of the workspace, replacing the whole file if it is there and making its folders "
             "if they are not. An existing file keeps its encoding and line ends."
         ),
-        input_model=WriteFileInput,
+        schema=ModelSchema(WriteFileInput),
         run=run,
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.WRITE}),
         preview=preview,
+        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        changes=lambda wanted: changes_of(workspace, wanted.path),
         scope=str(workspace.folder),
     )
 

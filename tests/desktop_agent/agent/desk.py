@@ -2,23 +2,27 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pydantic import BaseModel
 
-from desktop_agent.agent.request import RequestSettings
+from desktop_agent.agent.conduct.mode_switch import ModeSwitch
+from desktop_agent.agent.request import RunSettings
 from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.run import Run
 from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.agent.turn import Run
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import Progress, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, new_id
 from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
@@ -33,6 +37,8 @@ class Memory:
     """A recorder that keeps everything; `refuse` makes the disk fail."""
 
     def __init__(self, *messages: Message) -> None:
+        self.run_id = new_id()
+        self.nested_ones: list[Memory] = []
         self.messages = list(messages)
         self.events: list[Event] = []
         self.settled: list[int] = []
@@ -51,6 +57,10 @@ class Memory:
 
     def history(self) -> tuple[Message, ...]:
         return tuple(self.messages)
+
+    def nested(self) -> "Memory":
+        self.nested_ones.append(Memory())
+        return self.nested_ones[-1]
 
     def of(self, kind: type) -> list:
         return [event for event in self.events if isinstance(event, kind)]
@@ -80,13 +90,13 @@ def tool(
 ) -> Tool[Words]:
     """A tool that answers its word, or does `work`."""
 
-    async def run(given: Words, progress: Progress) -> tuple[Text, ...]:
+    async def run(given: Words, call: RunningCall) -> tuple[Text, ...]:
         return (Text(text=await work(given.word) if work else given.word),)
 
     return Tool(
         name=name,
         description=name,
-        input_model=Words,
+        schema=ModelSchema(Words),
         run=run,
         tool_class=ToolClass.READ_ONLY if read_only else ToolClass.MUTATING,
         effects=frozenset() if read_only else frozenset({Effect.WRITE}),
@@ -108,33 +118,40 @@ class Desk:
         iterations: int = 50,
         pictures: PictureLimits | None = None,
         models: tuple[ModelInfo, ...] = (),
+        limits: Limits | None = None,
+        manual: bool = False,
+        **around: Any,
     ) -> None:
         self.provider = ScriptedProvider(*turns, models=models, pictures=pictures)
         self.memory = Memory(Message.user("go"))
         self.approvals = ApprovalBroker()
         self.standing = Standing()
-        self.run = Run(
-            Surroundings(
-                open_provider=self._open,
-                recorder=self.memory,
-                tools=ToolRegistry(tools),
-                approvals=self.approvals,
-                standing=self.standing,
-                read_picture=self._picture,
-                retry=RetryPolicy(first_delay=0.001, longest_delay=0.001),
-            ),
-            RequestSettings(model="m", max_tool_iterations=iterations),
+        self.modes = ModeSwitch(self.standing, tell=self.memory.emit)
+        self.around = Surroundings(
+            open_provider=self._open,
+            recorder=self.memory,
+            tools=ToolRegistry(tools),
+            approvals=self.approvals,
+            standing=self.standing,
+            modes=self.modes,
+            read_picture=self._picture,
+            retry=RetryPolicy(first_delay=0.001, longest_delay=0.001),
+            **around,
         )
+        self.settings = RunSettings(
+            model="m", limits=limits or Limits(tool_iterations=iterations), execute_tools=not manual
+        )
+        self.run = Run(self.around, self.settings)
 
-    async def _open(self) -> ScriptedProvider:
+    async def _open(self, model: str) -> ScriptedProvider:
         return self.provider
 
     async def _picture(self, source: StoredSource) -> bytes:
         return b"\x89PNG\r\n\x1a\n" + bytes(60)
 
-    async def execute(self) -> RunEnd:
+    async def execute(self, prompt: Message | None = None) -> RunEnd:
         # Not wait_for: it would cancel the run, and a cancelled run ends well.
-        running = asyncio.create_task(self.run.execute("p"))
+        running = asyncio.create_task(self.run.execute(prompt))
         done, _ = await asyncio.wait({running}, timeout=10)
         assert done, "the run did not end"
         end = running.result()
@@ -147,6 +164,9 @@ class Desk:
     async def approvals_open(self, count: int = 1) -> None:
         while len(self.approvals.open_approvals) < count:
             await asyncio.sleep(0.001)
+
+    def allow(self, tool: Tool[Any]) -> None:
+        self.standing.add(Rule(effect=RuleEffect.ALLOW, tool=tool.identity))
 
     def decide(self, decision, position: int = 0) -> None:
         self.approvals.answer(self.approvals.open_approvals[position].approval_id, decision)

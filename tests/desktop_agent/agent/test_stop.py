@@ -1,20 +1,23 @@
 """Stop, and what goes on all the same: nothing starts any more, and nobody is told twice."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from desktop_agent.agent import turn
+from desktop_agent.agent import run
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolStarted
 from desktop_agent.vocabulary.errors import ConnectionFailed
 from desktop_agent.vocabulary.messages import Message, MessageState
-from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.vocabulary.tool_calls import DenyAndStop, Effect
 from tests.desktop_agent.agent.desk import Desk, call, tool
+
+SECRET = "sk-" + "secret"
 
 
 class Stubborn:
@@ -40,10 +43,10 @@ async def test_after_stop_no_call_starts_even_behind_a_tool_that_does_not_heed_i
     stubborn = Stubborn()
     act = tool("act", stubborn.work)
     desk = Desk(Turn(call("1", "act", "first"), call("2", "act", "second")), Turn(), tools=(act,))
-    desk.standing.allow(act)
+    desk.allow(act)
     running = desk.start()
     await stubborn.reached.wait()
-    desk.run.stop()
+    desk.run.interrupt()
     stubborn.may_end.set()
     assert await running is RunEnd.CANCELLED
     assert stubborn.begun == ["first"]
@@ -54,11 +57,11 @@ async def test_after_stop_no_call_starts_even_behind_a_tool_that_does_not_heed_i
 async def test_a_tool_that_outlives_the_grace_changes_nothing_when_it_ends(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(turn, "STOP_GRACE", 0.01)
+    monkeypatch.setattr(run, "STOP_GRACE", 0.01)
     stubborn = Stubborn()
     act = tool("act", stubborn.work)
     desk = Desk(Turn(call("1", "act")), Turn(), tools=(act,))
-    desk.standing.allow(act)
+    desk.allow(act)
     commit = desk.memory.commit
 
     async def slow_commit(*messages: Message) -> None:
@@ -69,7 +72,7 @@ async def test_a_tool_that_outlives_the_grace_changes_nothing_when_it_ends(
     running = desk.start()
     await stubborn.reached.wait()
     monkeypatch.setattr(desk.memory, "commit", slow_commit)
-    desk.run.stop()
+    desk.run.interrupt()
     assert await running is RunEnd.CANCELLED
     assert desk.memory.outcomes == [Outcome.CANCELLED]
     assert not desk.memory.of(ErrorOccurred)
@@ -91,7 +94,7 @@ async def test_what_fails_because_of_stop_is_no_error() -> None:
     desk.provider.stream = failing  # type: ignore[method-assign]
     running = desk.start()
     await reached.wait()
-    desk.run.stop()
+    desk.run.interrupt()
     assert await running is RunEnd.CANCELLED
     assert not desk.memory.of(ErrorOccurred)
     assert desk.memory.messages[-1].text == "Hel"
@@ -114,3 +117,60 @@ async def test_calls_of_a_withheld_answer_do_not_run() -> None:
     assert not desk.memory.of(ToolStarted)
     assert desk.memory.outcomes == [Outcome.CANCELLED]
     assert desk.memory.messages[1].state is MessageState.INTERRUPTED
+
+
+async def test_a_server_that_does_not_heed_stop_makes_no_whole_answer_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    reached = asyncio.Event()
+
+    async def stream(_request: object):
+        reached.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(5)
+        yield ContentDelta("whole")
+        yield MessageDelta(StopReason.END_TURN)
+        yield Done()
+
+    monkeypatch.setattr(desk.provider, "stream", stream)
+    running = desk.start()
+    await reached.wait()
+    desk.run.interrupt()
+    assert await running is RunEnd.CANCELLED
+    assert desk.memory.messages[-1].state is MessageState.INTERRUPTED
+
+
+async def test_whoever_waits_may_be_cancelled_twice_and_the_run_still_ends_in_order() -> None:
+    stubborn = Stubborn()
+    desk = Desk(Turn(call("1", "look")), tools=(tool("look", stubborn.work, read_only=True),))
+    running = asyncio.create_task(desk.run.execute())
+    await stubborn.reached.wait()
+    for _ in range(3):
+        running.cancel()
+        await asyncio.sleep(0)
+    stubborn.may_end.set()
+    assert await running is RunEnd.CANCELLED
+    assert desk.memory.end is RunEnd.CANCELLED
+    assert len(desk.memory.results) == 1
+
+
+@pytest.mark.parametrize("error", [GeneratorExit, SystemExit, KeyboardInterrupt, StopAsyncIteration, MemoryError])
+async def test_whatever_a_provider_raises_the_run_ends_once_and_says_that_it_failed(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk()
+
+    async def open_provider(_model: str) -> object:
+        raise error(f"{SECRET}")
+
+    desk.run = run.Run(replace(desk.around, open_provider=open_provider), desk.settings)  # type: ignore[arg-type]
+    assert await desk.execute() is RunEnd.FAILED
+    assert desk.memory.end is RunEnd.FAILED
+    assert SECRET not in caplog.text
+
+
+async def test_what_is_said_after_the_end_was_not_said() -> None:
+    desk = Desk(
+        Turn(ContentDelta("a"), MessageDelta(StopReason.END_TURN), Done(), call("1", "look"), ContentDelta("b"))
+    )
+    assert await desk.execute() is RunEnd.COMPLETED
+    assert (desk.memory.messages[-1].text, desk.memory.results) == ("a", [])

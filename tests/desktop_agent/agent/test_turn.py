@@ -1,9 +1,11 @@
 """The turn: the only loop there is."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from desktop_agent.agent.run import Run
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolUse
 from desktop_agent.vocabulary.engine_events import (
@@ -177,7 +179,7 @@ class TestStop:
         desk = Desk(Turn(ContentDelta("Half"), Wait(gate, reached), ContentDelta("never")))
         running = desk.start()
         await reached.wait()
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
         last = desk.memory.messages[-1]
         assert (last.text, last.state, last.stop_reason) == ("Half", MessageState.INTERRUPTED, StopReason.CANCELLED)
@@ -188,13 +190,13 @@ class TestStop:
         desk = Desk(Turn(Wait(gate, reached)))
         running = desk.start()
         await reached.wait()
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
         assert len(desk.memory.messages) == 1
 
     async def test_before_it_began(self) -> None:
         desk = Desk(Turn(ContentDelta("never")))
-        desk.run.stop()
+        desk.run.interrupt()
         assert await desk.execute() is RunEnd.CANCELLED
         assert desk.provider.requests == []
 
@@ -202,7 +204,7 @@ class TestStop:
         desk = Desk(Turn(call("1", "act")), tools=(tool("act"),))
         running = desk.start()
         await desk.approvals_open()
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
         assert desk.memory.outcomes == [Outcome.CANCELLED]
         assert not desk.memory.of(ToolStarted)
@@ -222,7 +224,7 @@ class TestStop:
         desk = Desk(Turn(call("1", "look"), call("2", "act")), tools=(tool("look", work, read_only=True), tool("act")))
         running = desk.start()
         await inside.wait()
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
         assert ended.is_set()
         assert desk.memory.outcomes == [Outcome.CANCELLED, Outcome.CANCELLED]
@@ -230,7 +232,7 @@ class TestStop:
     async def test_a_tool_that_will_not_end_is_left_behind_and_its_late_words_count_for_nothing(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("desktop_agent.agent.turn.STOP_GRACE", 0.02)
+        monkeypatch.setattr("desktop_agent.agent.run.STOP_GRACE", 0.02)
         inside, gate = asyncio.Event(), asyncio.Event()
 
         async def stubborn(word: str) -> str:
@@ -245,7 +247,7 @@ class TestStop:
         desk = Desk(Turn(call("1", "look")), tools=(tool("look", stubborn, read_only=True),))
         running = desk.start()
         await inside.wait()
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
         assert desk.memory.outcomes == [Outcome.CANCELLED]
         gate.set()
@@ -257,7 +259,7 @@ class TestStop:
         running = desk.start()
         while not desk.memory.of(RetryScheduled):
             await asyncio.sleep(0.001)
-        desk.run.stop()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
 
     async def test_twice_is_once(self) -> None:
@@ -265,15 +267,15 @@ class TestStop:
         desk = Desk(Turn(ContentDelta("a"), Wait(gate, reached)))
         running = desk.start()
         await reached.wait()
-        desk.run.stop()
-        desk.run.stop()
+        desk.run.interrupt()
+        desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
-        desk.run.stop()
+        desk.run.interrupt()
 
     async def test_when_the_program_closes(self) -> None:
         gate, reached = asyncio.Event(), asyncio.Event()
         desk = Desk(Turn(ContentDelta("Half"), Wait(gate, reached)))
-        running = asyncio.create_task(desk.run.execute("p"))
+        running = asyncio.create_task(desk.run.execute())
         await reached.wait()
         running.cancel()
         assert await running is RunEnd.CANCELLED
@@ -318,7 +320,7 @@ class TestLimits:
 
     async def test_rounds_are_counted_and_open_calls_answered(self) -> None:
         desk = Desk(
-            *(Turn(call(str(number), "look")) for number in range(3)),
+            *(Turn(call(str(number), "look", str(number))) for number in range(3)),
             tools=(tool("look", read_only=True),),
             iterations=3,
         )
@@ -344,10 +346,10 @@ class TestLimits:
 async def test_a_fault_of_ours_is_an_event_and_not_the_end(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(Turn(ContentDelta("x")))
 
-    async def broken() -> None:
+    async def broken(_model: str) -> None:
         raise KeyError("inside")
 
-    object.__setattr__(desk.run._around, "open_provider", broken)
+    desk.run = Run(replace(desk.around, open_provider=broken), desk.settings)  # type: ignore[arg-type]
     assert await desk.execute() is RunEnd.FAILED
     (event,) = desk.memory.of(ErrorOccurred)
     assert "KeyError" in str(event.sentence)
@@ -369,7 +371,7 @@ async def test_stored_pictures_go_out_as_bytes_and_lost_ones_as_words() -> None:
     async def missing(_: StoredSource) -> bytes:
         raise ImageRefused.unreadable("cat.png")
 
-    object.__setattr__(gone.run._around, "read_picture", missing)
+    gone.run = Run(replace(gone.around, read_picture=missing), gone.settings)
     await gone.execute()
     (block,) = gone.provider.requests[0].messages[0].blocks
     assert isinstance(block, Text)

@@ -1,5 +1,8 @@
 """Every call has exactly one result before the next user text."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,3 +50,26 @@ def test_unanswered_names_the_open_calls_of_the_last_answer() -> None:
     question = Message(role=Role.ASSISTANT, blocks=(a, b))
     assert unanswered([question]) == (a, b)
     assert unanswered([question, Message.tool_results([ToolResult(tool_use_id="a")])]) == (b,)
+
+
+class _Counted(Sequence[Message]):
+    """Knows how many of them were read."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.read = 0
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, at: Any) -> Any:
+        self.read += 1
+        return self._messages[at]
+
+
+def test_unanswered_reads_the_end_only() -> None:
+    a = ToolUse(id="a", name="t")
+    history = [Message.user("hi"), Message.assistant("hello")] * 500
+    messages = _Counted([*history, Message(role=Role.ASSISTANT, blocks=(a,)), Message.tool_results([])])
+    assert unanswered(messages) == (a,)
+    assert messages.read == 2

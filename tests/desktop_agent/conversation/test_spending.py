@@ -1,7 +1,7 @@
 """What a conversation has used."""
 
 from desktop_agent.conversation.spending import Spending
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.engine_events import CostUpdated, RunEnd, RunFinished, RunStarted, TurnStarted
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
@@ -51,3 +51,44 @@ def test_another_branch_is_counted_anew() -> None:
     del history[1]
     spending.take(TurnStarted("t", "m", "model"))
     assert spending.total == Usage(cost=1)
+
+
+def test_what_a_summary_cost_counts() -> None:
+    summary = Message(role=Role.SYSTEM, usage=Usage(cost=0.5))
+    assert Spending(lambda: [Message.system("Be brief."), answered(cost=1), summary]).total == Usage(cost=1.5)
+
+
+def test_what_was_paid_for_nothing_counts_once() -> None:
+    history = [answered(cost=1)]
+    spending = Spending(lambda: history)
+    for _ in range(2):
+        spending.take(RunStarted("m"))
+        spending.take(CostUpdated(0.25))
+        spending.take(TurnStarted("t", "m", "model"))
+        spending.take(UsageUpdate(Usage(cost=2)))
+        spending.take(CostUpdated(2.25))
+        history.append(answered(cost=2))
+        spending.take(RunFinished(RunEnd.COMPLETED))
+    assert spending.total == Usage(cost=5.5)
+    del history[1:]
+    spending.take(RunStarted("m"))
+    spending.take(RunFinished(RunEnd.COMPLETED))
+    assert spending.total == Usage(cost=1.5)
+
+
+def test_what_specialists_use_counts_each_for_itself() -> None:
+    spending = Spending(lambda: [answered(cost=1)])
+    spending.take(UsageUpdate(Usage(cost=0.25)), "one")
+    spending.take(UsageUpdate(Usage(cost=0.5)), "two")
+    assert spending.total == Usage(cost=1.75)
+    spending.take(UsageUpdate(Usage(cost=0.75)), "two")
+    spending.take(TurnStarted("t", "m", "model"), "two")
+    spending.take(UsageUpdate(Usage(cost=2)), "two")
+    spending.take(RunFinished(RunEnd.COMPLETED), "one")
+    spending.take(RunFinished(RunEnd.COMPLETED), "two")
+    spending.take(RunFinished(RunEnd.COMPLETED))
+    assert spending.total == Usage(cost=4)
+    assert spending.is_whole
+    spending.take(UsageUpdate(Usage(input_tokens=1)), "three")
+    spending.take(RunFinished(RunEnd.COMPLETED), "three")
+    assert not spending.is_whole

@@ -1,13 +1,16 @@
 """A session in a test: a real store that refuses or waits on request, and a scripted model."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.session import Session, SessionSetup
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.recovery import OpenCalls
+from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.writer import Writer
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.records import ConversationRecord
@@ -15,6 +18,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import Tool
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
@@ -35,11 +39,15 @@ class Shaky:
         self.late_gate: asyncio.Event | None = None
         self.reached = asyncio.Event()
         self.asked: list[str] = []
+        self.after: Callable[[], Awaitable[None]] | None = None
+        """Called after each thing that was asked."""
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.store, name)
+        return _Rows(self, real) if name == "rules" else self.watched(name, real)
 
-        async def watched(*given: Any, **named: Any) -> Any:
+    def watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        async def asked(*given: Any, **named: Any) -> Any:
             self.asked.append(name)
             if self.gate is not None:
                 self.reached.set()
@@ -50,9 +58,22 @@ class Shaky:
             if self.late_gate is not None:
                 self.reached.set()
                 await self.late_gate.wait()
+            if self.after is not None:
+                await self.after()
             return answer
 
-        return watched
+        return asked
+
+
+class _Rows:
+    """The rules of a shaky store."""
+
+    def __init__(self, shaky: Shaky, rows: Any) -> None:
+        self._shaky = shaky
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return self._shaky.watched(f"rules.{name}", getattr(self._rows, name))
 
 
 @asynccontextmanager
@@ -76,34 +97,51 @@ def envelope(seq: int, event: Event, run_id: str = "run", turn_id: str | None = 
 
 
 class Stage:
-    """A new session over a shaky store."""
+    """A new session over a shaky store. `setup` are further parts of its setup."""
 
     def __init__(
-        self, shaky: Shaky, *turns: Turn, tools: tuple[Tool[Any], ...] = (), iterations: int = 50, **changes: Any
+        self,
+        shaky: Shaky,
+        *turns: Turn,
+        tools: tuple[Tool[Any], ...] = (),
+        iterations: int = 50,
+        setup: dict[str, Any] | None = None,
+        **changes: Any,
     ) -> None:
         self.shaky = shaky
         self.provider = ScriptedProvider(*turns)
         self.tools_for: Callable[[ConversationRecord], ToolRegistry] = lambda _: ToolRegistry(tools)
         self.iterations = iterations
+        self.more = setup or {}
+        self.busy: set[Session] = set()
         self.events: list[Envelope] = []
         self.session = self.over(record(**changes), (), is_new=True)
 
-    def over(self, about: ConversationRecord, messages: tuple[Message, ...], *, is_new: bool) -> Session:
+    def over(
+        self,
+        about: ConversationRecord,
+        messages: tuple[Message, ...],
+        *,
+        is_new: bool,
+        open_calls: OpenCalls | None = None,
+    ) -> Session:
         setup = SessionSetup(
             open_provider=self._open,
             read_picture=self._picture,
             tools_for=self._tools,
             config_for=lambda _: ProviderConfig(),
-            max_tool_iterations=lambda: self.iterations,
+            limits=lambda: Limits(tool_iterations=self.iterations),
+            **self.more,
         )
-        session = Session(Writer(self.shaky, about, messages, is_new=is_new), setup)  # type: ignore[arg-type]
+        writer = Writer(Ledger(self.shaky, about, is_new=is_new), messages)  # type: ignore[arg-type]
+        session = Session(writer, setup, open_calls=open_calls, busy=self.busy)
         session.subscribe(on_event=self.events.append)
         return session
 
     def _tools(self, about: ConversationRecord) -> ToolRegistry:
         return self.tools_for(about)
 
-    async def _open(self, _: ConversationRecord) -> ScriptedProvider:
+    async def _open(self, _: ConversationRecord, __: str) -> ScriptedProvider:
         return self.provider
 
     async def _picture(self, source: StoredSource) -> bytes:
@@ -144,6 +182,9 @@ def check_invariants(history: tuple[Message, ...], events: list[Envelope]) -> No
             assert history[position - 1].tool_uses
     by_run: dict[str, list[Envelope]] = {}
     for each in events:
+        if not each.run_id:
+            assert each.seq == 0  # between runs
+            continue
         by_run.setdefault(each.run_id, []).append(each)
     for run in by_run.values():
         assert [each.seq for each in run] == list(range(1, len(run) + 1))

@@ -1,15 +1,21 @@
 """The headless half, built and put away."""
 
 import asyncio
+import gc
 import stat
 from pathlib import Path
+from weakref import ref
 
 import pytest
 from pydantic import SecretStr
 
 from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.storage.database.opening import open_database
 from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
@@ -275,4 +281,126 @@ async def test_the_demo_speaks_and_acts_in_its_own_folder(tmp_path: Path) -> Non
     session.send(Message.user("What is 6 * 7?"))
     await session.wait_idle()
     assert "42" in session.history[-1].text
+    await engine.close()
+
+
+async def freed(session: "ref[Session]") -> None:
+    """Until nobody holds it."""
+    async with asyncio.timeout(20):
+        while session() is not None:
+            gc.collect()
+            await asyncio.sleep(0.001)
+
+
+async def test_a_session_lives_while_somebody_holds_it_or_it_works(tmp_path: Path) -> None:
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("one")), Turn(wait, ContentDelta("two")))
+    held, let_go = engine.new_session(), engine.new_session()
+    let_go.send(Message.user("p"))
+    await let_go.wait_idle()
+    id_ = let_go.record.id
+    gone = ref(let_go)
+    del let_go
+    await freed(gone)
+    assert set(engine._sessions) == {held.record.id}
+    # One that works lives without anybody, and is the one that is opened again.
+    session = await engine.session(id_)
+    session.send(Message.user("q"))
+    await wait.reached.wait()  # type: ignore[union-attr]
+    there = ref(session)
+    del session
+    gc.collect()
+    assert there() is not None
+    assert await engine.session(id_) is there()
+    wait.until.set()
+    await (await engine.session(id_)).wait_idle()
+    assert [each.text for each in (await engine.store.load(id_)).messages] == ["p", "one", "q", "two"]
+    await freed(there)
+    await engine.close()
+
+
+async def test_a_session_with_something_unwritten_lives_until_it_is_written(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("one")))
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    refused = engine.store.update_conversation
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise StorageFailed("the disk refuses")
+
+    engine.store.update_conversation = refuse  # type: ignore[method-assign, assignment]
+    session.change_record(title="Mine")
+    await session._writer.ledger.commit()
+    there = ref(session)
+    id_ = session.record.id
+    del session
+    gc.collect()
+    again = await engine.session(id_)
+    assert again is there()
+    assert again.record.title == "Mine"
+    engine.store.update_conversation = refused  # type: ignore[method-assign]
+    await engine.close()
+    engine = await Engine.open(tmp_path)
+    assert [each.title for each in await engine.store.list_conversations()] == ["Mine"]
+    await engine.close()
+
+
+async def test_rules_are_shared_by_conversations_and_outlast_the_program(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path)
+    rule = Rule(effect=RuleEffect.DENY, tool="write_file", scope=RuleScope.ALWAYS)
+    one, two = engine.new_session(), engine.new_session()
+    one.standing.add(rule)
+    assert rule in two.standing.rules
+    await engine.close()
+    engine, _ = await opened(tmp_path)
+    assert engine.rules == (rule,)
+    session = engine.new_session()
+    assert session.standing.rules == (rule,)
+    await engine.revoke_rule(rule.id)
+    assert (engine.rules, session.standing.rules) == ((), ())
+    await engine.close()
+    engine = await Engine.open(tmp_path)
+    assert engine.rules == ()
+    await engine.close()
+
+
+async def test_rounds_of_tools_are_a_preference(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path, Turn(ToolUse(id="1", name="calculate", input={"expression": "1+1"})))
+    chat = Chat(max_tool_iterations=1)
+    await engine.change_preferences(engine.preferences.model_copy(update={"chat": chat}))
+    session = engine.new_session()
+    events: list[object] = []
+    session.subscribe(on_event=lambda envelope: events.append(envelope.event))
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    assert events[-1] == RunFinished(RunEnd.LIMIT)
+    await engine.close()
+
+
+async def test_what_the_agent_may_ask_of_the_person_is_said_by_who_opens_the_engine(tmp_path: Path) -> None:
+    for may in (False, True):
+        engine, provider = await opened(tmp_path / str(may), Turn(), questions=may, mode_requests=may)
+        session = engine.new_session()
+        session.send(Message.user("p"))
+        await session.wait_idle()
+        names = {each.name for each in provider.requests[0].tools}
+        assert names & {"ask_user", "change_mode"} == ({"ask_user", "change_mode"} if may else set())
+        await engine.close()
+
+
+async def test_rules_that_are_not_understood_are_told_of(tmp_path: Path) -> None:
+    engine = await Engine.open(tmp_path)
+    for effect in (RuleEffect.DENY, RuleEffect.ALLOW):
+        await engine.store.rules.save(Rule(effect=effect, tool="act", scope=RuleScope.ALWAYS))
+    assert engine.notices == ()
+    await engine.close()
+    connection = open_database(tmp_path).connection
+    connection.execute("UPDATE rules SET body = replace(body, '\"pattern\":null', '\"pattern\":7')")
+    connection.close()
+    engine = await Engine.open(tmp_path)
+    assert [(each.effect, each.tool) for each in engine.rules] == [(RuleEffect.DENY, "act")]
+    assert [str(each).partition(":")[2][:3] for each in engine.notices] == [" 1.", " 1."]
+    assert "in part" in str(engine.notices[0])
+    assert "do not hold" in str(engine.notices[1])
     await engine.close()

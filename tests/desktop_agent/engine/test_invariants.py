@@ -98,9 +98,9 @@ async def _decide(stage: Stage, chance: random.Random) -> None:
     """A person who decides, changes their mind, and decides again."""
     decisions = [AllowOnce()] * 4 + [AllowForConversation(), Deny(message="no"), DenyAndStop()]
     while True:
-        for approval in stage.session.open_approvals():
-            stage.session.answer(approval.approval_id, chance.choice(decisions))
-            assert not stage.session.answer(approval.approval_id, AllowOnce())
+        for approval in stage.session.approvals.open_approvals:
+            stage.session.approvals.answer(approval.approval_id, chance.choice(decisions))
+            assert not stage.session.approvals.answer(approval.approval_id, AllowOnce()).accepted
         await asyncio.sleep(0)
 
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.engine.ledger import FLUSH_INTERVAL, Ledger
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session_parts.write_behind import FLUSH_INTERVAL
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
@@ -23,7 +25,8 @@ class Kept:
     def __init__(self, shaky: Shaky) -> None:
         self.shaky = shaky
         self.trouble: list[StorageFailed | None] = []
-        self.ledger = Ledger(shaky, record(), is_new=True, on_trouble=self.trouble.append)  # type: ignore[arg-type]
+        self.ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        self.ledger.on_trouble(self.trouble.append)
 
     async def journal(self) -> tuple[Envelope, ...]:
         return (await self.shaky.store.load(self.ledger.record.id)).journal
@@ -206,7 +209,7 @@ async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) 
 
 
 async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.engine.ledger.FLUSH_INTERVAL", 0.01)
+    monkeypatch.setattr("desktop_agent.engine.session_parts.write_behind.FLUSH_INTERVAL", 0.01)
     await kept.ledger.commit(Message.user("one"))
     waits = asyncio.Event()
 
@@ -281,3 +284,45 @@ async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept) -> None:
     kept.ledger.note(envelope(2, RunFinished(RunEnd.COMPLETED)))
     await kept.ledger.finish_run("run")
     assert await kept.journal() == ()
+
+
+async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        troubles: list[object] = []
+        ledger.on_trouble(troubles.append)
+        shaky.late_gate = asyncio.Event()
+        ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+        await shaky.reached.wait()
+        ledger.note(envelope(1, ContentDelta("a")))
+        ledger.keep(Message.user("my only words"))
+        shaky.late_gate.set()
+        await ledger.close()
+        loaded = await shaky.store.load(ledger.record.id)
+        assert [each.text for each in loaded.messages] == ["my only words"]
+        assert len(loaded.journal) == 1
+        assert troubles == []
+
+
+async def test_a_rule_that_waits_begins_no_conversation(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        ledger.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+        ledger.change_record(title="named")
+        await ledger.close()
+        assert await shaky.store.list_conversations() == ()
+        assert len(await shaky.store.rules.all()) == 1
+
+
+async def test_what_can_never_be_written_is_logged_without_its_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        ledger = Ledger(shaky, record(), is_new=True)  # type: ignore[arg-type]
+        await ledger.commit(Message.user("p"))
+        shaky.refuse = ValueError("sk-secret")
+        await ledger.commit(Message.user("q"))
+        shaky.refuse = None
+        await ledger.close()
+    assert "ValueError" in caplog.text
+    assert "sk-secret" not in caplog.text

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed
-from desktop_agent.engine.writer import RunRecorder, Writer
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session_parts.recorder import RunRecorder
+from desktop_agent.engine.writer import Writer
+from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
     RetryScheduled,
@@ -16,14 +19,14 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
 )
 from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.engine.stage import DISK, Shaky, record, shaky_store
 
 
 def writer(shaky: Shaky, *messages: Message) -> Writer:
-    return Writer(shaky, record(), messages, is_new=True)  # type: ignore[arg-type]
+    return Writer(Ledger(shaky, record(), is_new=True), messages)  # type: ignore[arg-type]
 
 
 async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path: Path) -> None:
@@ -46,7 +49,7 @@ async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path
         assert {each.run_id for each in heard} == {recorder.run_id}
         assert heard[-1].event == RunFinished(RunEnd.COMPLETED)
         assert recorder.history() == ()
-        await about.close()
+        await about.ledger.close()
         assert len((await shaky.store.load(about.record.id)).journal) == 0  # the run is over on disk too
 
 
@@ -59,7 +62,7 @@ async def test_a_run_is_over_for_whoever_hears_of_its_end(tmp_path: Path) -> Non
         recorder.emit(RunStarted("p"))
         recorder.emit(RunFinished(RunEnd.COMPLETED))
         assert states == [False, True]
-        await about.close()
+        await about.ledger.close()
 
 
 async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
@@ -70,8 +73,10 @@ async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
         changes: tuple[list[Any], list[Any]] = ([], [])
         events: tuple[list[Envelope], list[Envelope]] = ([], [])
 
+        words = "what a message said"
+
         def fail(_: object) -> None:
-            raise ValueError("a screen fell over")
+            raise ValueError(words)
 
         about.subscribe(fail, fail)
         for position in (0, 1):
@@ -83,11 +88,13 @@ async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
         assert events[0] == events[1]
         assert len(events[0]) == 2
         assert caplog.text.count("a listener failed") == 3
+        assert "ValueError" in caplog.text
+        assert words not in caplog.text
         about.unsubscribe(fail)
         recorder.emit(ContentDelta("b"))
         assert caplog.text.count("a listener failed") == 3
         assert len(events[0]) == 3
-        await about.close()
+        await about.ledger.close()
 
 
 async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:
@@ -99,7 +106,7 @@ async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:
         about.show(Message.user("p"))
         RunRecorder(about).emit(RunStarted("p"))
         assert heard == []
-        await about.close()
+        await about.ledger.close()
 
 
 async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path
         notices = [item for item in about.transcript if isinstance(item, NoticeItem)]
         assert [(str(each.sentence), each.level) for each in notices] == [("the disk refuses", "error")]
         shaky.refuse = None
-        await about.close()
+        await about.ledger.close()
         assert [each.text for each in (await shaky.store.load(about.record.id)).messages] == ["kept"]
 
 
@@ -131,7 +138,7 @@ async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Pa
         answers = [item for item in about.transcript if isinstance(item, AnswerItem)]
         assert [(str(each.text), each.finished) for each in answers] == [("one two", True)]
         shaky.refuse = None
-        await about.close()
+        await about.ledger.close()
 
 
 async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again(tmp_path: Path) -> None:
@@ -148,7 +155,7 @@ async def test_a_call_that_was_being_written_goes_when_the_request_is_sent_again
         recorder.emit(ToolArgsDelta("1", "look", '{"word'))
         assert [str(item.arguments) for item in about.transcript if hasattr(item, "arguments")] == ['{"word']
         recorder.emit(RunFinished(RunEnd.FAILED))
-        await about.close()
+        await about.ledger.close()
 
 
 async def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
@@ -158,4 +165,14 @@ async def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
         assert about.usage == Usage(total_tokens=5)
         RunRecorder(about).emit(UsageUpdate(Usage(total_tokens=9)))
         assert about.usage == Usage(total_tokens=9)
-        await about.close()
+        await about.ledger.close()
+
+
+async def test_usage_of_a_summary_is_not_that_of_an_answer(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        answer = Message.assistant("a").model_copy(update={"usage": Usage(total_tokens=5)})
+        blocks = (Summary(text="S", first_kept_id=answer.id),)
+        summary = Message(role=Role.SYSTEM, blocks=blocks, usage=Usage(total_tokens=90_000))
+        about = writer(shaky, Message.user("p"), answer, summary)
+        assert about.usage == Usage(total_tokens=5)
+        await about.ledger.close()

@@ -13,6 +13,10 @@ import pytest
 from PIL import Image
 
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope, RunStarted, TurnStarted
+from desktop_agent.vocabulary.messages import Message, Role, now
 from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningDisabled, ReasoningEffort
 from tests.desktop_agent.faces.asking import ROOT, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
@@ -141,6 +145,9 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
         ["--max-tokens", "0", "hi"],
         ["--workspace", "/no/such/folder", "hi"],
         ["--base-url", "ftp://x", "hi"],
+        ["--base-url", "http://[::1", "hi"],
+        ["--base-url", "http://127.0.0.1:99999/v1", "hi"],
+        ["--base-url", "http://127.0.0.1:http/v1", "hi"],
         ["--base-url", "http://me:secret@127.0.0.1/v1", "hi"],
         ["--demo", "--base-url", "http://127.0.0.1:1/v1", "hi"],
         ["--dialect", "smoke-signals", "hi"],
@@ -284,6 +291,16 @@ def test_the_key_of_the_environment_reaches_its_server_only(ask: Asker, monkeypa
     assert "sk-planted" not in asked.err
     kept = b"".join(path.read_bytes() for path in ask.folder.rglob("*") if path.is_file())
     assert b"sk-planted" not in kept
+
+
+async def test_a_key_that_the_server_says_back_in_a_header_is_not_logged(ask: Asker) -> None:
+    said = Reply(says("ok").body, headers={"content-type": "text/event-stream", "x-seen": "sk-planted"})
+    async with Loopback(said) as server:
+        environment = {"DESKTOP_AGENT_API_KEY": "sk-planted"}
+        asked = await ask.child("--verbose", "hi", server=server, environment=environment)
+    assert (asked.code, asked.out) == (0, "ok\n")
+    assert "DEBUG:" in asked.err
+    assert "sk-planted" not in asked.err
 
 
 def test_a_remark_does_not_steer_the_terminal(ask: Asker) -> None:
@@ -435,3 +452,27 @@ def test_a_wrong_key_is_not_tried_again(ask: Asker) -> None:
     with serving(Loopback(refuses(401, "no"))) as server:
         ask("hi", server=server)
     assert len(sent(server)) == 1
+
+
+def test_calls_that_a_dead_process_left_are_closed_before_the_next_prompt(ask: Asker, tmp_path: Path) -> None:
+    async def leave() -> str:
+        store = await Store.open(ask.folder)
+        made = await store.create_conversation(title="t", workspace=str(tmp_path))
+        prompt = Message.user("go")
+        wanted = ToolUse(id="call_0", name="write_file", input={"path": "a.txt", "content": "x"})
+        answer = Message(role=Role.ASSISTANT, blocks=(wanted,))
+        events = (RunStarted(prompt.id), TurnStarted("t", answer.id, "m"), ApprovalRequested("a", "call_0", "d"))
+        await store.commit(made.id, prompt, answer)
+        journal = [Envelope(seq, "run", None, "t", now(), event) for seq, event in enumerate(events, 1)]
+        await store.append_journal(made.id, journal)
+        await store.close()
+        return made.id
+
+    left = asyncio.run(leave())
+    with serving(Loopback(says("as you like"))) as server:
+        asked = ask("--approve", "always", "--continue", left, "never mind", server=server)
+    assert (asked.code, asked.out) == (0, "as you like\n")
+    (request,) = sent(server)
+    assert [each["role"] for each in request["messages"]] == ["user", "assistant", "tool", "user"]
+    assert "before this call was started" in request["messages"][2]["content"]
+    assert not (tmp_path / "a.txt").exists()

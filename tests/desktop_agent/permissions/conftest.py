@@ -1,10 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.tools.tool import AnyTool, Progress, Tool
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject, PathSubject, Subject
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 
@@ -15,8 +16,26 @@ class Wanted(BaseModel):
     more: dict[str, object] = {}
 
 
-async def run(_input: Wanted, _progress: Progress) -> tuple[Text, ...]:
+class About(BaseModel):
+    """The input of a tool that says what a call is about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+async def run(_input: BaseModel, _call: RunningCall) -> tuple[Text, ...]:
     return ()
+
+
+async def subjects(about: About) -> tuple[Subject, ...]:
+    return (
+        *(PathSubject(each) for each in about.paths),
+        *(HostSubject(each) for each in about.hosts),
+        *(CommandSubject(each) for each in about.lines),
+    )
 
 
 MakeTool = Callable[..., AnyTool]
@@ -30,7 +49,7 @@ def make_tool() -> MakeTool:
         return Tool(
             name=name,
             description="",
-            input_model=Wanted,
+            schema=ModelSchema(Wanted),
             run=run,
             tool_class=tool_class,
             effects=frozenset(effects),
@@ -38,3 +57,24 @@ def make_tool() -> MakeTool:
         )
 
     return make
+
+
+def open_tool(
+    effects: Sequence[Effect], name: str = "act", tool_class: ToolClass = ToolClass.MUTATING, scope: str = "/ws"
+) -> AnyTool:
+    """A tool whose arguments are what a call is about: paths, hosts, lines."""
+    return Tool(
+        name=name,
+        description="",
+        schema=ModelSchema(About),
+        run=run,
+        tool_class=tool_class,
+        effects=frozenset(effects),
+        subjects=subjects,
+        scope=scope,
+    )
+
+
+@pytest.fixture
+def make_open_tool() -> MakeTool:
+    return open_tool

@@ -1,14 +1,24 @@
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus, ApprovalBroker
-from desktop_agent.permissions.gate import Allowed, still_allowed
+from desktop_agent.permissions.gate import Allowed, Ask, still_allowed
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop, TextPreview
+from desktop_agent.vocabulary.tool_calls import (
+    AllowAlways,
+    AllowForConversation,
+    AllowOnce,
+    Deny,
+    DenyAndStop,
+    Effect,
+    TextPreview,
+)
 
 MakeTool = Callable[..., AnyTool]
 
@@ -81,8 +91,8 @@ async def test_stop_takes_back_all_that_wait(tool: AnyTool) -> None:
     broker = ApprovalBroker()
     decided, first, second = (broker.open(use(f"c{n}"), tool) for n in range(3))
     broker.answer(decided.approval_id, AllowOnce())
-    assert broker.withdraw_all() == (first, second)
-    assert broker.withdraw_all() == ()
+    assert [broker.withdraw(each.approval_id) for each in (decided, first, second)] == [None, first, second]
+    assert broker.open_approvals == ()
     resolution = await first.resolution()
     assert (resolution.by, resolution.decision, resolution.verdict) == ("stop", None, None)
     assert (await decided.resolution()).allows
@@ -111,6 +121,107 @@ async def test_an_id_from_before_a_restart_can_be_asked_again_but_not_twice(tool
     assert broker.open(use(), tool, approval_id="kept").approval_id == "kept"
     with pytest.raises(WrongUse):
         broker.open(use(), tool, approval_id="kept")
-    broker.withdraw_all()
+    broker.withdraw("kept")
     with pytest.raises(WrongUse):
         broker.open(use(), tool, approval_id="kept")
+
+
+async def test_what_a_hook_made_of_the_arguments_is_what_is_asked_about(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    verdict = Ask(tool.digest({"path": "b"}), "A hook asks.")
+    approval = broker.open(use(), tool, arguments={"path": "b"}, verdict=verdict)
+    assert (approval.input, approval.reason) == ({"path": "b"}, "A hook asks.")
+    broker.answer(approval.approval_id, AllowOnce())
+    resolution = await approval.resolution()
+    assert (resolution.input, resolution.edited) == ({"path": "b"}, False)
+    assert resolution.verdict is not None
+    assert still_allowed(resolution.verdict, tool, {"path": "b"})
+    assert not still_allowed(resolution.verdict, tool, {"path": "a"})
+
+
+async def test_always_takes_only_a_rule_that_was_proposed(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    proposed = Rule(effect=RuleEffect.ALLOW, tool=tool.identity, scope=RuleScope.ALWAYS)
+    approval = broker.open(use(), tool, proposals=(proposed,))
+    with pytest.raises(WrongUse):
+        broker.answer(approval.approval_id, AllowAlways(rule_id="another"))
+    assert broker.open_approvals == (approval,)
+    broker.answer(approval.approval_id, AllowAlways(rule_id=proposed.id))
+    resolution = await approval.resolution()
+    assert (resolution.allows, resolution.rule) == (True, proposed)
+
+
+async def test_allowing_for_the_conversation_makes_a_rule_for_the_whole_tool(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    for decision in (AllowOnce(), Deny()):
+        assert broker.open(use(), tool).decided(decision).rule is None
+    made = broker.open(use(), tool).decided(AllowForConversation()).rule
+    assert made is not None
+    assert (made.effect, made.tool, made.pattern, made.scope) == (
+        RuleEffect.ALLOW,
+        tool.identity,
+        None,
+        RuleScope.CONVERSATION,
+    )
+
+
+@pytest.mark.parametrize("effect", [Effect.EXECUTE, Effect.NETWORK])
+async def test_of_a_tool_that_reaches_far_only_what_was_shown_is_allowed(make_tool: MakeTool, effect: Effect) -> None:
+    broker, tool = ApprovalBroker(), make_tool(effect)
+    narrow = HostPattern(host="example.org")
+    proposal = Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=narrow, scope=RuleScope.ALWAYS)
+    shown = broker.open(use(), tool, proposals=(proposal,))
+    made = shown.decided(AllowForConversation()).rule
+    assert made is not None
+    assert (made.pattern, made.scope, made.workspace) == (narrow, RuleScope.CONVERSATION, None)
+    edited = shown.decided(AllowForConversation(edited_input={"path": "b"})).rule
+    unshown = broker.open(use(), tool).decided(AllowForConversation()).rule
+    assert edited is not None
+    assert unshown is not None
+    assert edited.pattern == ArgumentsPattern(digest=tool.digest({"path": "b"}))
+    assert unshown.pattern == ArgumentsPattern(digest=tool.digest({"path": "a"}))
+
+
+async def test_a_rule_decides_once_and_never_over_a_person(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    allowed, denied, answered = (broker.open(use(f"c{n}"), tool) for n in range(3))
+    assert broker.resolve_by_rule(allowed.approval_id, allow=True).accepted
+    assert broker.resolve_by_rule(denied.approval_id, allow=False, why="Plan is on.").accepted
+    broker.answer(answered.approval_id, AllowOnce())
+    assert not broker.resolve_by_rule(answered.approval_id, allow=False).accepted
+    assert not broker.answer(allowed.approval_id, Deny()).accepted
+    resolution = await allowed.resolution()
+    assert (resolution.by, resolution.verdict) == ("rule", Allowed(allowed.digest, "rule"))
+    refused = await denied.resolution()
+    assert (refused.by, refused.decision, refused.verdict) == ("rule", Deny(message="Plan is on."), None)
+    assert (await answered.resolution()).by == "person"
+
+
+async def test_stop_reaches_one_call_once(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    one, other = (broker.open(use(f"c{n}"), tool) for n in range(2))
+    assert broker.withdraw(one.approval_id) is one
+    assert broker.withdraw(one.approval_id) is None
+    assert broker.withdraw("nothing") is None
+    assert (await one.resolution()).by == "stop"
+    assert broker.open_approvals == (other,)
+
+
+@pytest.mark.parametrize("said", [True, None, "allow_once"])
+async def test_what_is_no_decision_is_refused_and_the_question_stays(tool: AnyTool, said: Any) -> None:
+    broker = ApprovalBroker()
+    approval = broker.open(use(), tool)
+    with pytest.raises(WrongUse):
+        broker.answer(approval.approval_id, said)
+    assert broker.open_approvals == (approval,)
+    assert broker.answer(approval.approval_id, AllowOnce()).accepted
+
+
+async def test_of_those_that_ended_long_ago_nothing_is_kept(tool: AnyTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.permissions.approvals._REMEMBERED", 2)
+    broker = ApprovalBroker()
+    ids = [broker.open(use(f"c{n}"), tool).approval_id for n in range(4)]
+    for id_ in ids:
+        broker.answer(id_, AllowOnce())
+    late = [broker.answer(id_, Deny()).status for id_ in ids]
+    assert late == [AnswerStatus.UNKNOWN] * 2 + [AnswerStatus.ALREADY_DECIDED] * 2

@@ -99,3 +99,13 @@ async def test_waiting_and_closing() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert provider.closed_early == 2
+
+
+async def test_who_reads_no_further_than_the_end_has_not_closed_early() -> None:
+    provider = ScriptedProvider(Turn(ContentDelta("hi")))
+    events = provider.stream(simple_request())
+    async for event in events:
+        if isinstance(event, Done):
+            break
+    await events.aclose()
+    assert (provider.closed_early, provider.state.conversation_turns) == (0, 1)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.tools.arithmetic import FUNCTIONS, result_of
 from desktop_agent.tools.calculate import calculate
+from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import ToolClass
 
@@ -115,7 +116,7 @@ def test_any_text_ends_in_a_result_or_a_sentence(expression: str) -> None:
 
 async def test_the_tool_repeats_the_question_and_touches_nothing() -> None:
     tool = calculate()
-    (part,) = await tool.run(tool.checked({"expression": " 6 * 7 "}), lambda _: None)
+    (part,) = await tool.run(tool.checked({"expression": " 6 * 7 "}), RunningCall("1", lambda _: None))
     assert part.text == "6 * 7 = 42"  # type: ignore[union-attr]
     assert (tool.tool_class, tool.effects) == (ToolClass.READ_ONLY, frozenset())
     assert all(name in tool.description for name in FUNCTIONS)

@@ -1,9 +1,12 @@
 import asyncio
+import contextvars
 import threading
 
 import pytest
 
-from desktop_agent.tools.in_thread import Stopped, StopSign, in_thread
+from desktop_agent.tools.in_thread import Stopped, StopSign, by_size, in_own_thread, in_thread, is_large
+from desktop_agent.vocabulary.blocks import Json, ToolResult
+from desktop_agent.vocabulary.messages import Message
 
 
 async def test_results_and_errors_come_back() -> None:
@@ -47,3 +50,109 @@ async def test_a_cancel_during_the_last_steps_is_still_a_cancel() -> None:
     go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+WORD: contextvars.ContextVar[str] = contextvars.ContextVar("WORD")
+
+
+async def test_foreign_work_has_a_thread_of_its_own_and_the_callers_context() -> None:
+    WORD.set("here")
+    thread, word = await in_own_thread(lambda _sign: (threading.current_thread(), WORD.get()))
+    assert thread is not threading.main_thread()
+    assert thread.daemon
+    assert word == "here"
+    with pytest.raises(LookupError):
+        await in_own_thread(lambda _sign: {}["nothing"])
+
+
+async def test_foreign_work_may_raise_what_a_future_refuses() -> None:
+    def work(_sign: StopSign) -> None:
+        raise StopIteration("odd")
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await in_own_thread(work)
+
+
+async def test_foreign_work_that_does_not_end_is_left_alone_and_not_heard_any_more() -> None:
+    started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work(_sign: StopSign) -> str:
+        started.set()
+        go_on.wait(60)
+        ended.set()
+        return "too late"
+
+    task = asyncio.ensure_future(in_own_thread(work, grace=0.01))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not ended.is_set()
+    go_on.set()
+    await asyncio.to_thread(ended.wait, 10)
+
+
+async def test_foreign_work_that_looks_at_the_sign_has_ended_when_the_cancel_is_passed_on() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def work(sign: StopSign) -> None:
+        started.set()
+        try:
+            while True:
+                sign.check()
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(in_own_thread(work, grace=60.0))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+def test_work_that_outlives_its_loop_does_no_harm() -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def work(_sign: StopSign) -> None:
+        started.set()
+        go_on.wait(60)
+
+    async def main() -> None:
+        task = asyncio.ensure_future(in_own_thread(work, grace=0.01))
+        await asyncio.to_thread(started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    (left,) = [thread for thread in threading.enumerate() if thread.name == "tool"]
+    go_on.set()
+    left.join(10)
+    assert not left.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("value", "large"),
+    [
+        (list(range(900)), False),
+        (list(range(2_000)), True),
+        ({"a": [{"b": [0] * 20} for _ in range(100)]}, True),
+        ("x" * 10_000, False),
+        ("x" * 1_000_000, True),
+        (Message.user("hello"), False),
+        (Message.tool_results([ToolResult(tool_use_id="1", content=(Json(value=[0] * 2_000),))]), True),
+    ],
+)
+async def test_work_on_what_is_large_is_done_in_a_thread(value: object, large: bool) -> None:
+    assert is_large(value) is large
+    thread = await by_size(threading.get_ident, value)
+    assert (thread != threading.get_ident()) is large
+
+
+async def test_what_such_work_raises_is_raised_here() -> None:
+    def burst() -> None:
+        raise StopIteration("early")
+
+    with pytest.raises((StopIteration, RuntimeError), match="early|StopIteration"):
+        await by_size(burst, [0] * 2_000)

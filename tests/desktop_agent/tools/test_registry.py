@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.tool import AnyTool, Progress, Tool
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -17,12 +17,12 @@ class Nothing(BaseModel):
     pass
 
 
-async def run(_input: Nothing, _progress: Progress) -> tuple[Text, ...]:
+async def run(_input: Nothing, _call: RunningCall) -> tuple[Text, ...]:
     return ()
 
 
 def named(name: str) -> AnyTool:
-    return Tool(name=name, description="", input_model=Nothing, run=run)
+    return Tool(name=name, description="", schema=ModelSchema(Nothing), run=run)
 
 
 def test_two_tools_of_one_name_are_wrong_use() -> None:

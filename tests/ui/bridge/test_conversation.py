@@ -6,6 +6,7 @@ import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, Removed, Updated
 from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
@@ -183,6 +184,49 @@ def test_waiting_calls_are_shown_previewed_and_answered(in_loop, tmp_path):
         assert conversation.approvals.waiting() == ()
         await until(lambda: finished)
         assert (folder / "a.txt").read_text() == "new"
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_a_message_that_goes_back_is_there_to_be_taken_up_again(in_loop, tmp_path):
+    async def work():
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        bridge = await Bridge.open(tmp_path, Turn(ContentDelta("half"), wait))
+        bridge.library.new()
+        conversation = bridge.library.current
+        returned, finished = Heard(conversation.returned), Heard(conversation.finished)
+        conversation.send(Message.user("p"))
+        await wait.reached.wait()
+        later = Message.user("later")
+        bridge.engine._sessions[conversation.id].steer(later)
+        conversation.stop()
+        await until(lambda: finished and returned)
+        assert returned == [later]
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_what_a_specialist_does_neither_begins_nor_ends_anything(in_loop, tmp_path):
+    async def work():
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        bridge = await Bridge.open(tmp_path, Turn(ContentDelta("half"), wait))
+        bridge.library.new()
+        conversation = bridge.library.current
+        conversation.send(Message.user("p"))
+        await wait.reached.wait()
+        working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
+        used, asked = Heard(conversation.usage_changed), Heard(conversation.approvals_changed)
+        below = bridge.engine._sessions[conversation.id]._under_way.recorder.nested()
+        below.emit(RunStarted("q", agent="finder"))
+        below.emit(UsageUpdate(Usage(total_tokens=5)))
+        below.emit(ApprovalRequested("a", "1", "d"))
+        below.emit(RunFinished(RunEnd.COMPLETED))
+        assert (working, finished, used) == ([], [], [])
+        assert len(asked) == 1
+        wait.until.set()
+        await until(lambda: finished)
         await bridge.close()
 
     in_loop(work())

@@ -7,8 +7,13 @@ import pytest
 from PIL import Image as Picture
 
 from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.records import ConversationState
+from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 
 
@@ -168,3 +173,80 @@ def test_work_in_a_conversation_that_is_not_shown_counts(in_loop, tmp_path):
         assert bridge.library.working
 
     run(in_loop, tmp_path, work)
+
+
+def test_a_conversation_is_listed_while_its_first_answer_is_under_way(in_loop, tmp_path):
+    async def work(bridge):
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        bridge.provider._turns.append(Turn(wait))
+        bridge.library.new()
+        listed = Heard(bridge.library.listed)
+        bridge.library.current.send(Message.user("p"))
+        await wait.reached.wait()
+        await bridge.idle()
+        assert [each.title for each in listed[-1]] == ["p"]
+        assert bridge.library.working
+
+    run(in_loop, tmp_path, work)
+
+
+def test_what_its_process_died_in_is_gone_on_with_when_it_is_opened(in_loop, tmp_path):
+    (tmp_path / "after").mkdir()
+
+    async def work():
+        asked = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+        before = await Bridge.open(tmp_path / "before", Turn(asked))
+        before.library.new()
+        conversation = before.library.current
+        (tmp_path / "work").mkdir()
+        conversation.change(workspace=str(tmp_path / "work"))
+        conversation.send(Message.user("p"))
+        await until(conversation.approvals.waiting)
+        (waiting,) = conversation.approvals.waiting()
+        await before.engine._sessions[conversation.id]._writer.settle()
+        await before.engine.store.snapshot(tmp_path / "after" / DATABASE_NAME)
+        id_ = conversation.id
+        await before.close()
+
+        bridge = await Bridge.open(tmp_path / "after", Turn(ContentDelta("done")))
+        heard = []
+        bridge.library.opened.connect(lambda shown: shown.approvals_changed.connect(lambda: heard.append(shown.id)))
+        bridge.library.open(id_)
+        await bridge.idle()
+        conversation = bridge.library.current
+        assert conversation.working
+        await until(conversation.approvals.waiting)
+        await until(lambda: heard)  # so that somebody shows it
+        assert [each.approval_id for each in conversation.approvals.waiting()] == [waiting.approval_id]
+        finished = Heard(conversation.finished)
+        conversation.approvals.answer(waiting.approval_id, AllowOnce())
+        await until(lambda: finished)
+        assert (tmp_path / "work" / "a.txt").read_text() == "new"
+        assert not conversation.working
+        assert bridge.errors == []
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path):
+    kept = []
+
+    async def before(bridge):
+        kept.append(await say(bridge, "first"))
+        await bridge.engine._sessions[kept[0]].close()
+        waiting = QueuedMessage(message=Message.user("kept"))
+        await bridge.engine.store.update_conversation(kept[0], state=ConversationState(queue=(waiting,)))
+
+    async def work(bridge):
+        bridge.library.open(kept[0])
+        await bridge.idle()
+        conversation = bridge.library.current
+        assert not conversation.working
+        finished = Heard(conversation.finished)
+        conversation.go_on()
+        await until(lambda: finished)
+        assert conversation.last_prompt() == "kept"
+
+    run(in_loop, tmp_path, before, Turn(ContentDelta("one")))
+    run(in_loop, tmp_path, work, Turn(ContentDelta("two")))

@@ -427,3 +427,35 @@ def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
 
     run(steps())
     assert driver.sent == [("still here", [])]
+
+
+def test_what_was_not_delivered_stands_where_nothing_stood(driver):
+    driver.composer.give_back("back again")
+    assert driver.composer.draft() == ("back again", [])
+    driver.type("!")
+    assert driver.editor.toPlainText() == "back again!"
+
+
+def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, driver, tmp_path):
+    taken = run(take(png(), "a.png"))
+
+    async def steps():
+        driver.type("written")
+        (tmp_path / "b.png").write_bytes(png(50, 50))
+        driver.composer.attach_files([tmp_path / "b.png"])  # it is still on its way in
+        driver.composer.give_back("back", [PendingPicture("a.png", taken)])
+        driver.composer.give_back("", [])
+        await driver.ready()
+
+    run(steps())
+    text, pictures = driver.composer.draft()
+    assert text == "written\n\nback"
+    assert [each.name for each in pictures] == ["b.png", "a.png"]
+
+
+def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
+    driver.type("written")
+    long = "x" * (LONGEST_TEXT + 1)
+    driver.composer.give_back(long)
+    assert driver.editor.toPlainText() == "written"
+    assert driver.composer.draft()[0] == f"written\n\n{long}"

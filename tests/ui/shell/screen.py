@@ -12,7 +12,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.arguments import Place
 from desktop_agent.providers.scripted import ScriptedProvider
 from desktop_agent.vocabulary.preferences import Preferences, Providers
-from tests.ui.bridge.in_loop import SCRIPTED, until
+from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from ui.app import Desk
 from ui.look.theme import ThemeSource
 
@@ -88,9 +88,10 @@ class Screen:
 
     async def say(self, text):
         self.write(text)
+        ended = Heard(self.conversation.finished)
         self.press("Send")
-        await until(lambda: self.conversation.working or not self.conversation.is_empty)
-        await until(lambda: not self.conversation.working)
+        await until(lambda: ended)
+        ended.leave()
         await self.engine._sessions[self.conversation.id].wait_idle()
         await self.idle()
 

@@ -13,9 +13,10 @@ from desktop_agent.engine import connections
 from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.faces.arguments import Place
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
-from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.messages import Role
+from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import call
 from tests.desktop_agent.engine.servers import endpoint, model_server
@@ -181,6 +182,40 @@ def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
         assert screen.conversation.last_prompt() == "Continue."
 
     on_screen(work, Turn(QuotaExhausted("empty")), Turn(ContentDelta("now")), Turn(ContentDelta("more")))
+
+
+def test_continue_goes_on_with_results_without_saying_anything(on_screen):
+    async def work(screen):
+        chat = screen.engine.preferences.chat.model_copy(update={"max_tool_iterations": 1})
+        await screen.engine.change_preferences(screen.engine.preferences.model_copy(update={"chat": chat}))
+        await screen.say("Hello")
+        notice = screen.conversation.transcript[-1]
+        assert isinstance(notice, NoticeItem)
+        screen.window.page.transcript.remedy_requested.emit(notice.id, notice.action)
+        await until(lambda: screen.answers() == ["done"])
+        await until(lambda: not screen.conversation.working)
+        assert screen.conversation.last_prompt() == "Hello"
+        assert screen.provider.requests[-1].messages[-1].role is Role.TOOL
+
+    counted = ToolUse(id="1", name="calculate", input={"expression": "6 * 7"})
+    on_screen(work, Turn(counted), Turn(ContentDelta("done")))
+
+
+def test_continue_after_half_an_answer_does_not_ask_for_it_again(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        notice = screen.conversation.transcript[-1]
+        assert notice.action is RemedyAction.CONTINUE
+        screen.write("half a thought")
+        screen.window.page.transcript.remedy_requested.emit(notice.id, notice.action)
+        await until(lambda: screen.answers() == ["half", " and half"])
+        await until(lambda: not screen.conversation.working)
+        asked = [message.text for message in screen.provider.requests[-1].messages]
+        assert asked == ["Hello", "half", "Continue."]
+        assert screen.editor.toPlainText() == "half a thought"
+
+    cut = Turn(ContentDelta("half"), MessageDelta(StopReason.MAX_TOKENS))
+    on_screen(work, cut, Turn(ContentDelta(" and half")))
 
 
 def test_a_problem_of_the_program_is_a_banner(on_screen):

@@ -10,15 +10,17 @@ from desktop_agent.vocabulary.errors import RemedyAction
 from ui.look.sentences import spoken
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
+from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
 
 class NoticeRow(Row):
-    """Errors stand in a red box, facts are quiet."""
+    """Errors stand in a red box, facts are quiet. A longer text behind it is folded at first; its line opens it."""
 
     in_copies = False
 
@@ -36,8 +38,13 @@ class NoticeRow(Row):
             return QCoreApplication.translate("Transcript", "Error")
         return QCoreApplication.translate("Transcript", "Notice")
 
+    @property
+    def unfolded(self) -> bool:
+        """Whether the longer text is seen."""
+        return self.stage.choices.get(self.item.id, "unfolded", default=False)
+
     def build(self) -> None:
-        """Sentence, remedy, buttons."""
+        """Sentence, remedy, buttons, and what can be opened."""
         notice = self._notice
         blocks: list[Block] = [TextBlock(Line(spoken(notice.sentence)), BODY, "text")]
         if notice.remedy:
@@ -54,6 +61,22 @@ class NoticeRow(Row):
         for index, block in enumerate(blocks):
             block.gap = self.stage.look.px(10 if isinstance(block, ButtonsBlock) else 2)
             self.put(index, block)
+        if notice.folded:
+            self._put_folded(len(blocks))
+
+    def _put_folded(self, index: int) -> None:
+        words = QCoreApplication.translate("Transcript", "Show details")
+        title = QCoreApplication.translate("Transcript", "Details")
+        head = HeadBlock(Head(title, is_open=self.unfolded, control=words), self._toggle)
+        head.gap = self.stage.look.px(2)
+        self.put(index, head)
+        if self.unfolded:
+            MarkdownBody(self, index + 1, "muted", SMALL).show(self._notice.folded, finished=True)
+
+    def _toggle(self) -> None:
+        self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
+        self.refresh("state")
+        self.stage.facts.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, look: Look) -> None:
         """The box and its sign."""

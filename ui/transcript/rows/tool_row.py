@@ -98,6 +98,15 @@ class ToolRow(Row):
         return [self._code(_as_json(given), "json", title)] if given else []
 
     def _output(self) -> list[Block]:
+        """What a specialist did stays beside what it answered."""
+        call = self._call
+        if not (call.delegated and call.output.length and self.unfolded):
+            return self._newest()
+        title = QCoreApplication.translate("Transcript", "steps")
+        steps = self._code(str(call.output).rstrip("\n"), "", title)
+        return [steps, *(self._newest() if call.result else ())]
+
+    def _newest(self) -> list[Block]:
         text = self._result_text() or str(self._call.output)
         if not text.strip():
             return []

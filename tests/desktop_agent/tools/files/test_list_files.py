@@ -4,13 +4,14 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.tools.files.list_files import MAX_DEPTH, MAX_ENTRIES, list_files
+from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
 
 
 async def listed(workspace: Workspace, **arguments: object) -> list[str]:
     tool = list_files(workspace)
-    (part,) = await tool.run(tool.checked(arguments), lambda _: None)
+    (part,) = await tool.run(tool.checked(arguments), RunningCall("1", lambda _: None))
     return part.text.split("\n")  # type: ignore[union-attr]
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from desktop_agent.tools.files.read_file import ANSWER_LIMIT, read_file
+from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
@@ -8,7 +9,7 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 async def read(workspace: Workspace, **arguments: object) -> list[str]:
     tool = read_file(workspace)
-    return [part.text for part in await tool.run(tool.checked(arguments), lambda _: None)]  # type: ignore[union-attr]
+    return [part.text for part in await tool.run(tool.checked(arguments), RunningCall("1", lambda _: None))]  # type: ignore[union-attr]
 
 
 async def test_a_file_is_read_whole(workspace: Workspace) -> None:

@@ -5,14 +5,15 @@ import pytest
 
 from desktop_agent.tools.files import write_file as module
 from desktop_agent.tools.files.write_file import write_file
+from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview, ToolClass
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
 
 
 async def write(workspace: Workspace, path: str, content: str) -> str:
     tool = write_file(workspace)
-    (part,) = await tool.run(tool.checked({"path": path, "content": content}), lambda _: None)
+    (part,) = await tool.run(tool.checked({"path": path, "content": content}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
 
@@ -96,5 +97,22 @@ async def test_a_cancel_waits_for_the_thread_and_the_file_stays_as_it_was(
     assert [each.name for each in workspace.folder.iterdir()] == ["a.txt"]
 
 
-def test_it_is_mutating(workspace: Workspace) -> None:
-    assert write_file(workspace).tool_class is ToolClass.MUTATING
+def test_it_is_mutating_and_writes(workspace: Workspace) -> None:
+    tool = write_file(workspace)
+    assert (tool.tool_class, tool.effects) == (ToolClass.MUTATING, {Effect.WRITE})
+
+
+async def test_what_it_will_change_is_known_before(workspace: Workspace) -> None:
+    (workspace.folder / "folder").mkdir()
+    (workspace.folder / "link").symlink_to("folder")
+
+    async def changes(path: str) -> tuple[str, ...]:
+        tool = write_file(workspace)
+        assert tool.changes is not None
+        return await tool.changes(tool.checked({"path": path, "content": ""}))
+
+    assert await changes("./new/../link/a.txt") == ("folder/a.txt",)
+    assert await changes(str(workspace.folder / "folder" / "b")) == ("folder/b",)
+    assert await changes(".") == ()
+    with pytest.raises(OutsideWorkspace):
+        await changes("../a.txt")

@@ -1,0 +1,185 @@
+"""What a run may still use: turns, rounds of tools, tokens, money, time, memory."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.usage import Usage
+
+# What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
+# them would have as many turns as their limits multiplied.
+_TURN = 1_000
+_MEMORY = "what one run may pile up in memory"
+
+
+class Budget:
+    """One run's. What a specialist's run uses counts for the runs above it too, and so do their ends for it."""
+
+    def __init__(self, limits: Limits, parent: "Budget | None" = None) -> None:
+        self.limits = limits
+        self.cost: float | None = None
+        self._parent = parent
+        self._turns = 0
+        self._rounds = 0
+        self._tokens = 0
+        self._characters = 0
+        self._worked = 0.0
+        self._pauses = 0
+        self._below: set[Budget] = set()
+        self._since: float | None = monotonic()
+
+    @property
+    def depth(self) -> int:
+        """How many runs stand above this one."""
+        return 0 if self._parent is None else self._parent.depth + 1
+
+    def nested(self, limits: Limits, share: float) -> "Budget":
+        """For a specialist: its own limits, and at most this share of the tokens and the money that are left.
+
+        Its run is over when the task is that made it; until then its time at work is time of this one too.
+        """
+        own = limits.model_dump()
+        tokens = _least(limits.tokens, _part(self.tokens_left, share))
+        own["tokens"] = None if tokens is None else int(tokens)
+        own["cost"] = _least(limits.cost, _part(self.cost_left, share))
+        own["depth"] = min(limits.depth, self.limits.depth)
+        # Not validated again: a share of nothing is nothing, and the first look at it says so.
+        below = Budget(limits.model_copy(update=own), self)
+        self._below.add(below)
+        self.look_again()
+        task = _current_task()
+        if task is not None:
+            task.add_done_callback(lambda _: self._is_over(below))
+        return below
+
+    def take_turn(self) -> None:
+        """The model is about to be asked."""
+        self._turns += 1
+        if self._parent is not None:
+            self.add_characters(_TURN)
+
+    def take_round(self) -> None:
+        """The calls of an answer are about to be worked on."""
+        self._rounds += 1
+
+    def add_usage(self, usage: Usage | None) -> None:
+        """What an answer used, here and above."""
+        if usage is None:
+            return
+        self._tokens += tokens_of(usage)
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
+        if self._parent is not None:
+            self._parent.add_usage(usage)
+
+    def add_characters(self, count: int) -> None:
+        """What was piled up in memory, here and above."""
+        self._characters += count
+        if self._parent is not None:
+            self._parent.add_characters(count)
+
+    @property
+    def exceeded(self) -> str | None:
+        """Which limit is reached, in words for people; None while there is room."""
+        limits = self.limits
+        reached = (
+            (self._turns >= limits.turns, "turns"),
+            (self._rounds >= limits.tool_iterations, "tool rounds"),
+            (self.tokens_left == 0, "tokens"),
+            (self.cost_left == 0, "cost"),
+            (self.seconds_left == 0, "time"),
+            (self._characters >= limits.characters, _MEMORY),
+        )
+        own = next((which for is_reached, which in reached if is_reached), None)
+        # Turns and rounds of the run above are its own affair: it is in the middle of one.
+        return own or (self._parent.exceeded_by_use if self._parent is not None else None)
+
+    @property
+    def exceeded_by_use(self) -> str | None:
+        """The same, of what runs share."""
+        if self.tokens_left == 0:
+            return "tokens"
+        if self.cost_left == 0:
+            return "cost"
+        if self.seconds_left == 0:
+            return "time"
+        if self._characters >= self.limits.characters:
+            return _MEMORY
+        return self._parent.exceeded_by_use if self._parent is not None else None
+
+    @property
+    def tokens_left(self) -> int | None:
+        """None: no limit."""
+        return None if self.limits.tokens is None else max(0, self.limits.tokens - self._tokens)
+
+    @property
+    def cost_left(self) -> float | None:
+        """In US dollars; None: no limit."""
+        return None if self.limits.cost is None else max(0.0, self.limits.cost - (self.cost or 0.0))
+
+    @property
+    def works(self) -> bool:
+        """Whether time goes on: something is done, here or below."""
+        return self._since is not None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of time at work, here and above; None: no limit."""
+        own = None if self.limits.seconds is None else max(0.0, self.limits.seconds - self._at_work)
+        return _least(own, self._parent.seconds_left if self._parent is not None else None)
+
+    @contextmanager
+    def pausing(self) -> Generator[None]:
+        """This run does nothing itself. May be entered many times at once.
+
+        Time stands still while no run below works either: it goes on above too as long as one of them does.
+        """
+        self._pauses += 1
+        self.look_again()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self.look_again()
+
+    def _is_over(self, below: "Budget") -> None:
+        self._below.discard(below)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Whether time goes on may be another matter now."""
+        works = self._pauses == 0 or any(each.works for each in self._below)
+        if works is self.works:
+            return
+        self._worked, self._since = self._at_work, monotonic() if works else None
+        if self._parent is not None:
+            self._parent.look_again()
+
+    @property
+    def _at_work(self) -> float:
+        return self._worked + (monotonic() - self._since if self._since is not None else 0.0)
+
+
+def _current_task() -> "asyncio.Task[Any] | None":
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs
+        return None
+
+
+def tokens_of(usage: Usage) -> int:
+    """How many tokens an answer used: the server's total, or what is known of its parts."""
+    if usage.total_tokens is not None:
+        return usage.total_tokens
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _part(left: float | None, share: float) -> float | None:
+    return None if left is None else left * share
+
+
+def _least(first: float | None, second: float | None) -> float | None:
+    return min((each for each in (first, second) if each is not None), default=None)

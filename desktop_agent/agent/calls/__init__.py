@@ -1,0 +1,1 @@
+"""The calls of one answer: gates, approvals, execution, and a result for each, in call order."""

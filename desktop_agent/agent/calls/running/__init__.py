@@ -1,0 +1,1 @@
+"""Running a call: the last looks before its start, and the tool at work."""

@@ -1,0 +1,1 @@
+"""Older messages in short, for a model whose context fills up."""

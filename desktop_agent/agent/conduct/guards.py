@@ -1,0 +1,194 @@
+"""Continuation guards at work: ask each whether the run may end, and keep every one of them within its bounds."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from desktop_agent.tools.foreign_code import trace_of
+from desktop_agent.vocabulary.conduct.guards import (
+    Guard,
+    GuardAbort,
+    GuardContinue,
+    GuardMoment,
+    GuardPass,
+    GuardStop,
+    GuardVerdict,
+)
+from desktop_agent.vocabulary.engine_events import ContinuationInjected, EngineEvent, GuardAborted
+from desktop_agent.vocabulary.errors import AgentError, Sentence, WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import StopReason
+
+_log = logging.getLogger(__name__)
+
+# What a guard gets to end after it was told to, in seconds; one that ignores it is left behind.
+GRACE = 0.5
+Tell = Callable[[EngineEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardOutcome:
+    """What all guards together say. `prompt` is for "continue", and `guard_name` is who says it."""
+
+    kind: Literal["pass", "continue", "stop", "abort"] = "pass"
+    prompt: str = ""
+    guard_name: str = ""
+
+
+class Guards:
+    """The guards of one conversation, in order. Lives on the event loop.
+
+    `seconds` is how long one guard may think. `tell` hears what happens where `consult` is given nobody to tell.
+    """
+
+    def __init__(
+        self,
+        guards: Iterable[Guard] = (),
+        tell: Tell = lambda _event: None,
+        *,
+        seconds: float = 60.0,
+    ) -> None:
+        self._guards: dict[str, Guard] = {}
+        self._iterations: dict[str, int] = {}
+        self._tell = tell
+        self._seconds = seconds
+        for guard in guards:
+            self.add(guard)
+
+    def add(self, guard: Guard) -> None:
+        """One more, after the others. Raises WrongUse for a name in use."""
+        if guard.name in self._guards:
+            raise WrongUse(
+                Sentence("A guard “{name}” is there already.", {"name": guard.name[:80]}),
+                "Remove it first, or choose another name.",
+            )
+        self._guards[guard.name] = guard
+
+    def remove(self, name: str) -> Guard:
+        """Take one out. Raises WrongUse when there is none of this name."""
+        guard = self._guards.pop(name, None)
+        if guard is None:
+            raise WrongUse(Sentence("There is no guard “{name}”.", {"name": name[:80]}), "Look at the list.")
+        return guard
+
+    def list(self) -> tuple[Guard, ...]:
+        """All, in the order in which they are asked."""
+        return tuple(self._guards.values())
+
+    def begin_run(self) -> None:
+        """A new run: iterations are counted from 0."""
+        self._iterations.clear()
+
+    async def consult(
+        self,
+        at: Literal["turn_end", "session_stop"],
+        *,
+        history: Sequence[Message],
+        stop_reason: StopReason | None,
+        turns: int,
+        told: Tell | None = None,
+    ) -> GuardOutcome:
+        """Ask all guards of this moment, one after the other. Abort goes over stop, stop over continue.
+
+        A guard that aborts, raises, takes too long or has used up its iterations is removed, and that is told. None
+        of them makes this raise.
+        """
+        tell = told or self._tell
+        wishes: list[tuple[Guard, GuardVerdict]] = []
+        for guard in self.list():
+            if guard.at != at or not self._has(guard):
+                continue
+            moment = GuardMoment(tuple(history), stop_reason, self._iterations.get(guard.name, 0), turns)
+            verdict = await self._ask(guard, moment, tell)
+            if self._has(guard):
+                wishes.append((guard, verdict))
+        return self._strictest(wishes, tell)
+
+    def _has(self, guard: Guard) -> bool:
+        return self._guards.get(guard.name) is guard
+
+    async def _ask(self, guard: Guard, moment: GuardMoment, tell: Tell) -> GuardVerdict:
+        try:
+            return _checked(await _bounded(guard, moment, self._seconds))
+        except _NoVerdict as problem:
+            self._drop(guard, str(problem), tell)
+        except Exception as error:  # noqa: BLE001 - a guard may raise anything; it must not end the run
+            _log.error("guard %s failed: %s", guard.name, trace_of(error))
+            # The text of a foreign exception may hold anything; only our own sentences go to the person.
+            said = str(error) if isinstance(error, AgentError) else f"It failed with {type(error).__name__}."
+            self._drop(guard, said, tell)
+        return GuardPass()
+
+    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", tell: Tell) -> GuardOutcome:
+        aborts = [(guard, verdict) for guard, verdict in wishes if isinstance(verdict, GuardAbort)]
+        for guard, verdict in aborts:
+            self._drop(guard, verdict.reason, tell)
+        if aborts:
+            return GuardOutcome("abort", guard_name=aborts[0][0].name)
+        for guard, verdict in wishes:
+            if isinstance(verdict, GuardStop):
+                return GuardOutcome("stop", guard_name=guard.name)
+        prompts = [
+            (guard.name, verdict.prompt)
+            for guard, verdict in wishes
+            if isinstance(verdict, GuardContinue) and self._counted(guard, tell)
+        ]
+        if not prompts:
+            return GuardOutcome()
+        return GuardOutcome(
+            "continue", "\n\n".join(prompt for _, prompt in prompts), ", ".join(name for name, _ in prompts)
+        )
+
+    def _counted(self, guard: Guard, tell: Tell) -> bool:
+        # Counts stay when a guard is removed: one that is added again under its name in the same run gets no new ones.
+        iteration = self._iterations.get(guard.name, 0) + 1
+        if iteration > guard.max_iterations:
+            self._drop(guard, f"It has made the agent go on {guard.max_iterations} times, which is its limit.", tell)
+            return False
+        self._iterations[guard.name] = iteration
+        tell(ContinuationInjected(guard.name, iteration))
+        return True
+
+    def _drop(self, guard: Guard, reason: str, tell: Tell) -> None:
+        if self._has(guard):
+            del self._guards[guard.name]
+        tell(GuardAborted(guard.name, reason))
+
+
+class _NoVerdict(Exception):
+    """The guard said nothing that counts; the text is for the person."""
+
+
+def _checked(verdict: object) -> GuardVerdict:
+    if verdict is None:
+        return GuardPass()
+    if not isinstance(verdict, GuardPass | GuardContinue | GuardStop | GuardAbort):
+        raise _NoVerdict("It answered with something that is no verdict.")
+    if isinstance(verdict, GuardContinue) and not verdict.prompt.strip():
+        raise _NoVerdict("It wanted the agent to go on without a prompt.")
+    return verdict
+
+
+async def _bounded(guard: Guard, moment: GuardMoment, seconds: float) -> object:
+    # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
+    task = asyncio.ensure_future(guard.check(moment))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            raise _NoVerdict(f"It gave no answer within {seconds:g} seconds.")
+    finally:
+        if not task.done():
+            task.add_done_callback(_forget)
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
+    if task.cancelled():
+        raise _NoVerdict("It was cancelled from within.")
+    return task.result()
+
+
+def _forget(task: "asyncio.Future[GuardVerdict | None]") -> None:
+    """Look at what a guard left behind ends with, so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,121 @@
+"""The mode of one agent, and who may change it: the person at once, the agent one turn after it said so."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
+from desktop_agent.vocabulary.engine_events import Authority, EngineEvent, ModeChanged, ModeChangeRequested
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
+from desktop_agent.vocabulary.messages import now
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRequest:
+    """The agent asks for a mode. `announced`: the person was told, and it is applied at the next edge."""
+
+    from_mode: str
+    to_mode: str
+    requested_at: datetime
+    announced: bool = False
+
+
+class ModeSwitch:
+    """Changes the mode that `standing` holds. Lives on the event loop.
+
+    `tell` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
+    that ModeChanged names the same mode twice, the request came to nothing.
+    """
+
+    def __init__(
+        self,
+        standing: Standing,
+        modes: Iterable[Mode] = BUILT_IN_MODES,
+        tell: Callable[[EngineEvent], None] = lambda _event: None,
+    ) -> None:
+        self._standing = standing
+        chosen_from = tuple(modes)
+        self._modes = {mode.name: mode for mode in chosen_from}
+        if len(self._modes) < len(chosen_from):
+            raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
+        self._tell = tell
+        self._request: ModeRequest | None = None
+
+    @property
+    def current(self) -> Mode:
+        """The mode that holds."""
+        return self._standing.mode
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """All that can be chosen."""
+        return tuple(self._modes.values())
+
+    @property
+    def requested(self) -> ModeRequest | None:
+        """What the agent asks for, until it is applied or the person decides otherwise."""
+        return self._request
+
+    @property
+    def addendum(self) -> str:
+        """What the mode adds to the instructions."""
+        return self.current.addendum
+
+    def set_by_person(self, name: str) -> None:
+        """Apply at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
+        mode = self._modes.get(name)
+        if mode is None:
+            raise WrongUse(Sentence("There is no mode “{name}”.", {"name": name[:80]}), "Choose one of the modes.")
+        if mode != self.current:
+            self._request = None
+            self._change(mode, "person")
+        else:
+            self.cancel_request()
+
+    def request_by_agent(self, name: str) -> None:
+        """Note the agent's wish; a newer one replaces it. Raises ToolFailed where it must not be granted."""
+        mode = self._modes.get(name)
+        if mode is None:
+            known = ", ".join(self._modes)
+            raise ToolFailed(f"There is no mode “{name[:80]}”.", f"Choose one of: {known}.")
+        if mode == self.current:
+            raise ToolFailed(f"The mode is “{name}” already.", "Go on.")
+        if _is_wider(mode, self.current):
+            raise ToolFailed(
+                f"The mode “{name}” allows more than “{self.current.name}”; only the person can choose it.",
+                "Say why it is needed and let the person change the mode.",
+            )
+        self._request = ModeRequest(self.current.name, name, now())
+
+    def cancel_request(self) -> bool:
+        """Take back what the agent asked for; False when it asked for nothing."""
+        request, self._request = self._request, None
+        if request is not None and request.announced:
+            self._tell(ModeChanged(self.current.name, self.current.name, "person"))
+        return request is not None
+
+    def at_turn_edge(self) -> None:
+        """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
+        request = self._request
+        if request is None:
+            return
+        if not request.announced:
+            self._request = replace(request, announced=True)
+            self._tell(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
+            return
+        self._request = None
+        mode = self._modes[request.to_mode]
+        self._change(self.current if _is_wider(mode, self.current) else mode, "agent")
+
+    def _change(self, mode: Mode, authority: Authority) -> None:
+        before = self.current
+        if mode != before:
+            self._standing.set_mode(mode)
+        self._tell(ModeChanged(before.name, mode.name, authority))
+
+
+def _is_wider(mode: Mode, than: Mode) -> bool:
+    """Also where a rule of one has the id of a rule of the other but says something else: that cannot be compared."""
+    rules = {rule.id: rule for rule in than.rules}
+    return mode.is_wider_than(than) or any(rules.get(rule.id, rule) != rule for rule in mode.rules)

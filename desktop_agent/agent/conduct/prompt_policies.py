@@ -1,0 +1,98 @@
+"""Prompt policies of one conversation: which texts are added to the instructions of a turn."""
+
+from collections.abc import Callable, Iterable
+
+from pydantic import ValidationError
+
+from desktop_agent.vocabulary.conduct.prompt_policies import PolicyScope, PolicyTrigger, PromptPolicy
+from desktop_agent.vocabulary.engine_events import EngineEvent, PolicyApplied, PolicyInstalled, PolicyRemoved
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+
+
+class PromptPolicies:
+    """Holds what is installed. Lives on the event loop.
+
+    `persistent` are those kept with the conversation, in their order; `on_change` is called after each change.
+    """
+
+    def __init__(
+        self,
+        persistent: Iterable[PromptPolicy] = (),
+        tell: Callable[[EngineEvent], None] = lambda _event: None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._policies: dict[str, PromptPolicy] = {}
+        self._tell = tell
+        self._on_change = on_change
+        for policy in persistent:
+            self._add(policy)
+
+    def install(
+        self,
+        policy_id: str,
+        text: str,
+        *,
+        scope: PolicyScope = "until_removed",
+        precedence: int = 100,
+        trigger: PolicyTrigger | None = None,
+    ) -> PromptPolicy:
+        """Add one. Raises WrongUse for an id in use, or without an id or a text."""
+        try:
+            policy = PromptPolicy(
+                id=policy_id, text=text, scope=scope, precedence=precedence, trigger=trigger or PolicyTrigger()
+            )
+        except ValidationError:
+            raise WrongUse("A prompt policy needs an id, a text and a known scope.") from None
+        self._add(policy)
+        self._on_change()
+        self._tell(PolicyInstalled(policy_id))
+        return policy
+
+    def remove(self, policy_id: str) -> PromptPolicy:
+        """Take one out. Raises WrongUse when it is not installed."""
+        policy = self._policies.pop(policy_id, None)
+        if policy is None:
+            raise WrongUse(Sentence("No prompt policy is called “{id}”.", {"id": policy_id[:80]}), "Look at the list.")
+        self._on_change()
+        self._tell(PolicyRemoved(policy_id))
+        return policy
+
+    def list(self) -> tuple[PromptPolicy, ...]:
+        """All that are installed, in the order in which they apply."""
+        # Sorting is stable: among equals the one that was installed first stays first.
+        return tuple(sorted(self._policies.values(), key=lambda policy: policy.precedence))
+
+    @property
+    def persistent(self) -> tuple[PromptPolicy, ...]:
+        """Those to be kept with the conversation, in the order of installation."""
+        return tuple(policy for policy in self._policies.values() if policy.scope == "persistent")
+
+    def for_turn(self, turn_id: str, *, mode: str, tools: frozenset[str], prompt: str) -> tuple[PromptPolicy, ...]:
+        """What applies to this turn, in order; those for one turn are used up by it.
+
+        `mode` is the name of the one that holds, `tools` are the names called in the turn before, `prompt` is the
+        text of the newest prompt.
+        """
+        applied = tuple(policy for policy in self.list() if _applies(policy.trigger, mode, tools, prompt))
+        if applied:
+            self._tell(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
+        for policy in applied:
+            if policy.scope == "next_turn":
+                self.remove(policy.id)
+        return applied
+
+    def _add(self, policy: PromptPolicy) -> None:
+        if policy.id in self._policies:
+            raise WrongUse(
+                Sentence("A prompt policy “{id}” is installed already.", {"id": policy.id[:80]}),
+                "Remove it first, or choose another id.",
+            )
+        self._policies[policy.id] = policy
+
+
+def _applies(trigger: PolicyTrigger, mode: str, tools: frozenset[str], prompt: str) -> bool:
+    return (
+        (trigger.mode is None or trigger.mode == mode)
+        and (trigger.tool is None or trigger.tool in tools)
+        and (trigger.word is None or trigger.word.casefold() in prompt.casefold())
+    )

@@ -1,0 +1,166 @@
+"""What happens between two turns: prompts come in, modes change, old messages are summarised, guards are asked."""
+
+from typing import Literal
+
+from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.compaction.compactor import Compactor, is_due
+from desktop_agent.agent.request import RunSettings
+from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.permissions.hook_running import PromptRuling, before_prompt
+from desktop_agent.providers.provider import Provider
+from desktop_agent.vocabulary.blocks import Summary
+from desktop_agent.vocabulary.conduct.hooks import UserPromptSubmit
+from desktop_agent.vocabulary.engine_events import (
+    ContextCompacted,
+    CostUpdated,
+    ErrorOccurred,
+    RunEnd,
+    UserMessageDelivered,
+    UserMessageReturned,
+)
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.messages import Message, Role
+
+_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
+_STOPPED_BEFORE = "Stopped before it was sent."
+
+
+class Edge:
+    """The edge between the turns of one run."""
+
+    def __init__(self, around: Surroundings, settings: RunSettings, budget: Budget) -> None:
+        self._around = around
+        self._recorder = around.recorder
+        self._settings = settings
+        self._budget = budget
+        self._compactor = Compactor(around, settings, budget)
+        self._undecided: Message | None = None
+
+    async def admit(self, prompt: Message) -> bool:
+        """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said."""
+        self._undecided = prompt
+        ruling = await self._judged(prompt)
+        self._undecided = None
+        if not ruling.allowed:
+            self._hand_back(prompt, ruling.reason)
+            return False
+        await self._recorder.commit(ruling.prompt)
+        return True
+
+    async def cross(self, provider: Provider) -> None:
+        """Before the model is asked."""
+        self._around.modes.at_turn_edge()
+        await self._deliver_queued()
+        if self._settings.compact_at is not None and self._is_full(provider, self._settings.compact_at):
+            await self.compact(provider)
+
+    def addenda(self, turn_id: str) -> tuple[str, ...]:
+        """What is added to the instructions of this turn."""
+        history = self._recorder.history()
+        prompts = (each.text for each in reversed(history) if each.role is Role.USER and each.injected_by is None)
+        prompt = next(prompts, "")
+        answer = next((each for each in reversed(history) if each.role is Role.ASSISTANT), None)
+        tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
+        modes = self._around.modes
+        policies = self._around.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
+        texts = (*(policy.text for policy in policies), modes.addendum)
+        return tuple(text for text in texts if text)
+
+    async def compact(self, provider: Provider) -> bool:
+        """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
+        before, cost = self._last_usage(), self._budget.cost
+        try:
+            summary = await self._compactor.compact(provider, self._recorder.history())
+        finally:
+            # Also a summary that came to nothing is billed.
+            if self._budget.cost is not None and self._budget.cost != cost:
+                self._recorder.emit(CostUpdated(self._budget.cost))
+        if summary is None:
+            return False
+        await self._recorder.commit(summary)
+        block = next(block for block in summary.blocks if isinstance(block, Summary))
+        self._recorder.emit(ContextCompacted(block.first_kept_id, block.text, before))
+        return True
+
+    async def end_of_turn(self, answer: Message, turns: int) -> RunEnd | None:
+        """Calls were answered. None: the model is asked again."""
+        ruling = await self._guards_say("turn_end", answer, turns)
+        return None if ruling in {"continue", "pass"} else _ENDS[ruling]
+
+    async def end(self, answer: Message, turns: int) -> RunEnd | None:
+        """The model is done. None: it is asked again, because a guard wants it, or a message came in meanwhile."""
+        ruling = await self._guards_say("turn_end", answer, turns)
+        if ruling == "pass":
+            ruling = await self._guards_say("session_stop", answer, turns)
+        if ruling == "pass":
+            return None if await self._deliver_queued() else RunEnd.COMPLETED
+        return None if ruling == "continue" else _ENDS[ruling]
+
+    def close(self) -> None:
+        """A prompt that nobody decided about goes back to whoever wrote it."""
+        if self._undecided is not None:
+            self._recorder.emit(UserMessageReturned(self._undecided.id, _STOPPED_BEFORE))
+            self._undecided = None
+
+    async def _guards_say(
+        self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
+    ) -> Literal["pass", "continue", "stop", "abort"]:
+        """What the guards of this moment want; the prompt to go on with is in the history then."""
+        outcome = await self._around.guards.consult(
+            at,
+            history=self._recorder.history(),
+            stop_reason=answer.stop_reason,
+            turns=turns,
+            told=self._recorder.emit,
+        )
+        if outcome.kind == "continue":
+            prompt = Message.user(outcome.prompt)
+            await self._recorder.commit(prompt.model_copy(update={"injected_by": outcome.guard_name}))
+        return outcome.kind
+
+    async def _deliver_queued(self) -> bool:
+        """Each message that waits for this moment goes into the history; whether there was one."""
+        queue = self._around.queue
+        delivered = False
+        while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
+            ruling = await self._judged(entry.message)
+            if entry not in queue.entries:
+                # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.
+                continue
+            if not ruling.allowed:
+                self._hand_back(entry.message, ruling.reason)
+                queue.remove(entry.id)
+                continue
+            delivered = True
+            queue.remove(entry.id)
+            self._recorder.emit(UserMessageDelivered(entry.id))
+            await self._recorder.commit(ruling.prompt)
+        return delivered
+
+    async def _judged(self, prompt: Message) -> PromptRuling:
+        """What the hooks say about it."""
+        if not self._around.hooks.user_prompt_submit:
+            return PromptRuling(allowed=True, prompt=prompt, reason="")
+        return await before_prompt(self._around.hooks, UserPromptSubmit(prompt, self._recorder.history()))
+
+    def _hand_back(self, prompt: Message, reason: str) -> None:
+        refused = Sentence("The message was not sent: {reason}", {"reason": reason or "a hook refused it."})
+        self._recorder.emit(UserMessageReturned(prompt.id, str(refused)))
+        self._recorder.emit(ErrorOccurred.of(WrongUse(refused, "Change the message and send it again.")))
+
+    def _is_full(self, provider: Provider, share: float) -> bool:
+        capabilities = provider.model_info(self._settings.model).capabilities
+        history = self._recorder.history()
+        for message in reversed(history):
+            if message.role is Role.SYSTEM and any(isinstance(block, Summary) for block in message.blocks):
+                # Nothing was asked since the last time.
+                return False
+            if message.role is Role.ASSISTANT and message.usage is not None:
+                return is_due(message.usage, capabilities, share)
+        return False
+
+    def _last_usage(self) -> int | None:
+        for message in reversed(self._recorder.history()):
+            if message.role is Role.ASSISTANT and message.usage is not None:
+                return message.usage.input_tokens
+        return None

@@ -1,0 +1,114 @@
+"""What a provider says, looked at before anybody relies on it: whoever made the provider, its answer ends."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import cache
+from time import monotonic
+from typing import Any, cast, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from desktop_agent.agent.answer_size import AnswerSize, NoJson
+from desktop_agent.agent.calls.fence import Fault
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ProviderEvent, ThinkingDelta
+
+_log = logging.getLogger(__name__)
+
+# A flood of events is taken in slices of this many seconds; longer ones where the others take long themselves.
+SLICE = 0.008
+LONGEST_SLICE = 0.05
+# What an answer gets to be let go of, in seconds: less than a run waits after Stop, however deep it is.
+CLOSING = 1.0
+# So many words behind the last one are passed over.
+_LATE_WORDS = 100
+
+_KINDS = frozenset(get_args(ProviderEvent))
+
+
+class NoEvent(AgentError):
+    """What came is none of the events that a provider may yield."""
+
+    kind = "no_event"
+    default_remedy = "Choose another model or server; the program's connection to this one must be mended."
+
+
+async def heard(events: Any, size: AnswerSize) -> AsyncGenerator[ProviderEvent]:
+    """The events up to Done, checked and counted. Whatever comes behind it was never said.
+
+    Raises AnswerTooLong, NoEvent, and what the provider raises. However it ends, the provider is let go of.
+    """
+    pause_at = monotonic() + SLICE
+    try:
+        async for event in events:
+            if type(event) is not ContentDelta or type(event.text) is not str:
+                _check(event)
+            try:
+                size.add(event)
+            except NoJson as error:
+                raise NoEvent("The model's server sent something that is no JSON.") from error
+            yield event
+            if type(event) is Done:
+                await _to_its_end(events)
+                return
+            if monotonic() > pause_at:
+                # What has piled up comes without any waiting; the screen and Stop must have their turn.
+                paused_at = monotonic()
+                await asyncio.sleep(0)
+                pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
+    finally:
+        await _let_go(events)
+
+
+def _check(event: object) -> None:
+    """Raises NoEvent."""
+    kind = type(event)
+    if kind is ThinkingDelta and type(cast("ThinkingDelta", event).text) is str:
+        return
+    if kind not in _KINDS:
+        raise NoEvent(f"The model's server sent something that is no part of an answer ({kind.__name__}).")
+    try:
+        for name, adapter in _fields(kind):
+            adapter.validate_python(getattr(event, name), strict=True)
+    except (ValidationError, AttributeError, RecursionError) as error:
+        raise NoEvent(f"The model's server sent a broken part of an answer ({kind.__name__}).") from error
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, TypeAdapter[Any]], ...]:
+    hints = get_type_hints(kind)
+    if is_dataclass(kind):
+        return tuple((each.name, TypeAdapter(hints[each.name])) for each in fields(kind))
+    names = cast("Any", kind).model_fields
+    return tuple((name, TypeAdapter(hints[name])) for name in names)
+
+
+async def _to_its_end(events: Any) -> None:
+    """Behind its last word a provider puts its connection in order, so that the next question may use it."""
+    with suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(CLOSING):
+            for _ in range(_LATE_WORDS):
+                await anext(events)
+
+
+async def _let_go(events: Any) -> None:
+    """Close it; what cannot be closed is left behind."""
+    closing = asyncio.create_task(_closed(events))
+    try:
+        await asyncio.wait({closing}, timeout=CLOSING)
+    finally:
+        if not closing.done():
+            _log.warning("an answer could not be closed within %s s and was left behind", CLOSING)
+            closing.cancel()
+
+
+async def _closed(events: Any) -> None:
+    try:
+        await events.aclose()
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - what it said is whole without that
+        _log.warning("an answer could not be closed: %s", Fault(error).trace)

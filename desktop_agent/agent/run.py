@@ -1,0 +1,169 @@
+"""The life of one run: started once, stopped at any moment, ended once, with everything closed behind it."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from traceback import format_tb
+from typing import Any
+
+from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.calls.left_over import LeftOver
+from desktop_agent.agent.request import RunSettings
+from desktop_agent.agent.retry import long_wait
+from desktop_agent.agent.specialists.delegation import SubRun, specialist_tools
+from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.agent.turn import Turns
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.messages import Message
+
+_log = logging.getLogger(__name__)
+
+# After Stop the tools get this long to end by themselves, in seconds. Nested runs have less, so that they end first.
+STOP_GRACE = 2.0
+_LESS_FOR_EACH_LEVEL = 0.25
+_SHORTEST_LOOK = 0.05
+
+
+class Run:
+    """One run, from its RunStarted to its single RunFinished. Make one for each prompt."""
+
+    def __init__(self, around: Surroundings, settings: RunSettings, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget(settings.limits)
+        self._sub_runs: list[SubRun] = []
+        if around.specialists:
+            delegates = specialist_tools(around, settings, self._budget, Run, self._tracking, self.interrupt)
+            around = replace(around, tools=around.tools.with_tools(*delegates))
+        self._recorder = around.recorder
+        self._agent_path = around.agent_path
+        self._stop_asked = asyncio.Event()
+        self._out_of_time = False
+        self._was_stopped = False
+        self._work: asyncio.Task[RunEnd] | None = None
+        self._turns = Turns(around, settings, self._budget, self._stop_asked.is_set)
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs, or ran last."""
+        return self._turns.turn_id
+
+    @property
+    def answer_text(self) -> str:
+        """What the model said last."""
+        return self._turns.answer_text
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop a call, or the run: its connection closes, tools are signalled, nothing new starts. Idempotent.
+
+        False: there is no such call.
+        """
+        target = target or StopSession()
+        if isinstance(target, StopTool):
+            return self._turns.stop_call(target.tool_use_id) or any(
+                each.interrupt(target) for each in tuple(self._sub_runs)
+            )
+        self._was_stopped = self._was_stopped or self._work is None or not self._work.done()
+        self._stop_asked.set()
+        self._turns.stop()
+        # Not only by way of the cancelled calls: everything below hears of it in the same moment.
+        for each in tuple(self._sub_runs):
+            each.interrupt(target)
+        if self._work is not None and not self._work.done():
+            self._work.cancel()
+        return True
+
+    async def execute(self, prompt: Message | None = None, *, left: LeftOver | None = None) -> RunEnd:
+        """Work until the model is done, somebody stops it, a limit is reached or it fails. Raises nothing.
+
+        Without a prompt it goes on from the history; with `left`, first with the calls that a dead process left open.
+        """
+        history = self._recorder.history()
+        begins_with = prompt.id if prompt is not None else (history[-1].id if history else "")
+        agent = self._agent_path[-1] if self._agent_path else ""
+        self._recorder.emit(RunStarted(begins_with, resumed=left is not None, agent=agent))
+        end = RunEnd.FAILED
+        try:
+            self._work = asyncio.create_task(self._guarded(prompt, left))
+            if self._stop_asked.is_set():
+                self._work.cancel()
+            end = await self._outcome(self._work)
+            await _undisturbed(self._turns.close(end))
+        except Exception as error:  # noqa: BLE001 - whatever fails in closing, nobody may wait for an end in vain
+            _note(error)
+        self._recorder.emit(RunFinished(end))
+        return end
+
+    async def _outcome(self, work: asyncio.Task[RunEnd]) -> RunEnd:
+        """Wait for the work; once stopped, only for the grace."""
+        stopping = asyncio.create_task(self._stop_asked.wait())
+        try:
+            while not work.done() and not stopping.done():
+                left = self._budget.seconds_left
+                # While a person is waited for, what is left does not get less.
+                wait = None if left is None else max(left, _SHORTEST_LOOK)
+                await asyncio.wait({work, stopping}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+                if self._budget.seconds_left == 0 and not work.done():
+                    self._out_of_time = True
+                    self.interrupt()
+                    break
+        except asyncio.CancelledError:
+            # The program is closing: the same as Stop, and what is open is still closed in order.
+            self.interrupt()
+        finally:
+            stopping.cancel()
+        grace = STOP_GRACE - _LESS_FOR_EACH_LEVEL * self._budget.depth
+        await _undisturbed(asyncio.wait({work}, timeout=grace))
+        if not work.done():
+            _log.warning("a tool did not end within %s s of Stop and was left behind", grace)
+        if self._out_of_time:
+            self._recorder.emit(LimitReached("time"))
+            return RunEnd.LIMIT
+        # Whatever the work still came to after Stop: the same Stop has the same end.
+        return RunEnd.CANCELLED if self._was_stopped or work.cancelled() else work.result()
+
+    async def _guarded(self, prompt: Message | None, left: LeftOver | None) -> RunEnd:
+        """The turns; whatever fails in them becomes an event, so that the session stays usable."""
+        try:
+            return await self._turns.work(prompt, left)
+        except AgentError as error:
+            if self._stop_asked.is_set():
+                # Stopping is what made it fail.
+                return RunEnd.CANCELLED
+            occurred = ErrorOccurred.of(error)
+            self._recorder.emit(replace(occurred, remedy=long_wait(error) or occurred.remedy))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and self._stop_asked.is_set():
+                raise
+            # Whatever anybody raises must not take the conversation down, nor end it without a word.
+            _note(error)
+            internal = AgentError(f"Something went wrong inside the program ({type(error).__name__}).")
+            self._recorder.emit(ErrorOccurred.of(internal))
+        return RunEnd.FAILED
+
+    @contextmanager
+    def _tracking(self, sub_run: SubRun) -> Generator[None]:
+        """While it works, what interrupts this run interrupts it too."""
+        self._sub_runs.append(sub_run)
+        try:
+            if self._stop_asked.is_set():
+                sub_run.interrupt(StopSession())
+            yield
+        finally:
+            self._sub_runs.remove(sub_run)
+
+
+def _note(error: BaseException) -> None:
+    """Without its words: they may hold anything, a key too."""
+    _log.error("a run failed: %s\n%s", type(error).__name__, "".join(format_tb(error.__traceback__)))
+
+
+async def _undisturbed(work: Coroutine[Any, Any, object]) -> None:
+    """To its end, however often whoever waits for it is cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+    task.result()

@@ -1,0 +1,241 @@
+"""Specialists as tools: a call starts a run of the same engine, and its final text is the result."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.conduct.mode_switch import ModeSwitch
+from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
+from desktop_agent.agent.conduct.steering import SteeringQueue
+from desktop_agent.agent.request import RunSettings
+from desktop_agent.agent.specialists.order import WorkOrder
+from desktop_agent.agent.specialists.watching import WatchedRecorder
+from desktop_agent.agent.surroundings import Surroundings
+from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession
+from desktop_agent.vocabulary.conduct.modes import Mode
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.engine_events import RunEnd
+from desktop_agent.vocabulary.errors import Sentence, SpecialistHasNoTools, ToolFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+# Seconds. Its own limits end a specialist's work, and they stand still while a person is waited for; this does not.
+# Timers of the window's event loop take no more than 24 days.
+LONGEST_WORK = 20 * 24 * 3600.0
+_KNOWS = "It sees nothing of this conversation: write everything that it must know into the task and the context."
+_REMEDY = "Go on without it, or call it again with another task."
+# What the person set holds for the whole team, unless a specialist has its own.
+_THE_PERSONS = ("timeouts", "caching", "show_reasoning")
+
+
+class SubRun(Protocol):
+    """A run that works on a specialist's task."""
+
+    @property
+    def answer_text(self) -> str:
+        """What its model said last."""
+        ...
+
+    async def execute(self, prompt: Message | None = None) -> RunEnd:
+        """Work until it is done. Raises nothing."""
+        ...
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop it, or one of its calls."""
+        ...
+
+
+RunMaker = Callable[[Surroundings, RunSettings, Budget], SubRun]
+Track = Callable[[SubRun], AbstractContextManager[None]]
+
+
+class Task(BaseModel):
+    """What a specialist is asked to do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str = Field(min_length=1, description="What to do, and what to answer with.")
+    context: str = Field(default="", description="What it must know for that.")
+
+
+def specialist_tools(
+    around: Surroundings,
+    settings: RunSettings,
+    budget: Budget,
+    make_run: RunMaker,
+    track: Track,
+    stop: Callable[[], object] = lambda: None,
+) -> tuple[AnyTool, ...]:
+    """One tool for each specialist that the agent of these surroundings may call.
+
+    `track` lets interrupts reach a run while it works. `stop` ends the run that calls: a person who denies a call of
+    a specialist and stops wants all of it to stop.
+    """
+    delegation = _Delegation(around, settings, budget, make_run, track, stop, WorkOrder())
+    return tuple(delegation.tool(specialist) for specialist in around.specialists)
+
+
+@dataclass(frozen=True)
+class _Delegation:
+    """Of one run to its specialists."""
+
+    around: Surroundings
+    settings: RunSettings
+    budget: Budget
+    make_run: RunMaker
+    track: Track
+    stop: Callable[[], object]
+    order: WorkOrder
+
+    def tool(self, specialist: Specialist) -> AnyTool:
+        """The specialist as a tool. What it does is gated call by call, so calling it is harmless by itself."""
+
+        async def run(wanted: Task, call: RunningCall) -> tuple[Text, ...]:
+            return (Text(text=await self._result(specialist, wanted, call.tool_use_id)),)
+
+        return Tool(
+            name=specialist.name,
+            description=f"{specialist.description}\n{_KNOWS}",
+            schema=ModelSchema(Task),
+            run=run,
+            tool_class=ToolClass.READ_ONLY,
+            effects=frozenset({Effect.DELEGATE}),
+            timeout=LONGEST_WORK,
+        )
+
+    async def _result(self, specialist: Specialist, wanted: Task, call_id: str) -> str:
+        """Its final text. Raises ToolFailed with what it said so far where it did not come to an end."""
+        if self.budget.depth >= self.budget.limits.depth:
+            sentence = Sentence(
+                "“{name}” was not called: agents may call each other {depth} deep at most.",
+                {"name": specialist.name, "depth": str(self.budget.limits.depth)},
+            )
+            raise ToolFailed(sentence, "Do it yourself.")
+        mode, tools = self._mode_of(specialist), self._tools_of(specialist)
+        changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
+        async with self.order.turn(changes=changes):
+            recorder = WatchedRecorder(self.around.recorder.nested(), call_id)
+            around = self._around_of(specialist, recorder, mode, tools)
+            budget = self.budget.nested(specialist.limits, specialist.share)
+            run = self.make_run(around, self._settings_of(specialist, budget), budget)
+            with self.track(run):
+                end = await _worked(run, self._prompt(wanted))
+            return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or around.specialists))
+
+    def _text(self, name: str, end: RunEnd, run: SubRun, recorder: WatchedRecorder, *, has_tools: bool) -> str:
+        if recorder.called_tools and not has_tools:
+            what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
+            raise SpecialistHasNoTools(_with_said(what, recorder.said))
+        text = run.answer_text.strip() or recorder.said
+        if end is RunEnd.COMPLETED and text:
+            return text
+        if end is RunEnd.CANCELLED:
+            self.stop()
+        raise ToolFailed(_with_said(_why(name, end, recorder), recorder.said), _REMEDY)
+
+    def _around_of(
+        self, specialist: Specialist, recorder: WatchedRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
+    ) -> Surroundings:
+        """Its own conversation with its own tools, under the same person, rules and hooks."""
+        around = self.around
+        callable_ones = tuple(each for each in around.specialists if each.name in specialist.specialists)
+        names = {tool.name for tool in tools} | {each.name for each in callable_ones}
+        standing = around.standing.nested(mode=mode, names=NamePolicy(allowed=frozenset(names)))
+        return replace(
+            around,
+            recorder=recorder,
+            tools=ToolRegistry(tools),
+            standing=standing,
+            modes=self._modes_of(standing, recorder),
+            # Its task is the runtime's own, no prompt that anybody submitted.
+            hooks=replace(around.hooks, user_prompt_submit=()),
+            queue=SteeringQueue(),
+            policies=PromptPolicies(),
+            guards=Guards(),
+            specialists=callable_ones,
+            agent_path=(*around.agent_path, specialist.name),
+        )
+
+    def _modes_of(self, standing: Standing, recorder: WatchedRecorder) -> ModeSwitch:
+        return ModeSwitch(standing, self.around.modes.modes, recorder.emit)
+
+    def _mode_of(self, specialist: Specialist) -> Mode | None:
+        """None: it follows whoever calls it. Raises ToolFailed for a mode that is none."""
+        if specialist.mode is None:
+            return None
+        mode = next((each for each in self.around.modes.modes if each.name == specialist.mode), None)
+        if mode is None:
+            values = {"name": specialist.name, "mode": specialist.mode}
+            raise ToolFailed(
+                Sentence("“{name}” was not called: its mode “{mode}” does not exist.", values), "Go on without it."
+            )
+        return mode
+
+    def _tools_of(self, specialist: Specialist) -> tuple[AnyTool, ...]:
+        """Those of its own that whoever calls it has too."""
+        found = (self.around.tools.get(name) for name in dict.fromkeys(specialist.tools))
+        return tuple(tool for tool in found if tool is not None)
+
+    def _settings_of(self, specialist: Specialist, budget: Budget) -> RunSettings:
+        own, above = specialist.config, self.settings.config
+        inherited = {name: getattr(above, name) for name in _THE_PERSONS if name not in own.model_fields_set}
+        return replace(
+            self.settings,
+            model=specialist.model or self.settings.model,
+            config=own.model_copy(update={**inherited, "system_prompt": specialist.system_prompt}),
+            limits=budget.limits,
+            execute_tools=True,
+        )
+
+    def _prompt(self, wanted: Task) -> Message:
+        text = f"{wanted.task}\n\nContext:\n{wanted.context}" if wanted.context.strip() else wanted.task
+        sender = self.around.agent_path[-1] if self.around.agent_path else "agent"
+        return Message.user(text).model_copy(update={"injected_by": sender})
+
+
+async def _worked(run: SubRun, prompt: Message) -> RunEnd:
+    """Let it work. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
+    working = asyncio.create_task(run.execute(prompt))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        run.interrupt(StopSession())
+        while not working.done():
+            try:
+                await asyncio.wait({working})
+            except asyncio.CancelledError:
+                # Asked a second time: the run ends by itself after its grace.
+                continue
+        raise
+
+
+def _why(name: str, end: RunEnd, recorder: WatchedRecorder) -> Sentence:
+    """What happened, for the model and for the person."""
+    match end:
+        case RunEnd.LIMIT:
+            values = {"name": name, "which": recorder.limit or "what its model can read"}
+            return Sentence("The specialist “{name}” stopped at a limit: {which}.", values)
+        case RunEnd.CANCELLED:
+            return Sentence("The specialist “{name}” was stopped by the person.", {"name": name})
+        case RunEnd.COMPLETED:
+            return Sentence("The specialist “{name}” ended without saying anything.", {"name": name})
+        case _:
+            if recorder.error is None:
+                return Sentence("The specialist “{name}” did not finish.", {"name": name})
+            return Sentence("The specialist “{name}” failed: {why}", {"name": name, "why": recorder.error})
+
+
+def _with_said(what: Sentence, said: str) -> Sentence:
+    if not said:
+        return what
+    return Sentence("{what} What it said so far:\n{said}\n\n", {"what": what, "said": said})

@@ -1,0 +1,64 @@
+"""The recorder of a specialist's run, which also remembers what whoever called it has to be told."""
+
+from dataclasses import replace
+
+from desktop_agent.agent.recorder import Recorder
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, LimitReached, RunStarted, ToolCallPending
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import Message, Role
+
+# Characters; the end of it tells most.
+LONGEST_SAID = 20_000
+
+
+class WatchedRecorder:
+    """Passes everything on; its RunStarted names the call whose work this is."""
+
+    def __init__(self, recorder: Recorder, call_id: str) -> None:
+        self._recorder = recorder
+        self._call_id = call_id
+        self.error: Sentence | None = None
+        self.limit = ""
+        self.called_tools = False
+
+    @property
+    def run_id(self) -> str:
+        """The run's."""
+        return self._recorder.run_id
+
+    @property
+    def said(self) -> str:
+        """Everything that it said so far, answer by answer."""
+        texts = (message.text.strip() for message in self.history() if message.role is Role.ASSISTANT)
+        return "\n\n".join(text for text in texts if text)[-LONGEST_SAID:]
+
+    def emit(self, event: Event) -> None:
+        """Pass it on."""
+        match event:
+            case RunStarted():
+                event = replace(event, call_id=self._call_id)
+            case ErrorOccurred():
+                self.error = event.sentence
+            case LimitReached():
+                self.limit = event.which
+            case ToolCallPending():
+                self.called_tools = True
+            case _:
+                pass
+        self._recorder.emit(event)
+
+    async def settle(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self._recorder.settle()
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to its history."""
+        await self._recorder.commit(*messages)
+
+    def history(self) -> tuple[Message, ...]:
+        """Its messages, oldest first."""
+        return self._recorder.history()
+
+    def nested(self) -> Recorder:
+        """For a run that one of its calls starts."""
+        return self._recorder.nested()

@@ -1,0 +1,96 @@
+"""What nobody said and the person should know: a sentence for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from desktop_agent.vocabulary.engine_events import (
+    CheckpointRestored,
+    ContextCompacted,
+    ContinuationInjected,
+    Event,
+    GuardAborted,
+    LimitReached,
+    ModeChanged,
+    ModeChangeRequested,
+    QuestionAnswered,
+    QuestionAsked,
+)
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+
+COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
+PUT_BACK = Sentence("The files that a call changed were put back as they were.")
+NOT_ANSWERED = Sentence("The question was not answered.")
+_NAMED_FILES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a notice says. `detail` can be copied, `folded` can be opened."""
+
+    sentence: Sentence
+    remedy: Sentence | None = None
+    action: RemedyAction = RemedyAction.NONE
+    detail: str = ""
+    folded: str = ""
+
+
+def gone_on(name: str) -> Fact:
+    """The model went on because something other than the person wanted it."""
+    return Fact(Sentence("“{name}” let the work go on.", {"name": name}))
+
+
+def fact(event: Event) -> Fact | None:
+    """What to say about an event, or None where it shows by itself."""
+    match event:
+        case ContextCompacted():
+            return Fact(COMPACTED, folded=event.summary)
+        case LimitReached():
+            sentence = Sentence("A limit was reached: {which}.", {"which": event.which})
+            return Fact(sentence, action=RemedyAction.CONTINUE)
+        case ContinuationInjected():
+            return gone_on(event.guard_name)
+        case GuardAborted():
+            values = {"name": event.guard_name, "reason": event.reason}
+            return Fact(Sentence("The guard “{name}” was removed: {reason}", values))
+        case CheckpointRestored():
+            return _restored(event)
+        case _:
+            return _of_the_agent(event)
+
+
+def _of_the_agent(event: Event) -> Fact | None:
+    match event:
+        case ModeChangeRequested():
+            template = "The agent wants to work in the mode “{mode}”, from its next turn on."
+            return Fact(Sentence(template, {"mode": event.to_mode}))
+        case ModeChanged(from_mode=before, to_mode=mode) if before == mode:
+            return Fact(Sentence("The mode stays “{mode}”.", {"mode": mode}))
+        case ModeChanged(authority="agent"):
+            return Fact(Sentence("The agent changed the mode to “{mode}”.", {"mode": event.to_mode}))
+        case QuestionAsked():
+            return Fact(Sentence("The agent asks: {question}", {"question": event.question}))
+        case QuestionAnswered(answer=None):
+            return Fact(NOT_ANSWERED)
+        case QuestionAnswered(answer=str(answer)):
+            return Fact(Sentence("You answered: {answer}", {"answer": answer}))
+        case _:
+            return None
+
+
+def _restored(event: CheckpointRestored) -> Fact:
+    said: list[Sentence] = []
+    if event.conflicts:
+        values = {"paths": _named(event.conflicts)}
+        said.append(Sentence("Not put back, because they were changed since: {paths}", values))
+    if event.failed:
+        said.append(Sentence("These files could not be put back: {paths}", {"paths": _named(event.failed)}))
+    if not said:
+        return Fact(PUT_BACK)
+    paths = (*event.conflicts, *event.failed)
+    detail = "\n".join(paths) if len(paths) > _NAMED_FILES else ""
+    return Fact(said[0], said[1] if len(said) > 1 else None, detail=detail)
+
+
+def _named(paths: Sequence[str]) -> str:
+    shown = ", ".join(paths[:_NAMED_FILES])
+    return f"{shown}, …" if len(paths) > _NAMED_FILES else shown

@@ -1,0 +1,32 @@
+"""Opens a stored conversation; what a dead process left is put in order first."""
+
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.recovery import end_run, recovered
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+
+WAITING = Sentence("A message waits to be sent.")
+
+
+async def reopened(
+    store: Store, conversation_id: str, setup: SessionSetup, busy: set[Session] | None = None
+) -> Session:
+    """The conversation, with its open calls where it can be gone on with. Raises WrongUse and StorageFailed."""
+    loaded = await store.load(conversation_id)
+    recovery = recovered(loaded.messages, loaded.journal, loaded.record.state.stopped_run)
+    ledger = Ledger(store, loaded.record, is_new=False)
+    writer = Writer(ledger, (*loaded.messages, *recovery.messages))
+    # By the writer: a disk that refuses keeps nobody from reading, and is tried again.
+    await writer.write(*recovery.messages)
+    for last in recovery.ended:
+        end_run(writer, last)
+    for envelope in recovery.open_calls.shown if recovery.open_calls is not None else ():
+        writer.replay(envelope)
+    session = Session(writer, setup, open_calls=recovery.open_calls, busy=busy)
+    if session.queue.entries and not session.resumable:
+        writer.say(WAITING, RemedyAction.RETRY)
+    await ledger.write_all()
+    return session

@@ -1,0 +1,1 @@
+"""What an open conversation is made of."""

@@ -1,0 +1,181 @@
+"""What the person may change while a run works: as it was left, and kept as it changes."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.conduct.mode_switch import ModeSwitch
+from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
+from desktop_agent.agent.conduct.questions import QuestionBroker
+from desktop_agent.agent.conduct.steering import SteeringQueue
+from desktop_agent.engine.session_parts.approvals import ToldApprovals
+from desktop_agent.engine.session_parts.rules import KeptStanding
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.writer import Writer
+from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
+from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
+from desktop_agent.vocabulary.conduct.rules import RuleEffect
+from desktop_agent.vocabulary.engine_events import (
+    EngineEvent,
+    Envelope,
+    ModeChanged,
+    UserMessageQueued,
+    UserMessageReturned,
+)
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.messages import Message, Role
+
+_STOPPED = "Stopped before it was sent."
+
+
+class Conduct:
+    """Approvals, questions, rules, mode, policies, guards and waiting messages of one conversation.
+
+    `tell` puts an event into the run that works, or between two.
+    """
+
+    def __init__(self, writer: Writer, setup: SessionSetup, tell: Callable[[EngineEvent], None]) -> None:
+        state = writer.record.state
+        self._writer = writer
+        self._state = state
+        self._tell = tell
+        self._on_the_way: dict[str, QueuedMessage] = {}
+        self._returned: dict[str, Message] = {}
+        self._keeps_undecided = False
+        self.approvals = ToldApprovals(writer.tell_between_runs)
+        self.questions = QuestionBroker()
+        self.standing = KeptStanding(
+            writer.ledger,
+            setup.book,
+            given=setup.rules,
+            mode=_named(state.mode, setup.modes, writer),
+            names=setup.names,
+            own_folders=setup.own_folders,
+        )
+        self.modes = ModeSwitch(self.standing, setup.modes, self._tell_and_keep)
+        self.policies = PromptPolicies(_each_once(state.policies), tell, self.keep_soon)
+        self.guards = Guards(setup.guards, tell)
+        self.queue = SteeringQueue(_undelivered(state.queue, writer.history()), self.keep_soon)
+        writer.subscribe(None, self._on_event)
+
+    def begin(self, prompt: Message, *, is_judged: bool) -> None:
+        """This prompt is on its way into the history. `is_judged`: hooks look at it first, so it is kept meanwhile."""
+        self._on_the_way.setdefault(prompt.id, QueuedMessage(message=prompt))
+        if is_judged:
+            self.keep()
+
+    def check(self, message: Message) -> None:
+        """Raises WrongUse for a message that is no prompt, says nothing, waits already or was sent before."""
+        # A queue of its own says what may wait; what is sent may be no less.
+        SteeringQueue((*self.queue.entries, QueuedMessage(message=message)))
+        if message.id in self._on_the_way or message.id in self._writer.known_ids:
+            raise WrongUse("This message was sent already.", "Send the same words as a new message.")
+
+    def take_next(self, message: Message | None = None, when: When = "soon") -> Message | None:
+        """The next message that waits, on its way now: this one, unless others wait; then it waits behind them."""
+        if not self.queue.entries:
+            return message
+        if message is not None:
+            self.queue.add(message, when)
+            self._tell(UserMessageQueued(message.id))
+        # Noted before it is taken out: at every moment it is in one of the two, or in the history.
+        self._on_the_way[self.queue.entries[0].id] = self.queue.entries[0]
+        return self.queue.take_next()
+
+    def settle(self, prompt: Message | None) -> None:
+        """The run of this prompt is over: if it never reached the history, it goes back to who wrote it, or waits."""
+        begun = self._on_the_way.pop(prompt.id, None) if prompt is not None else None
+        if begun is not None and begun.id not in {message.id for message in self._writer.history()}:
+            if self._keeps_undecided:
+                self._wait_again(begun)
+            else:
+                self._return((begun.message,))
+        self.keep()
+
+    def keep_undecided(self) -> None:
+        """The conversation is being closed: a prompt whose run ends before it is sent waits for the next opening."""
+        self._keeps_undecided = True
+
+    def hand_back(self) -> None:
+        """All that wait go back to who wrote them."""
+        self._return([entry.message for entry in self.queue.hand_back()])
+
+    def returned(self, message_id: str) -> Message | None:
+        """A message that was handed back, whole. Once."""
+        return self._returned.pop(message_id, None)
+
+    def note_stop(self, run_id: str) -> None:
+        """The person stopped this run: should the program die now, nothing of it is gone on with."""
+        self._state = self._state.model_copy(update={"stopped_run": run_id})
+        self.keep()
+
+    def keep_soon(self) -> None:
+        """Keep how things stand, after whatever is being done just now: a message is taken out and then committed."""
+        asyncio.get_running_loop().call_soon(self.keep)
+
+    def keep(self) -> None:
+        """Keep how things stand, if it is not as kept."""
+        self._state = self._state.model_copy(
+            update={
+                "mode": self.standing.mode.name,
+                "policies": self.policies.persistent,
+                "queue": self._waiting(),
+            }
+        )
+        if self._state != self._writer.record.state:
+            self._writer.ledger.change_record(state=self._state)
+
+    def _wait_again(self, entry: QueuedMessage) -> None:
+        self.queue.add(entry.message, entry.when)
+        self.queue.move(entry.id, 0)
+        self._tell(UserMessageQueued(entry.id))
+
+    def _return(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self._returned[message.id] = message
+            self._writer.tell_between_runs(UserMessageReturned(message.id, _STOPPED))
+
+    def _on_event(self, envelope: Envelope) -> None:
+        """What a run hands back by itself is remembered before anybody else hears of it."""
+        event = envelope.event
+        if isinstance(event, UserMessageReturned):
+            if self._keeps_undecided and event.message_id in self._on_the_way:
+                return
+            waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
+            if event.message_id in waiting:
+                self._returned[event.message_id] = waiting[event.message_id].message
+            self._on_the_way.pop(event.message_id, None)
+
+    def _waiting(self) -> tuple[QueuedMessage, ...]:
+        known = {message.id for message in self._writer.history()}
+        waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
+        return tuple(each for each in waiting.values() if each.id not in known)
+
+    def _tell_and_keep(self, event: EngineEvent) -> None:
+        self._tell(event)
+        if isinstance(event, ModeChanged):
+            self.keep()
+
+
+def _named(name: str, modes: tuple[Mode, ...], writer: Writer) -> Mode | None:
+    """The mode of this name. In place of one that is gone, the strictest there is: what it allowed nobody knows."""
+    found = next((mode for mode in modes if mode.name == name), None)
+    if found is not None or name == DEFAULT_MODE.name:
+        return found
+    plain = [mode for mode in (*modes, DEFAULT_MODE) if all(rule.effect != RuleEffect.ALLOW for rule in mode.rules)]
+    strictest = min(plain, key=lambda mode: BREADTHS.index(mode.mutating))
+    values = {"name": name[:80], "title": strictest.title}
+    writer.say(Sentence("There is no mode “{name}” any more, so “{title}” holds. Choose another mode.", values))
+    return strictest
+
+
+def _each_once(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ...]:
+    return tuple({policy.id: policy for policy in policies}.values())
+
+
+def _undelivered(queue: Iterable[QueuedMessage], history: Iterable[Message]) -> tuple[QueuedMessage, ...]:
+    """Those that reached the history just before the end are delivered; what is no prompt cannot be."""
+    known = {message.id for message in history}
+    waiting = {each.id: each for each in queue if each.id not in known}
+    return tuple(each for each in waiting.values() if each.message.role is Role.USER and each.message.blocks)

@@ -1,0 +1,47 @@
+"""What can be read of an open conversation, and who is told when it changes."""
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.engine.writer import ChangeListener, EventListener, Writer
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.usage import Usage
+
+
+class Reading:
+    """The reading half of a session."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    @property
+    def record(self) -> ConversationRecord:
+        """The conversation as it is listed."""
+        return self._writer.record
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of it was kept yet."""
+        return self._writer.ledger.is_new
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is shown."""
+        return self._writer.transcript
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the last answer used; its sum is how full the model's context is."""
+        return self._writer.usage
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages of the branch, oldest first."""
+        return self._writer.history()
+
+    def subscribe(self, on_changes: ChangeListener | None = None, on_event: EventListener | None = None) -> None:
+        """Be told of changes to the transcript, of events, or both. Called in the loop's thread."""
+        self._writer.subscribe(on_changes, on_event)
+
+    def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
+        """Stop telling this one."""
+        self._writer.unsubscribe(listener)

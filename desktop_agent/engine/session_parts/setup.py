@@ -1,0 +1,52 @@
+"""What the sessions of one engine, or of one library client, are made with."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from desktop_agent.agent.pictures import ReadPicture
+from desktop_agent.engine.session_parts.rules import RuleBook
+from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy
+from desktop_agent.providers.provider import Provider
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.conduct.guards import Guard
+from desktop_agent.vocabulary.conduct.hooks import Hooks
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.requests import ProviderConfig
+
+
+@dataclass(frozen=True)
+class SessionSetup:
+    """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on.
+
+    `open_provider` also takes the name of a model: a specialist may have its own. `rules` hold while a session is
+    open and are kept nowhere; `book` has those that are kept. `names` says which tools may be named at all.
+    `own_folders` are the program's own, where no call writes. `files`
+    saves what calls change; None saves nothing. `questions`: the agent may ask the person something, so somebody must
+    be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the caller runs the calls.
+    """
+
+    open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
+    read_picture: ReadPicture
+    tools_for: Callable[[ConversationRecord], ToolRegistry]
+    config_for: Callable[[ConversationRecord], ProviderConfig]
+    limits: Callable[[], Limits] = Limits
+    files_for: Callable[[ConversationRecord], FileKeeper | None] | None = None
+    store: Store | None = None
+    hooks: Hooks = field(default_factory=Hooks)
+    modes: tuple[Mode, ...] = BUILT_IN_MODES
+    guards: tuple[Guard, ...] = ()
+    specialists: tuple[Specialist, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    book: RuleBook = field(default_factory=RuleBook)
+    names: NamePolicy = ALL_NAMES
+    own_folders: tuple[str, ...] = ()
+    questions: bool = False
+    mode_requests: bool = False
+    execute_tools: bool = True
+    compact_at: float | None = 0.8

@@ -1,0 +1,81 @@
+"""Conversations that are kept nowhere: what a library uses that asks without a data folder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Unpack
+
+from desktop_agent.engine.session import Session, SessionSetup
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message, new_id, now
+
+
+class UnkeptLedger:
+    """Takes all that a ledger takes and keeps none of it; it is never in trouble."""
+
+    def __init__(self, record: ConversationRecord) -> None:
+        self.record = record
+        self._is_new = True
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was said yet."""
+        return self._is_new
+
+    @property
+    def is_settled(self) -> bool:
+        """Always: nothing waits."""
+        return True
+
+    def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
+        """There is none."""
+
+    def on_work(self, watcher: Callable[[], None]) -> None:
+        """There is none."""
+
+    def note(self, envelope: Envelope) -> None:
+        """Nothing reads a journal that no process outlives."""
+
+    async def settle(self) -> None:
+        """Return at once."""
+
+    async def commit(self, *messages: Message) -> None:
+        """The writer remembers them."""
+        self.keep(*messages)
+
+    def keep(self, *messages: Message) -> None:
+        """The writer remembers them."""
+        self._is_new = self._is_new and not messages
+
+    async def finish_run(self, run_id: str) -> None:
+        """There are no pieces."""
+
+    def forget_pieces(self, run_id: str) -> None:
+        """There are no pieces."""
+
+    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Hold it while the conversation is open."""
+        self.record = replace(self.record, **changes)
+
+    def save_rule(self, rule: Rule) -> None:
+        """The standing holds it while the conversation is open."""
+
+    def delete_rule(self, rule_id: str) -> None:
+        """The standing has forgotten it."""
+
+    def rule_used(self, rule_id: str, at: datetime) -> None:
+        """Nobody will ask."""
+
+    async def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def unkept_session(setup: SessionSetup, *, model: str, messages: Sequence[Message] = ()) -> Session:
+    """A conversation in memory, with these messages to begin with."""
+    moment = now()
+    record = ConversationRecord(id=new_id(), title="", created_at=moment, updated_at=moment, model=model)
+    return Session(Writer(UnkeptLedger(record), messages), setup)

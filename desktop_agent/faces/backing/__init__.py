@@ -1,0 +1,1 @@
+"""What the faces of the library stand on: a session, its events, its open calls."""

@@ -1,0 +1,205 @@
+"""One conversation behind a face of the library: starts runs on the engine's session, one after the other."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from desktop_agent.conversation.repair import unanswered
+from desktop_agent.faces.backing.results import GivenResults
+from desktop_agent.faces.backing.run_events import RunEvents
+from desktop_agent.faces.backing.stopping import InterruptHandle
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.errors import AgentError, WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.options import AgentOptions
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.faces.backing.opening import Opened
+
+Listener = Callable[[Envelope], None]
+
+
+class Conversing:
+    """Opened when it is first needed, in the loop that runs then. `history` is what was said before."""
+
+    def __init__(
+        self, options: AgentOptions, history: Sequence[Message] = (), listener: Listener | None = None
+    ) -> None:
+        self.options = options
+        self.run: RunEvents | None = None
+        self.handle = InterruptHandle(self.interrupt)
+        self._first = _messages(history)
+        self._listener = listener
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._opened: Opened | None = None
+        self._results = GivenResults()
+        # Held while a run is being started or the history replaced.
+        self._beginning = asyncio.Lock()
+        self._stop_before_start = False
+        self._stopping = False
+        self._stopped_waiting = False
+        self.is_closed = False
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return self._first if self._opened is None else self._opened.session.history
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something must be closed."""
+        return self._opened is not None and not self.is_closed
+
+    @property
+    def waiting_calls(self) -> tuple[ToolUse, ...]:
+        """Calls that the caller has to answer."""
+        return () if self._working else self._results.missing(self.history)
+
+    async def begin(self, prompt: Message | None) -> RunEvents:
+        """Start a run on this prompt, or go on from the history with the results that were given.
+
+        A run that was stopped, or whose reader went away, is waited for. Raises WrongUse while another one is under
+        way, and when calls wait for results and there is no prompt.
+        """
+        self._refuse_if_busy()
+        self._stop_before_start = False
+        async with self._beginning:
+            session = (await self._open()).session
+            await session.wait_idle()
+            return self._started(session, prompt)
+
+    def give(self, *results: ToolResult) -> None:
+        """Results of calls. Raises WrongUse for ids that wait for none."""
+        if self.options.auto_execute_tools:
+            raise WrongUse(
+                "The runtime runs these tools itself.", "Make the options with auto_execute_tools=False, or do not."
+            )
+        if self._working:
+            raise WrongUse("The model is still answering.", "Read its answer to the end first.")
+        self._results.give(self.history, *results)
+
+    def interrupt(self) -> None:
+        """Stop at once what is under way, also waiting for results. Nothing under way: nothing happens."""
+        if self._beginning.locked():
+            self._stop_before_start = True
+        if self._opened is not None and self._opened.session.working:
+            self._stopping = True
+            self._opened.session.interrupt()
+        elif self._waits_for_results:
+            # Whoever runs the calls now goes on with their results; the model is not asked again then.
+            self._stopped_waiting = True
+
+    def abandon(self, run: RunEvents) -> None:
+        """Its reader went away: stop this run, and not one that was begun since."""
+        if self.expects_end_of(run) and self._opened is not None:
+            self._opened.session.interrupt()
+
+    def expects_end_of(self, run: RunEvents) -> bool:
+        """Whether it goes on; if so it will be stopped, and what is begun next waits for that."""
+        goes_on = run is self.run and run.end is None
+        self._stopping = self._stopping or goes_on
+        return goes_on
+
+    async def replace_history(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
+        """Another history from now on. Raises WrongUse while a run is under way, and for what is no messages."""
+        self._refuse_if_busy()
+        await self._replaced(change)
+
+    async def clear(self) -> None:
+        """Stop, wait until nothing is left of the old run, and begin anew with the same options."""
+        self.interrupt()
+        await self._replaced(lambda _: ())
+
+    async def aclose(self) -> None:
+        """Stop, and close what was opened. Idempotent."""
+        self.interrupt()
+        self.is_closed = True
+        async with self._beginning:
+            if self._opened is not None:
+                await self._opened.aclose()
+
+    @property
+    def _working(self) -> bool:
+        return self._opened is not None and self._opened.session.working
+
+    @property
+    def _waits_for_results(self) -> bool:
+        return not self.options.auto_execute_tools and bool(unanswered(self.history))
+
+    def _refuse_if_busy(self) -> None:
+        """Also binds this to the loop that runs; whatever is open lives there."""
+        loop = asyncio.get_running_loop()
+        if self.is_closed:
+            raise WrongUse("This is closed.", "Make a new one.")
+        if self.loop not in {None, loop}:
+            raise WrongUse("This belongs to another event loop.", "Make a new one in each loop, and close each.")
+        self.loop = loop
+        self.handle.bind(loop)
+        self.handle.settle()
+        if self._beginning.locked() or (self._working and not self._stopping):
+            raise WrongUse(
+                "The answer before is not finished.", "Read it to its end, or stop it with interrupt() first."
+            )
+
+    async def _open(self) -> "Opened":
+        if self._opened is None:
+            # The engine takes a while to load, and the loop is the caller's.
+            await asyncio.to_thread(import_module, "desktop_agent.faces.backing.opening")
+            from desktop_agent.faces.backing.opening import opened
+
+            self._opened = await opened(self.options, self._first, self._hear)
+        return self._opened
+
+    async def _replaced(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
+        async with self._beginning:
+            if self._opened is None:
+                self._first = _messages(change(self._first))
+            else:
+                await self._opened.session.wait_idle()
+                self._opened.session.edit_history(_messages(change(self._opened.session.history)))
+            self._results.forget()
+            self._stopped_waiting = False
+
+    def _started(self, session: "Session", prompt: Message | None) -> RunEvents:
+        stopped = self._stop_before_start or (self._stopped_waiting and prompt is None)
+        missing = self._results.missing(session.history)
+        if prompt is None and missing and not stopped:
+            names = ", ".join(call.id for call in missing)
+            raise WrongUse(f"These calls have no result yet: {names}.", "Give every call its result first.")
+        self._stopping = self._stopped_waiting = False
+        results = self._results.taken(session.history)
+        if results:
+            session.edit_history((*session.history, *results))
+        if stopped:
+            self.run = RunEvents.stopped()
+            return self.run
+        before, self.run = self.run, RunEvents(self._failure)
+        try:
+            if prompt is None:
+                session.go_on()
+            else:
+                session.send(prompt)
+        except BaseException:
+            self.run = before
+            raise
+        return self.run
+
+    def _failure(self) -> AgentError | None:
+        return None if self._opened is None else self._opened.failure
+
+    def _hear(self, envelope: Envelope) -> None:
+        if self.run is not None:
+            self.run.hear(envelope)
+        if self._listener is not None:
+            self._listener(envelope)
+
+
+def _messages(given: object) -> tuple[Message, ...]:
+    if isinstance(given, Iterable):
+        found = tuple(cast("Iterable[object]", given))
+        if all(isinstance(each, Message) for each in found):
+            return cast("tuple[Message, ...]", found)
+    raise WrongUse("A history is a list of messages, and this is none.", "Make them with Message.user(…) and the like.")

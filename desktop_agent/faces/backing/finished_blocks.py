@@ -1,0 +1,71 @@
+"""The blocks of a run, each as soon as nothing will be added to it."""
+
+from datetime import datetime
+
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.vocabulary.blocks import Block
+from desktop_agent.vocabulary.engine_events import Event, RunFinished, ToolCallPending, ToolFinished, TurnStarted
+from desktop_agent.vocabulary.messages import new_id, now
+from desktop_agent.vocabulary.provider_events import Done, StopReason
+from desktop_agent.vocabulary.usage import Usage
+
+
+class _Answer(AnswerBuilder):
+    """One answer whose finished blocks are taken out one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(new_id(), "")
+        self._taken = 0
+
+    def taken(self) -> tuple[Block, ...]:
+        fresh = tuple(self._blocks[self._taken :])
+        self._taken += len(fresh)
+        return fresh
+
+    def rest(self) -> tuple[Block, ...]:
+        """Nothing more comes: what was open is finished as it is."""
+        self.close_open(now())
+        return self.taken()
+
+
+class FinishedBlocks:
+    """Feed it the events of a run, or of a provider. `usage` is of all its answers, `stop_reason` of the last one."""
+
+    def __init__(self) -> None:
+        self._answer = _Answer()
+        self._spent: Usage | None = None
+        self._stop_reason: StopReason | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """So far."""
+        return _sum(self._spent, self._answer.total_usage)
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """So far."""
+        return self._answer.stop_reason or self._stop_reason
+
+    def feed(self, event: Event, at: datetime | None = None) -> tuple[Block, ...]:
+        """Take one event; the blocks that it finished, results of calls among them."""
+        if isinstance(event, ToolFinished):
+            return (*self._answer.rest(), event.result)
+        if isinstance(event, TurnStarted):
+            rest = self._answer.rest()
+            self._spent, self._stop_reason = self.usage, self.stop_reason
+            self._answer = _Answer()
+            return rest
+        self._answer.feed(event, at or now())
+        if isinstance(event, Done | ToolCallPending | RunFinished):
+            return self._answer.rest()
+        return self._answer.taken()
+
+    def rest(self) -> tuple[Block, ...]:
+        """Nothing more comes: what is open, as it is."""
+        return self._answer.rest()
+
+
+def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
+    if first is None or second is None:
+        return first or second
+    return first + second

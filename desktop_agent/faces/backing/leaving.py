@@ -1,0 +1,51 @@
+"""For finalisers: a reader or a face that nobody holds any more ends what it began, from whatever thread that is in."""
+
+import asyncio
+from contextlib import suppress
+
+from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.run_events import RunEvents
+
+# The loop itself remembers its tasks only weakly.
+_CLOSING: set[asyncio.Task[None]] = set()
+
+
+def abandon(conversing: Conversing, run: RunEvents) -> None:
+    """Stop the run that nobody reads; the loop does it next, because a finaliser may run in the middle of anything."""
+    if conversing.expects_end_of(run) and conversing.loop is not None:
+        with suppress(RuntimeError):  # the loop is closed
+            conversing.loop.call_soon_threadsafe(conversing.abandon, run)
+
+
+def close_soon(conversing: Conversing) -> None:
+    """Stop, and close without waiting. Where the loop is closed nothing is left to be closed."""
+    loop = conversing.loop
+    if not conversing.is_open or loop is None:
+        return
+    conversing.is_closed = True
+    if _is_this_loop(loop):
+        _close(conversing)
+    else:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_close, conversing)
+
+
+def _close(conversing: Conversing) -> None:
+    task = asyncio.ensure_future(_closed_surely(conversing))
+    _CLOSING.add(task)
+    task.add_done_callback(_CLOSING.discard)
+
+
+async def _closed_surely(conversing: Conversing) -> None:
+    try:
+        await conversing.aclose()
+    except asyncio.CancelledError:
+        # A loop that ends cancels everything once; what is open is closed all the same.
+        await conversing.aclose()
+
+
+def _is_this_loop(loop: asyncio.AbstractEventLoop | None) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

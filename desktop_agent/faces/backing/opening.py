@@ -1,0 +1,119 @@
+"""From options to a session of the engine that keeps nothing on the disk."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.unkept import unkept_session
+from desktop_agent.faces.backing.approving import Approving
+from desktop_agent.faces.backing.failures import Remembering
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused
+from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.options import AgentOptions
+
+THE_PROGRAM = "the program"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Who is asked, and what must be closed behind it: None where it was lent."""
+
+    provider: Provider
+    http: HttpClient | None = None
+
+    async def aclose(self) -> None:
+        """Close what is ours."""
+        if self.http is not None:
+            await self.provider.aclose()
+            await self.http.aclose()
+
+
+async def connected(options: AgentOptions) -> Connection:
+    """The provider of these options. Raises WrongUse for an address or a key that cannot be used."""
+    if options.provider is not None:
+        return Connection(options.provider)
+    catalogue = Catalogue(shipped=True)
+    await catalogue.warm_up()
+    http = HttpClient()
+    provider = make_provider(options.dialect, options.address, options.api_key, http, None, catalogue)
+    return Connection(provider, http)
+
+
+class Opened:
+    """A session and what it stands on."""
+
+    def __init__(self, session: Session, connection: Connection, provider: Remembering, approving: Approving) -> None:
+        self.session = session
+        self._connection = connection
+        self._provider = provider
+        self._approving = approving
+
+    @property
+    def failure(self) -> AgentError | None:
+        """What the last answer failed with."""
+        return self._provider.failure
+
+    async def aclose(self) -> None:
+        """Stop what runs and close everything. Idempotent."""
+        await self.session.close()
+        await self._approving.aclose()
+        await self._connection.aclose()
+
+
+async def opened(options: AgentOptions, history: Sequence[Message], on_event: Callable[[Envelope], None]) -> Opened:
+    """A session with these options behind this history. Raises WrongUse."""
+    tools = ToolRegistry(options.tools)
+    connection = await connected(options)
+    provider = Remembering(connection.provider)
+    session = unkept_session(_setup(options, tools, provider), model=options.model, messages=history)
+    session.modes.set_by_person(options.mode)
+    for policy in options.policies:
+        session.policies.install(
+            policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
+        )
+    approving = Approving(session.approvals, options.approver)
+    session.subscribe(on_event=on_event)
+    session.subscribe(on_event=approving.hear)
+    return Opened(session, connection, provider, approving)
+
+
+def _setup(options: AgentOptions, tools: ToolRegistry, provider: Provider) -> SessionSetup:
+    async def open_provider(_record: object, _model: str) -> Provider:
+        return provider
+
+    return SessionSetup(
+        open_provider=open_provider,
+        read_picture=_no_picture,
+        tools_for=lambda _: tools,
+        config_for=lambda _: options.run_config,
+        limits=lambda: options.run_limits,
+        hooks=options.hooks,
+        modes=options.modes,
+        guards=options.guards,
+        specialists=options.specialists,
+        rules=(*options.rules, *_consent(options)),
+        execute_tools=options.auto_execute_tools,
+    )
+
+
+def _consent(options: AgentOptions) -> tuple[Rule, ...]:
+    """Who lets the runtime run these tools has allowed them; rules that ask or deny, modes and hooks go over it."""
+    if not options.auto_execute_tools:
+        return ()
+    return tuple(
+        Rule(effect=RuleEffect.ALLOW, tool=tool.identity, scope=RuleScope.ALWAYS, origin=THE_PROGRAM)
+        for tool in options.tools
+    )
+
+
+async def _no_picture(_: StoredSource) -> bytes:
+    raise ImageRefused("The picture is stored elsewhere.", "Put its bytes into the message: Message.user_with_file.")

@@ -1,0 +1,90 @@
+"""The events of one run, for one reader."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from desktop_agent.faces.backing.failures import error_of
+from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ErrorOccurred, Event, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.provider_events import ContentDelta
+
+
+class RunEvents:
+    """Kept until they are read. What specialists do is not among them: they are runs of their own.
+
+    `begun`: the model began to answer; an error before that is raised, one after that is an event. `end` and `error`
+    say how it ended, None before.
+    """
+
+    def __init__(self, failure: Callable[[], AgentError | None]) -> None:
+        self.begun = False
+        self.end: RunEnd | None = None
+        self.error: AgentError | None = None
+        self._failure = failure
+        self._has_spoken = False
+        self._unread = deque[Event]()
+        self._news = asyncio.Event()
+
+    def hear(self, envelope: Envelope) -> None:
+        """One more."""
+        event = envelope.event
+        if envelope.parent_run_id is not None or not envelope.run_id or self.end is not None:
+            return
+        self._unread.append(event)
+        if isinstance(event, ErrorOccurred):
+            self.error = error_of(event, self._failure())
+        elif isinstance(event, RunFinished):
+            self.end = event.reason
+        elif not self._has_spoken:
+            self._has_spoken = isinstance(event, ContentDelta)
+            self.begun = self.begun or not isinstance(event, EngineEvent)
+        self._news.set()
+
+    @classmethod
+    def stopped(cls) -> "RunEvents":
+        """Of a run that was stopped before it began."""
+        run = cls(lambda: None)
+        run.end = RunEnd.CANCELLED
+        run._unread.append(RunFinished(RunEnd.CANCELLED))
+        return run
+
+    async def started(self) -> None:
+        """Return when the model began to answer or the run ended. Raises what ended it before that."""
+        while not self.begun and self.end is None:
+            await self._wait()
+        self._raise_what_kept_it()
+
+    async def spoken(self) -> None:
+        """Return when the model said a word or the run ended. Raises like `started`."""
+        while not self._has_spoken and self.end is None:
+            await self._wait()
+        self._raise_what_kept_it()
+
+    async def next(self) -> Event | None:
+        """The next one; None after the last. Raises what ended the run before the model began to answer."""
+        while not self._unread:
+            if self.end is not None:
+                return None
+            await self._wait()
+        event = self._unread.popleft()
+        if isinstance(event, ErrorOccurred) and not self.begun and self.error is not None:
+            await self.ended()
+            self._unread.clear()
+            raise self.error
+        return event
+
+    async def ended(self) -> RunEnd:
+        """Wait for the end, whatever is unread."""
+        while self.end is None:
+            await self._wait()
+        return self.end
+
+    def _raise_what_kept_it(self) -> None:
+        if not self.begun and self.error is not None:
+            self._unread.clear()
+            raise self.error
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        await self._news.wait()

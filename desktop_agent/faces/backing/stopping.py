@@ -1,0 +1,41 @@
+"""Stop, from any thread."""
+
+import asyncio
+from collections.abc import Callable
+
+
+class InterruptHandle:
+    """Stops what an agent does. For any thread and for signal handlers; it may be kept and used again.
+
+    Stopping twice is stopping once; where nothing is under way it does nothing, and it never raises.
+    """
+
+    def __init__(self, interrupt: Callable[[], None]) -> None:
+        self._interrupt = interrupt
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_pressed = False
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop in which there is something to stop; the faces say it when their work begins."""
+        self._loop = loop
+
+    def interrupt(self) -> None:
+        """Stop what is under way now: the loop does it next, and before it begins anything else."""
+        loop = self._loop
+        if loop is None:
+            return
+        self._is_pressed = True
+        try:
+            # Never at once: a signal handler may run in the middle of anything.
+            loop.call_soon_threadsafe(self.settle)
+        except RuntimeError:
+            # The loop is closed, so nothing is under way.
+            self._is_pressed = False
+
+    def settle(self) -> None:
+        """In the loop: do what was asked for. Called before something begins that nobody meant to stop."""
+        if self._is_pressed:
+            self._is_pressed = False
+            self._interrupt()
+
+    __call__ = interrupt

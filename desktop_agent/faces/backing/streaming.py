@@ -1,0 +1,54 @@
+"""The events of a run as an iterator whose reader may leave at any moment."""
+
+from collections.abc import AsyncIterator
+from typing import Self
+
+from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.leaving import abandon
+from desktop_agent.faces.backing.run_events import RunEvents
+from desktop_agent.vocabulary.engine_events import Event
+from desktop_agent.vocabulary.messages import Message
+
+
+class EventStream(AsyncIterator[Event]):
+    """Begins at the first step. Whoever leaves the loop stops the run; `aclose` does so too, and waits for its end.
+
+    `keep` is the face that the stream belongs to: it must not be forgotten while somebody reads.
+    """
+
+    def __init__(
+        self, conversing: Conversing, prompt: Message | None, run: RunEvents | None = None, keep: object = None
+    ) -> None:
+        self._conversing = conversing
+        self._prompt = prompt
+        self._run = run
+        self._keep = keep
+        self._left = False
+
+    async def __anext__(self) -> Event:
+        if self._left:
+            raise StopAsyncIteration
+        if self._run is None:
+            self._run = await self._conversing.begin(self._prompt)
+        event = await self._run.next()
+        if event is None:
+            self._left = True
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Stop the run if it goes on, and wait until it has ended. Idempotent."""
+        self._left = True
+        if self._run is not None:
+            self._conversing.abandon(self._run)
+            await self._run.ended()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._run is not None and self._run.end is None:
+            abandon(self._conversing, self._run)

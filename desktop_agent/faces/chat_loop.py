@@ -1,0 +1,200 @@
+"""A two-way loop: the model asks for calls, the caller runs them and submits the results, the model goes on."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
+from desktop_agent.faces.backing.leaving import close_soon
+from desktop_agent.faces.backing.run_events import RunEvents
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
+from desktop_agent.vocabulary.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A piece of what is shown of the reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A piece of the visible answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallsRequested:
+    """The model waits for these. A call that is `malformed` wants a result too: that it could not be read."""
+
+    calls: tuple[ToolUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultsReceived:
+    """All results are there, and the model goes on."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last step: what all turns used together, and every call that was made."""
+
+    usage: Usage | None
+    calls: tuple[ToolUse, ...]
+    end: RunEnd
+
+
+LoopStep = Thinking | Content | ToolCallsRequested | ToolResultsReceived | ErrorOccurred | Done
+
+
+class ChatLoopHandle(AsyncIterator[LoopStep]):
+    """`async for step in handle`; at ToolCallsRequested give the results with `submit_tool_results` and read on.
+
+    It waits where nobody has submitted yet, so another task may do that. An error before the model began to answer is
+    raised; one in the middle is a step, and Done follows. Leaving the loop does not end it: `cancel` does. One task
+    reads at a time: another one that asks for a step meanwhile gets WrongUse.
+    """
+
+    def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
+        self._conversing = Conversing(options, history)
+        self._run: RunEvents | None = None
+        self._finished = FinishedBlocks()
+        self._calls: list[ToolUse] = []
+        self._ready = deque[LoopStep]()
+        self._submitted = asyncio.Event()
+        self._count = 0
+        self._is_active = True
+        self._is_cancelled = False
+        self._has_begun = False
+        self._is_being_read = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether more steps come."""
+        return self._is_active
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return self._conversing.history
+
+    def submit_tool_results(self, results: Sequence[ToolResult]) -> None:
+        """The results of exactly the calls that were requested, in any order, once.
+
+        Raises WrongUse otherwise, and changes nothing then.
+        """
+        waiting = [call.id for call in self._conversing.waiting_calls]
+        if not self._is_active or not waiting:
+            raise WrongUse("No call waits for a result.", "Submit results when ToolCallsRequested has come.")
+        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in results}))
+        if missing:
+            raise WrongUse(f"Results are missing: {missing}.", "Submit the results of all calls together.")
+        self._conversing.give(*results)
+        self._count = len(results)
+        self._submitted.set()
+
+    def cancel(self) -> None:
+        """End it at once and close the connection. Idempotent; what was said stays in `history`.
+
+        Before the first step nothing is asked: Done is the only step then.
+        """
+        if not self._is_active:
+            return
+        if not self._has_begun:
+            self._finish(RunEnd.CANCELLED)
+            return
+        self._is_cancelled = True
+        self._conversing.interrupt()
+        self._submitted.set()
+
+    async def aclose(self) -> None:
+        """End it, and wait until everything is closed."""
+        self._is_active = False
+        self._submitted.set()
+        await self._conversing.aclose()
+
+    async def __anext__(self) -> LoopStep:
+        if self._is_being_read:
+            raise WrongUse("Another task reads these steps already.", "Read them in one task.")
+        self._is_being_read = True
+        try:
+            return await self._next()
+        finally:
+            self._is_being_read = False
+
+    async def _next(self) -> LoopStep:
+        while not self._ready:
+            if not self._is_active:
+                raise StopAsyncIteration
+            try:
+                await self._advance()
+            except BaseException:
+                await self.aclose()
+                raise
+        step = self._ready.popleft()
+        if isinstance(step, Done):
+            await self.aclose()
+        return step
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        # A history that is none leaves a handle that was never made.
+        if hasattr(self, "_conversing"):
+            close_soon(self._conversing)
+
+    async def _advance(self) -> None:
+        if self._run is None:
+            self._has_begun = True
+            self._run = await self._conversing.begin(None)
+        event = await self._run.next()
+        if event is not None:
+            self._take(event)
+            return
+        await self._submitted.wait()
+        self._submitted.clear()
+        if not self._is_active:
+            return
+        if self._is_cancelled:
+            # It came too late for the run before.
+            self._conversing.interrupt()
+        self._run = await self._conversing.begin(None)
+        if self._run.end is None:
+            self._ready.append(ToolResultsReceived(self._count))
+
+    def _take(self, event: Event) -> None:
+        blocks = self._finished.feed(event)
+        self._calls += [block for block in blocks if isinstance(block, ToolUse)]
+        match event:
+            case ThinkingDelta():
+                self._ready.append(Thinking(event.text))
+            case ContentDelta():
+                self._ready.append(Content(event.text))
+            case ErrorOccurred():
+                self._ready.append(event)
+            case RunFinished(reason=RunEnd.AWAITING_RESULTS):
+                self._ready.append(ToolCallsRequested(self._conversing.waiting_calls))
+            case RunFinished():
+                self._finish(event.reason)
+            case _:
+                pass
+
+    def _finish(self, end: RunEnd) -> None:
+        self._is_active = False
+        self._ready.append(Done(self._finished.usage, tuple(self._calls), end))

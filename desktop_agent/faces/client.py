@@ -1,0 +1,156 @@
+"""`Client`: a conversation with one agent, held in memory."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.leaving import close_soon
+from desktop_agent.faces.backing.reading import BlockReader
+from desktop_agent.faces.backing.results import result_of
+from desktop_agent.faces.backing.stopping import InterruptHandle
+from desktop_agent.faces.backing.streaming import EventStream
+from desktop_agent.faces.collecting import Response, collect_response
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.blocks import Block, Image, Text
+from desktop_agent.vocabulary.engine_events import Envelope, RunEnd
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.options import AgentOptions
+
+_NOT_CLOSED = "A Client was not closed: use `async with`, or await aclose()."
+
+
+class Client:
+    """A conversation: `async with Client(options) as client`, or close it with `aclose`.
+
+    An error before the model began to answer is raised by the call that asked. One in the middle is an event of
+    `stream`, and is raised once by `receive` and `complete`, behind what came before it. The client stays usable:
+    `continue_` asks again with what is there. Stop is no error: what was streamed is given, then comes the end.
+
+    `listener` hears every event with its place, also those of specialists.
+    """
+
+    def __init__(
+        self, options: AgentOptions | None = None, *, listener: Callable[[Envelope], None] | None = None, **values: Any
+    ) -> None:
+        self._conversing = Conversing(as_options(options, values), listener=listener)
+        self._reader = BlockReader(self._conversing)
+
+    @property
+    def options(self) -> AgentOptions:
+        """What it was made with."""
+        return self._conversing.options
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return self._conversing.history
+
+    @property
+    def ended(self) -> RunEnd | None:
+        """How the last question ended; None while it goes on, and before the first."""
+        return None if self._conversing.run is None else self._conversing.run.end
+
+    async def send(self, prompt: str) -> None:
+        """Ask, and return when the model begins to answer; `""` goes on (see `continue_`).
+
+        Raises WrongUse while it still answers, and what keeps it from answering.
+        """
+        await self._reader.ask(as_message(prompt) if prompt else None)
+
+    async def send_message(self, message: Message) -> None:
+        """The same with a prepared message: pictures, for example. Raises WrongUse for one that is no prompt."""
+        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]  strings come here too
+            raise WrongUse("This is no message.", "Make it with Message.user(…), or give words to send().")
+        await self._reader.ask(as_message(message))
+
+    async def continue_(self) -> None:
+        """Ask again with the history as it is: with the results of calls, after a limit, after an error.
+
+        Raises WrongUse when a call has no result yet, or when there is nothing to go on with.
+        """
+        await self._reader.ask(None)
+
+    async def receive(self) -> Block | None:
+        """The next finished block of the answer; None at its end, and again until the next question."""
+        return await self._reader.next()
+
+    def stream(self, prompt: str | Message = "") -> EventStream:
+        """Ask, and iterate over the events of the answer, RunFinished last. `""` goes on (see `continue_`).
+
+        Leaving the loop stops the run and closes the connection.
+        """
+        return EventStream(self._conversing, as_message(prompt) if prompt else None, keep=self)
+
+    async def complete(self, prompt: str | Message = "") -> Response:
+        """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`."""
+        response = await collect_response(self.stream(prompt))
+        run = self._conversing.run
+        if response.error is not None and run is not None and run.error is not None:
+            raise run.error
+        return response
+
+    def add_tool_result(self, tool_use_id: str, content: Any, is_error: bool = False) -> None:  # noqa: FBT001, FBT002
+        """The result of a call that the caller ran: a JSON value, or a ToolResult part's text as a string.
+
+        Raises WrongUse for an id that waits for no result, for a second result, and for what is no JSON.
+        """
+        self._conversing.give(result_of(tool_use_id, content, is_error=is_error))
+
+    def interrupt(self) -> None:
+        """Stop at once; nothing happens when idle. While calls wait for results: the model is not asked again."""
+        self._conversing.interrupt()
+
+    def interrupt_handle(self) -> InterruptHandle:
+        """`interrupt` for other threads and for signal handlers."""
+        return self._conversing.handle
+
+    async def edit_history(
+        self, change: Sequence[Message] | Callable[[tuple[Message, ...]], Sequence[Message]]
+    ) -> None:
+        """Go on from these messages, or from what the function makes of the history. Raises WrongUse while working."""
+        await self._conversing.replace_history(change if callable(change) else lambda _: change)
+
+    async def clear_history(self) -> None:
+        """Stop, wait for the end of what was under way, and forget everything; the options stay."""
+        await self._conversing.clear()
+
+    def get_tool(self, name: str) -> AnyTool | None:
+        """One of the tools by its exact name."""
+        return next((tool for tool in self.options.tools if tool.name == name), None)
+
+    async def aclose(self) -> None:
+        """Stop, and close all connections. Idempotent."""
+        await self._conversing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        # Options that do not fit leave a client that was never made.
+        if hasattr(self, "_conversing") and self._conversing.is_open:
+            close_soon(self._conversing)
+            warnings.warn(_NOT_CLOSED, ResourceWarning, stacklevel=2)
+
+
+def as_message(prompt: str | Message) -> Message:
+    """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
+    message = Message.user(prompt) if isinstance(prompt, str) else prompt
+    if not isinstance(message, Message) or message.role is not Role.USER:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
+    if any(not isinstance(block, Text | Image) for block in message.blocks):
+        raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
+    if all(isinstance(block, Text) and not block.text for block in message.blocks):
+        raise WrongUse("The prompt says nothing.", "Write something.")
+    return message
+
+
+def as_options(options: AgentOptions | None, values: dict[str, Any]) -> AgentOptions:
+    """These options, or new ones of these values. Raises WrongUse."""
+    if options is None:
+        return AgentOptions.checked(**values)
+    return options if not values else AgentOptions.checked(**{**dict(options), **values})

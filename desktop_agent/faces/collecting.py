@@ -1,0 +1,121 @@
+"""From a stream of pieces to the whole: texts, answers, calls."""
+
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.faces.backing.failures import error_of
+from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
+from desktop_agent.providers.call_builder import CallBuilder
+from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, Event, RunEnd, RunFinished
+from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ToolArgsDelta
+from desktop_agent.vocabulary.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came of one question. `blocks` are those of all turns in order, results of calls among them.
+
+    `end` is None for what did not come out of a run. `error` is what broke it off: what came before is here.
+    """
+
+    blocks: tuple[Block, ...]
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    end: RunEnd | None = None
+    error: ErrorOccurred | None = None
+
+    @property
+    def text(self) -> str:
+        """What was said last: the visible text behind the last result of a call."""
+        last = max((at for at, block in enumerate(self.blocks) if isinstance(block, ToolResult)), default=-1)
+        return "".join(block.text for block in self.blocks[last + 1 :] if isinstance(block, Text))
+
+    @property
+    def thinking(self) -> str:
+        """What was shown of the reasoning."""
+        return "\n\n".join(block.text for block in self.blocks if isinstance(block, Thinking) and block.text)
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls, in order."""
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model said all that it meant to say."""
+        if self.end is not None:
+            return self.end is RunEnd.COMPLETED
+        return self.error is None and self.stop_reason in {StopReason.END_TURN, StopReason.STOP_SEQUENCE}
+
+
+async def collect_text(events: AsyncIterable[Event | Envelope | Block]) -> str:
+    """All visible text of a stream of events or of blocks. Raises the error that an event tells of."""
+    pieces: list[str] = []
+    async with _closing(events):
+        async for item in events:
+            event = item.event if isinstance(item, Envelope) else item
+            if isinstance(event, ContentDelta | Text):
+                pieces.append(event.text)
+            elif isinstance(event, ErrorOccurred):
+                raise error_of(event)
+    return "".join(pieces)
+
+
+async def collect_response(events: AsyncIterable[Event]) -> Response:
+    """Everything of a stream of events. An error that is an event is in the response, one that is raised is raised."""
+    finished = FinishedBlocks()
+    blocks: list[Block] = []
+    end: RunEnd | None = None
+    error: ErrorOccurred | None = None
+    async with _closing(events):
+        async for event in events:
+            blocks += finished.feed(event)
+            if isinstance(event, RunFinished):
+                end = event.reason
+            elif isinstance(event, ErrorOccurred):
+                error = event
+    return Response((*blocks, *finished.rest()), finished.usage, finished.stop_reason, end, error)
+
+
+@asynccontextmanager
+async def _closing(stream: AsyncIterable[Any]) -> AsyncGenerator[None, None]:
+    """A stream that is left early keeps its connection until it is closed."""
+    try:
+        yield
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class ToolCallAssembler:
+    """Whole calls from pieces. Whose piece it is: by index, else by id, else a name opens a call.
+
+    Empty arguments are `{}`. Arguments that are no JSON object make that call `malformed`, and no other.
+    """
+
+    def __init__(self) -> None:
+        self._builder = CallBuilder("", lambda: f"call_{secrets.token_hex(8)}")
+
+    def add(self, delta: ToolArgsDelta) -> None:
+        """Take one piece as the events show it."""
+        self._builder.fragment(id=delta.id, name=delta.name, arguments=delta.fragment)
+
+    def fragment(
+        self,
+        *,
+        index: int | None = None,
+        id: str | None = None,  # noqa: A002 - the wire's own word
+        name: str | None = None,
+        arguments: Any = None,
+    ) -> None:
+        """Take one piece as a server sends it; `arguments` is a string to append, or the whole object."""
+        self._builder.fragment(index=index, id=id, name=name, arguments=arguments)
+
+    def finish(self, *, cut: bool = False) -> tuple[ToolUse, ...]:
+        """All calls in order, and begin anew. `cut`: the stream broke off, so calls that are not whole are left out."""
+        return tuple(call for _, call in self._builder.end(cut=cut))

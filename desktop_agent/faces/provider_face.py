@@ -1,0 +1,147 @@
+"""`Provider`: one model on one server, asked directly."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Self
+
+from pydantic import SecretStr
+
+from desktop_agent.faces.backing.opening import Connection, connected
+from desktop_agent.faces.backing.spec_tools import as_tool
+from desktop_agent.faces.chat_loop import ChatLoopHandle
+from desktop_agent.faces.collecting import Response, collect_response
+from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.provider_events import ProviderEvent
+from desktop_agent.vocabulary.requests import (
+    CachedPrompt,
+    Capabilities,
+    ModelInfo,
+    ModelRequest,
+    ProviderConfig,
+    ProviderState,
+    TokenCount,
+)
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+
+_DIALECTS: dict[str, Dialect] = {"anthropic": "anthropic", "gemini": "gemini", "openai": "openai-responses"}
+Asked = str | Message | Sequence[Message] | ModelRequest
+
+
+class Provider:
+    """Made with `Provider.create`, closed with `async with` or `aclose`.
+
+    It asks once: nothing is repeated and no tool is run. What the server or the model cannot do is a typed error
+    before the network (CapabilityMissing), or an adjustment that AnswerStarted names.
+    """
+
+    def __init__(self, options: AgentOptions, connection: Connection) -> None:
+        self._options = options
+        self._connection = connection
+        self._provider = connection.provider
+
+    @classmethod
+    async def create(
+        cls, model: str, key: str | SecretStr | None = None, *, dialect: Dialect | None = None, **values: Any
+    ) -> "Provider":
+        """Opens nothing yet. Without `dialect` and `base_url` the vendor of a well-known model is asked.
+
+        `values` are further options: `base_url`, `config`, `provider`. Raises WrongUse.
+        """
+        if dialect is not None:
+            values["dialect"] = dialect
+        elif not values.get("base_url") and values.get("provider") is None:
+            values["dialect"] = await _dialect_of(model)
+        if isinstance(key, str):
+            key = SecretStr(key)
+        # A vendor's key must not go to the address that the environment happens to name.
+        options = AgentOptions.checked(model=model, api_key=key, **{"base_url": "", **values})
+        return cls(options, await connected(options))
+
+    @property
+    def model(self) -> str:
+        """What answers."""
+        return self._options.model
+
+    @property
+    def config(self) -> ProviderConfig:
+        """How it is asked."""
+        return self._options.run_config
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is known about the model; more is known when `list_models` has asked."""
+        return self._provider.model_info(self.model).capabilities
+
+    def state(self) -> ProviderState:
+        """Totals so far, also while a stream runs."""
+        return self._provider.state
+
+    def request(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ModelRequest:
+        """A question to this model with this configuration."""
+        if isinstance(asked, ModelRequest):
+            return asked
+        if isinstance(asked, str):
+            asked = Message.user(asked)
+        messages = (asked,) if isinstance(asked, Message) else tuple(asked)
+        specs = tuple(each if isinstance(each, ToolSpec) else each.spec for each in tools)
+        return ModelRequest(self.model, messages, specs, config=self.config)
+
+    async def chat(self, prompt: str | Message) -> Response:
+        """One prompt, without anything before it, and its whole answer. Raises ProviderError and CapabilityMissing."""
+        return await self.complete(prompt)
+
+    def stream(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> AsyncGenerator[ProviderEvent, None]:
+        """The events of the answer. Closing it closes the connection. Raises ProviderError and CapabilityMissing."""
+        return self._provider.stream(self.request(asked, tools))
+
+    async def complete(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> Response:
+        """The whole answer. Raises ProviderError and CapabilityMissing."""
+        return await collect_response(self.stream(asked, tools))
+
+    def chat_loop(self, history: Sequence[Message], tools: Sequence[AnyTool | ToolSpec] = ()) -> ChatLoopHandle:
+        """A loop in which the caller runs the calls. `history` ends with what is to be answered."""
+        options = self._options.model_copy(
+            update={
+                "provider": self._provider,
+                "tools": tuple(as_tool(each) for each in tools),
+                "auto_execute_tools": False,
+            }
+        )
+        return ChatLoopHandle(options, history)
+
+    async def prompt_cache(
+        self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = (), *, seconds: int = 300
+    ) -> CachedPrompt:
+        """Have the server keep the beginning of this question ready. Raises CachingNotSupported and ProviderError."""
+        return await self._provider.prompt_cache(self.request(asked, tools), seconds=seconds)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """What the server has. Raises ProviderError."""
+        return await self._provider.list_models()
+
+    async def count_tokens(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> TokenCount:
+        """How long a question is: counted by the server where it can, else estimated. Raises ProviderError."""
+        return await self._provider.count_tokens(self.request(asked, tools))
+
+    async def aclose(self) -> None:
+        """Close all connections. Idempotent."""
+        await self._connection.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+async def _dialect_of(model: str) -> Dialect:
+    catalogue = Catalogue(shipped=True)
+    await catalogue.warm_up()
+    for vendor, dialect in _DIALECTS.items():
+        if catalogue.find(vendor, model) is not None:
+            return dialect
+    raise WrongUse(f"Who serves “{model[:60]}” is not known here.", "Say dialect or base_url.")

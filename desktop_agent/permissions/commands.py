@@ -1,0 +1,176 @@
+"""A shell line taken apart, so that rules can look at each command in it.
+
+What is not surely understood is said not to be: then nothing but the very line can be allowed. Bash and the plain shell
+read some lines differently; where they do, a line is not understood either.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from desktop_agent.permissions.line_soundness import is_sound
+from desktop_agent.permissions.shell_nodes import RECURSED, Redirection, redirection, sets_variable, text_of, word
+from desktop_agent.permissions.wrappers import Opaque, Script, Words, reads_subscripts, unwrapped
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST_LINE = 20_000
+_DEEPEST_SCRIPT = 4
+_MOST_TEXTS = 20
+_DEEPEST_TREE = 100
+# Tabs and line ends apart, no control character; and no space that only some readers take for one.
+_STRANGE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command. A word is None where it holds an expansion; `sources` are the words as written.
+
+    `carries` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `carries_at` is how many of its own
+    words stand before theirs. It `is_transparent` if starting them is all that it does.
+    """
+
+    words: tuple[str | None, ...]
+    sources: tuple[str, ...]
+    carries: tuple["Command", ...] = ()
+    carries_at: int = 0
+    is_transparent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLine:
+    """`written` are the commands that the line itself names, in order.
+
+    Not `understood`: it may run more than stands here. `redirections` are those from and to files. `sets_variables`:
+    it changes what later commands find in their environment.
+    """
+
+    written: tuple[Command, ...] = ()
+    understood: bool = False
+    redirections: tuple[Redirection, ...] = ()
+    sets_variables: bool = False
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All commands, also those that others start."""
+        return tuple(_every(self.written))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it does nothing but run its commands."""
+        return self.understood and not self.redirections and not self.sets_variables
+
+
+def parsed(line: str) -> ParsedLine:
+    """Take a line apart. Raises nothing: what cannot be read is not understood."""
+    return _parsed(line, 0)
+
+
+@lru_cache(maxsize=128)
+def _parsed(line: str, depth: int) -> ParsedLine:
+    # The grammar's reader takes time by the square of unfinished texts in a line.
+    if len(line) > LONGEST_LINE or line.count("<<") > _MOST_TEXTS or depth > _DEEPEST_SCRIPT:
+        return ParsedLine()
+    source = line.encode("utf-8", "surrogatepass")
+    root = _parser().parse(source).root_node
+    reading = _Reading(source, depth)
+    reading.read(root)
+    strange = _STRANGE.search(line) or not is_sound(root, source)
+    return ParsedLine(
+        tuple(reading.commands),
+        reading.understood and not strange,
+        tuple(reading.redirections),
+        reading.sets_variables,
+    )
+
+
+@lru_cache(maxsize=1)
+def _parser() -> "Parser":
+    # Late: most conversations never match a command.
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+class _Reading:
+    """What was found on the way through one line."""
+
+    def __init__(self, source: bytes, depth: int) -> None:
+        self.commands: list[Command] = []
+        self.redirections: list[Redirection] = []
+        self.understood = True
+        self.sets_variables = False
+        self._source = source
+        self._depth = depth
+
+    def read(self, node: "Node", level: int = 0) -> None:
+        """This node and all below it, in the order in which they stand."""
+        if level > _DEEPEST_TREE or node.type not in RECURSED:
+            self.understood = False
+            return
+        if node.type in {"command", "test_command", "declaration_command", "unset_command"}:
+            self._add(node)
+        elif node.type == "file_redirect":
+            self._redirect(node)
+        self.sets_variables = self.sets_variables or sets_variable(node)
+        for child in node.named_children:
+            self.read(child, level + 1)
+
+    def _add(self, node: "Node") -> None:
+        if node.type == "test_command":
+            parts = [node.children[0]]
+        elif node.type == "command":
+            parts = [each for each in node.named_children if each.type not in _BESIDE]
+        else:
+            parts = [node.children[0], *node.named_children]
+        words = tuple(word(each, self._source) for each in parts)
+        sources = tuple(text_of(each, self._source) for each in parts)
+        if node.type == "test_command":
+            # What is tested stands in no words: it counts as anything.
+            words, sources = (*words, None), (*sources, "…")
+        self.commands.append(self._unwrapped(Command(words, sources)))
+
+    def _unwrapped(self, command: Command) -> Command:
+        if not command.words or command.words[0] is None or reads_subscripts(command.words[0], command.sources):
+            self.understood = False
+            return command
+        inner = unwrapped(command.words)
+        match inner:
+            case Opaque():
+                self.understood = False
+            case Script():
+                line = _parsed(inner.text, self._depth + 1)
+                self.understood = self.understood and line.understood
+                self.sets_variables = self.sets_variables or line.sets_variables
+                self.redirections.extend(line.redirections)
+                at = len(command.words)
+                return replace(command, carries=line.written, carries_at=at, is_transparent=inner.is_transparent)
+            case Words():
+                sources = command.sources[inner.at : inner.at + len(inner.words)]
+                sources += ("…",) * (len(inner.words) - len(sources))
+                carried = self._unwrapped(Command(inner.words, sources))
+                carries = (*command.carries, carried)
+                return replace(command, carries=carries, carries_at=inner.at, is_transparent=inner.is_transparent)
+            case None:
+                pass
+        return command
+
+    def _redirect(self, node: "Node") -> None:
+        found = redirection(node, self._source)
+        if found is not None:
+            self.redirections.append(found)
+
+
+_BESIDE = {"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect", "comment"}
+
+
+def _every(commands: tuple[Command, ...]) -> Iterator[Command]:
+    for command in commands:
+        yield command
+        yield from _every(command.carries)

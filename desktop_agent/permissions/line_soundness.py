@@ -1,0 +1,160 @@
+"""Whether a shell line was surely read as the shell reads it.
+
+The grammar's reader is more lenient than a shell: it takes for one thing what the shell takes for two, or skips what it
+cannot use. Each check here is a place where the two were seen to differ, or where shells differ from each other.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from desktop_agent.permissions.shell_nodes import WORDS, listed, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Words of the shell itself are such only where nothing touches them.
+_RESERVED = listed("if then elif else fi for while until select in do done case esac function { } ! [ ] [[ ]]")
+# What touches is one word to the shell; the reader now and then makes two of it.
+_PIECES = WORDS | {"command_name"}
+_BEFORE_PIECE = _PIECES | {"file_redirect", "herestring_redirect"}
+_JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
+_BEFORE = b" \t\n;&|()"
+_AFTER = b" \t\n;&|()<>"
+_STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
+# Only plain reads: what may run code or set something on the way is another matter.
+_PLAIN_EXPANSION = re.compile(r"\$\{#?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
+# Between brackets only words are plain: `[ x && rm y ]` runs rm, although the reader takes it for one test.
+_NO_PLAIN_TEST = re.compile(r"[&|;<>()`\n]")
+
+
+def is_sound(root: "Node", source: bytes) -> bool:
+    """Whether nothing in the tree is doubtful: no error, nothing skipped, and each node as a shell would have it."""
+    if root.has_error:
+        return False
+    end = 0
+    for leaf in _leaves(root):
+        if not _is_gap(source[end : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
+            return False
+        end = max(end, leaf.end_byte)
+    if not _is_gap(source[end:]):
+        return False
+    nodes = list(_nodes(root))
+    heredocs = sum(node.type == "heredoc_redirect" for node in nodes)
+    if heredocs > 1 or (heredocs and b"\\\n" in source):
+        return False
+    return all(_is_sound(node, source) for node in nodes)
+
+
+def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
+    text = text_of(leaf, source)
+    if leaf.is_named:
+        return True
+    if text != leaf.type and text.strip():
+        return False
+    if text == "$" and (leaf.parent is None or leaf.parent.type != "simple_expansion"):
+        # `$"x"` is x to bash and $x to the plain shell.
+        return False
+    in_expansion = leaf.parent is not None and leaf.parent.type in {"expansion", "brace_expression"}
+    if leaf.type not in _RESERVED or in_expansion:
+        return True
+    before = source[max(leaf.start_byte - 1, 0) : leaf.start_byte]
+    after = source[leaf.end_byte : leaf.end_byte + 1]
+    return (not before or before in _BEFORE) and (not after or after in _AFTER)
+
+
+def _is_sound(node: "Node", source: bytes) -> bool:
+    text = text_of(node, source)
+    if node.type not in _JOINING and any(
+        a.type in _BEFORE_PIECE and b.type in _PIECES and a.end_byte == b.start_byte for a, b in pairwise(node.children)
+    ):
+        return False
+    match node.type:
+        case "command":
+            return _stands_on_one_line(node, source)
+        case "comment":
+            return _is_comment(source, node.start_byte)
+        case "heredoc_redirect":
+            return _ends_where_it_says(node, source)
+        case "file_redirect":
+            # The reader takes the words behind a redirection for more files.
+            return sum(each.type != "file_descriptor" for each in node.named_children) <= 1
+        case "compound_statement":
+            return not text.startswith("((")
+        case "word" | "number" if text.isdigit():
+            # `2>` is a stream, and no word.
+            return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
+        case _:
+            return _is_plain_text(node.type, text)
+
+
+def _is_plain_text(kind: str, text: str) -> bool:
+    match kind:
+        case "ansi_c_string":
+            # The plain shell ends it at the first quote, bash does not.
+            return "\\'" not in text
+        case "test_command" | "extglob_pattern":
+            return _NO_PLAIN_TEST.search(text) is None
+        case "expansion":
+            return _PLAIN_EXPANSION.fullmatch(text) is not None
+        case "word" | "number":
+            return _STRAY_IN_WORD.search(text) is None and not text.endswith("\\")
+        case "file_descriptor":
+            return text.isdecimal()
+        case "command_name":
+            # `! ! a` denies twice; the reader takes the second for a program.
+            return text not in _RESERVED
+        case "variable_name":
+            return _NAME.fullmatch(text) is not None
+        case _:
+            return True
+
+
+def _stands_on_one_line(node: "Node", source: bytes) -> bool:
+    gaps = (source[a.end_byte : b.start_byte] for a, b in pairwise(node.children))
+    return all(b"\n" not in gap.replace(b"\\\n", b"") for gap in gaps)
+
+
+def _is_gap(text: bytes) -> bool:
+    """Whether nothing stands there. A line that goes on without a space joins two words; the reader parts them."""
+    goes_on = b"\\\n" in text
+    return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not goes_on or b" " in text or b"\t" in text)
+
+
+def _is_comment(source: bytes, start: int) -> bool:
+    before = source[max(start - 2, 0) : start]
+    return not before or (before[-1:] in b" \t\n;&|(" and before[-2:-1] != b"\\")
+
+
+def _ends_where_it_says(node: "Node", source: bytes) -> bool:
+    parts = {each.type: text_of(each, source) for each in node.named_children}
+    start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
+    if start is None or parts.get("heredoc_end", "").strip() != start[2] or "heredoc_body" not in parts:
+        return False
+    body = parts["heredoc_body"]
+    # The reader overlooks some of what is run in there.
+    if not start[1] and ("`" in body or "$(" in body or "${" in body):
+        return False
+    return start[2] not in (line.lstrip("\t") for line in body.rstrip("\n").split("\n"))
+
+
+def _nodes(node: "Node") -> Iterator["Node"]:
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        yield each
+        stack.extend(reversed(each.children))
+
+
+def _leaves(node: "Node") -> Iterator["Node"]:
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        # The grammar keeps no node for every character of a quoted text; all of it belongs to it.
+        if each.children and each.type not in {"string", "heredoc_body"}:
+            stack.extend(reversed(each.children))
+        elif each.start_byte != each.end_byte:
+            yield each

@@ -1,0 +1,130 @@
+"""Rules that a person may make of a question: the narrowest that is useful comes first."""
+
+from collections.abc import Sequence
+
+from desktop_agent.permissions.commands import Command, parsed
+from desktop_agent.permissions.rule_matching import path_parts
+from desktop_agent.permissions.shell_nodes import listed
+from desktop_agent.permissions.wrappers import SHELLS, program_name, unwrapped
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandSubject,
+    HostPattern,
+    HostSubject,
+    PathPattern,
+    PathSubject,
+    Pattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+    Subject,
+)
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import Effect
+
+# Allowed by their first words they would do anything: of these only the whole command is proposed.
+_DO_ANYTHING = listed(
+    "awk gawk mawk sed perl ruby node deno bun php lua make ssh scp rsync docker podman kubectl rm dd mv cp tee curl "
+    "wget vim vi tar npx uvx"
+)
+# `git log` says what it does, `git` does not.
+_WITH_SUBCOMMANDS = listed(
+    "git npm pnpm yarn cargo go pip uv apt apt-get brew dotnet gradle mvn poetry systemctl rustup helm terraform"
+)
+_START_WHAT_FOLLOWS = listed("run exec x dlx")
+_START_ANYTHING = listed("tool config alias submodule bisect rebase filter-branch")
+
+
+def proposals(
+    tool: AnyTool,
+    digest: str,
+    subjects: Sequence[Subject] | None,
+    *,
+    workspace: str | None = None,
+) -> tuple[Rule, ...]:
+    """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
+
+    `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
+    itself, apart from what is never allowed.
+    """
+    patterns: list[Pattern | None] = [*_narrow(subjects or ())]
+    if not patterns:
+        patterns.append(ArgumentsPattern(digest=digest))
+        if Effect.EXECUTE not in tool.effects:
+            patterns.append(None)
+    scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
+    return tuple(
+        Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=pattern, scope=scope, workspace=where)
+        for pattern in patterns
+        for scope, where in (*scopes, (RuleScope.ALWAYS, None))
+    )
+
+
+def in_words(rule: Rule) -> Sentence:
+    """What a rule matches, for people; shown before it is granted."""
+    match rule.pattern:
+        case PathPattern(prefix=prefix):
+            return Sentence("{tool} in {folder}", {"tool": rule.tool, "folder": prefix})
+        case HostPattern(host=host):
+            return Sentence("{tool} with {host}", {"tool": rule.tool, "host": host})
+        case CommandPattern(words=words, exact=exact):
+            template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
+            return Sentence(template, {"command": " ".join(words)})
+        case ArgumentsPattern():
+            return Sentence("{tool} with exactly these arguments", {"tool": rule.tool})
+        case None:
+            return Sentence("{tool} with any arguments", {"tool": rule.tool})
+
+
+def _narrow(subjects: Sequence[Subject]) -> list[Pattern]:
+    """One pattern that covers everything that the call is about; none where one cannot."""
+    paths = [each.path for each in subjects if isinstance(each, PathSubject)]
+    hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
+    lines = {each.line for each in subjects if isinstance(each, CommandSubject)}
+    kinds = sum(map(bool, (paths, hosts, lines)))
+    if kinds != 1:
+        return []
+    if paths:
+        folders = {path.rpartition("/")[0] for path in paths}
+        return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
+    if hosts:
+        return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
+    return _of_command(lines.pop()) if len(lines) == 1 else []
+
+
+def _is_narrow(folder: str) -> bool:
+    parts = path_parts(folder)
+    # The root of a disk is everything.
+    return bool(parts) and parts != (folder[:2],)
+
+
+def _of_command(text: str) -> list[Pattern]:
+    line = parsed(text)
+    if not line.is_plain or len(line.written) != 1:
+        return []
+    command = line.written[0]
+    while command.is_transparent and len(command.carries) == 1:
+        command = command.carries[0]
+    literal = tuple(each for each in command.words if each is not None)
+    exact = [CommandPattern(words=literal, exact=True)] if len(literal) == len(command.words) else []
+    first = _first_words(command)
+    return [*([CommandPattern(words=first)] if first else []), *exact]
+
+
+def _first_words(command: Command) -> tuple[str, ...]:
+    """As many words as say what it does; none where they do not."""
+    name = command.words[0]
+    if name is None or command.carries or unwrapped(command.words) is not None or _does_anything(name):
+        return ()
+    if program_name(name) not in _WITH_SUBCOMMANDS:
+        return (name,)
+    wanted = 3 if command.words[1:2] and command.words[1] in _START_WHAT_FOLLOWS else 2
+    first = tuple(each for each in command.words[:wanted] if each is not None and not each.startswith("-"))
+    says = len(first) == wanted and first[1] not in _START_ANYTHING and not _does_anything(first[-1])
+    return first if says else ()
+
+
+def _does_anything(word: str) -> bool:
+    return program_name(word) in _DO_ANYTHING | SHELLS or program_name(word).startswith("python")

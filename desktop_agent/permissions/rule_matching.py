@@ -1,0 +1,246 @@
+"""Whether a rule is about a call: by tool, and by the files, hosts and commands that the call names."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import takewhile
+
+from desktop_agent.permissions.commands import Command, ParsedLine, parsed
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandSubject,
+    HostPattern,
+    HostSubject,
+    PathPattern,
+    PathSubject,
+    Rule,
+    Subject,
+)
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+_SubjectPattern = PathPattern | HostPattern | CommandPattern
+# Which tools a rule about every tool can be about, when they do not say what they touch.
+_CONCERNED: dict[type[_SubjectPattern], frozenset[Effect]] = {
+    PathPattern: frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE}),
+    HostPattern: frozenset({Effect.NETWORK, Effect.EXECUTE}),
+    CommandPattern: frozenset({Effect.EXECUTE}),
+}
+_NAMED_BY: dict[type[_SubjectPattern], type[Subject]] = {
+    PathPattern: PathSubject,
+    HostPattern: HostSubject,
+    CommandPattern: CommandSubject,
+}
+
+
+class Match(IntEnum):
+    """Whether a rule that denies or asks is about a call. MAYBE: it cannot be told apart."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call as rules see it. `subjects` is None when the tool failed to say what the call is about."""
+
+    tool: AnyTool
+    digest: str
+    subjects: tuple[Subject, ...] | None = ()
+
+    @property
+    def lines(self) -> tuple[ParsedLine, ...]:
+        """The shell lines that it would run, taken apart."""
+        return tuple(parsed(each.line) for each in self.subjects or () if isinstance(each, CommandSubject))
+
+    @property
+    def starts_programs(self) -> bool:
+        """Whether anything may happen that its subjects do not name."""
+        return Effect.EXECUTE in self.tool.effects or any(isinstance(s, CommandSubject) for s in self.subjects or ())
+
+
+def names_tool(rule: Rule, tool: AnyTool) -> bool:
+    """Whether the rule is about this tool at all."""
+    return rule.tool in {"*", tool.name, tool.identity}
+
+
+def catches(rule: Rule, case: Case) -> Match:
+    """Whether a rule that denies or asks is about the call: one file, host or command of it is enough."""
+    if not names_tool(rule, case.tool):
+        return Match.NO
+    if rule.pattern is None:
+        return Match.YES
+    if isinstance(rule.pattern, ArgumentsPattern):
+        return Match.YES if rule.pattern.digest == case.digest else Match.NO
+    found = max((_caught(rule.pattern, each) for each in case.subjects or ()), default=Match.NO)
+    if found is Match.NO and _is_untold(rule, rule.pattern, case):
+        return Match.MAYBE
+    return found
+
+
+def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
+    """The first of the rules that together allow the whole call, or None when a part of it is not allowed.
+
+    Exact arguments go first: the person saw all of them.
+    """
+    named = [rule for rule in rules if names_tool(rule, case.tool)]
+    for rule in named:
+        if isinstance(rule.pattern, ArgumentsPattern) and rule.pattern.digest == case.digest:
+            return rule
+    for rule in named:
+        if rule.pattern is None:
+            return rule
+    patterns = [rule.pattern for rule in named if rule.pattern is not None]
+    if not case.subjects or not all(_is_covered(each, patterns) for each in case.subjects):
+        return None
+    return next(rule for rule in named if _helps(rule, case.subjects))
+
+
+def matches_words(pattern: CommandPattern, command: Command) -> bool:
+    """Whether a command begins with (or is) exactly these words, each of them literal."""
+    words = command.words if pattern.exact else command.words[: len(pattern.words)]
+    return words == pattern.words
+
+
+def _is_untold(rule: Rule, pattern: _SubjectPattern, case: Case) -> bool:
+    """Whether the call may be what the rule means although no subject says so."""
+    kind = type(pattern)
+    named = any(isinstance(each, _NAMED_BY[kind]) for each in case.subjects or ())
+    if case.starts_programs:
+        # A command may touch any file and any host; what it touches stands nowhere.
+        return not (named and kind is CommandPattern)
+    if not case.subjects and rule.tool != "*":
+        return True
+    undeclared = case.tool.tool_class is ToolClass.MUTATING and not case.tool.effects
+    return not named and bool(undeclared or case.tool.effects & _CONCERNED[kind])
+
+
+def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
+    match pattern, subject:
+        case PathPattern(), PathSubject():
+            return _path_caught(pattern.prefix, subject.path)
+        case HostPattern(), HostSubject():
+            return Match.YES if _host_fits(pattern.host, subject.host) else Match.NO
+        case CommandPattern(), CommandSubject():
+            line = parsed(subject.line)
+            found = max((_command_caught(pattern, each) for each in line.commands), default=Match.NO)
+            return found if line.understood else max(found, Match.MAYBE)
+        case _:
+            return Match.NO
+
+
+def _is_covered(subject: Subject, patterns: Sequence[object]) -> bool:
+    if isinstance(subject, PathSubject):
+        return any(isinstance(each, PathPattern) and _path_fits(each.prefix, subject.path) for each in patterns)
+    if isinstance(subject, HostSubject):
+        return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
+    line = parsed(subject.line)
+    words = [each for each in patterns if isinstance(each, CommandPattern)]
+    return line.is_plain and bool(line.written) and all(_command_covered(each, words) for each in line.written)
+
+
+def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
+    """Whether the rule has a part in allowing: it is the one to be named."""
+    if isinstance(rule.pattern, CommandPattern):
+        commands = (c for each in subjects if isinstance(each, CommandSubject) for c in parsed(each.line).commands)
+        return any(matches_words(rule.pattern, each) for each in commands)
+    return rule.pattern is not None and any(_is_covered(each, [rule.pattern]) for each in subjects)
+
+
+# -- files
+
+
+def path_parts(path: str) -> tuple[str, ...] | None:
+    """The components of an absolute path, or None for a path that is none or climbs: nothing can be said of it."""
+    parts = tuple(part for part in path.split("/") if part not in {"", "."})
+    absolute = path.startswith("/") or path[1:3] == ":/"
+    return parts if absolute and ".." not in parts and "\\" not in path else None
+
+
+def _path_fits(prefix: str, path: str) -> bool:
+    below, parts = path_parts(prefix), path_parts(path)
+    return below is not None and parts is not None and parts[: len(below)] == below
+
+
+def _path_caught(prefix: str, path: str) -> Match:
+    if _path_fits(prefix, path):
+        return Match.YES
+    if path_parts(prefix) is None or path_parts(path) is None:
+        return Match.MAYBE
+    # Where upper and lower case are the same file, other spelling is no way around a rule.
+    return Match.MAYBE if _path_fits(prefix.casefold(), path.casefold()) else Match.NO
+
+
+# -- hosts
+
+
+def _host_fits(pattern: str, host: str) -> bool:
+    pattern, host = pattern.lower().rstrip("."), host.lower().rstrip(".")
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
+    return bool(host) and host == pattern
+
+
+# -- commands
+
+
+def _command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bool:
+    """Whether a command may run, and everything that it starts in turn."""
+    matching = [each for each in patterns if matches_words(each, command)]
+    if not command.carries:
+        return bool(matching)
+    if any(each.exact for each in matching):
+        return True
+    # Words that go on into what is started allow that with it: `sudo apt` is about apt.
+    reaching = [each.words[command.carries_at :] for each in matching if len(each.words) > command.carries_at]
+    if reaching:
+        patterns = (*patterns, *(CommandPattern(words=each) for each in reaching))
+    inside = all(_command_covered(each, patterns) for each in command.carries)
+    return inside and (command.is_transparent or bool(matching))
+
+
+def _command_caught(pattern: CommandPattern, command: Command) -> Match:
+    """Stricter than what allows: a path to the program, and options before the words, hide nothing."""
+    if not command.words or command.words[0] is None:
+        return Match.MAYBE
+    if _program(command.words[0]) != _program(pattern.words[0]):
+        return Match.NO
+    if pattern.exact:
+        return _words_caught(pattern.words[1:], command.words[1:], exact=True)
+    return max(_words_caught(pattern.words[1:], command.words[1:]), _behind_options(pattern, command))
+
+
+def _program(word: str) -> str:
+    return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
+
+
+def _words_caught(wanted: Sequence[str], words: Sequence[str | None], *, exact: bool = False) -> Match:
+    # A word that is not literal may become any words, or none.
+    literal = list(takewhile(lambda each: each is not None, words))
+    if len(literal) < len(words) and list(wanted[: len(literal)]) == literal[: len(wanted)]:
+        return Match.YES if len(wanted) <= len(literal) and not exact else Match.MAYBE
+    fits = literal == list(wanted) if exact else literal[: len(wanted)] == list(wanted)
+    return Match.YES if fits else Match.NO
+
+
+def _behind_options(pattern: CommandPattern, command: Command) -> Match:
+    """Whether the pattern's words stand behind options: `git -C elsewhere push` is a `git push`."""
+    wanted, found, after_option = list(pattern.words[1:]), Match.YES, False
+    for word in command.words[1:]:
+        if not wanted:
+            break
+        if word is None:
+            return Match.MAYBE
+        if word == wanted[0]:
+            wanted.pop(0)
+            after_option = False
+        elif word.startswith("-"):
+            after_option = "=" not in word
+        elif after_option:
+            # Whether this is the option's value or a word of its own, only the program knows.
+            found, after_option = Match.MAYBE, False
+        else:
+            return Match.NO
+    return found if not wanted else Match.NO

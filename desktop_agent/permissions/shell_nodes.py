@@ -1,0 +1,125 @@
+"""What the nodes of a parsed shell line mean: words, redirections, variables, and what makes a line doubtful."""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def listed(names: str) -> frozenset[str]:
+    """Names that stand in one text, with spaces between."""
+    return frozenset(names.split())
+
+
+# All else makes a line one that is not understood.
+_STRUCTURE = listed(
+    "program list pipeline subshell compound_statement if_statement elif_clause else_clause for_statement "
+    "while_statement do_group case_statement case_item function_definition negated_command redirected_statement "
+    "comment command command_name test_command declaration_command unset_command file_redirect heredoc_redirect "
+    "herestring_redirect heredoc_start heredoc_body heredoc_content heredoc_end file_descriptor variable_assignment "
+    "variable_name unary_expression binary_expression negated_expression parenthesized_expression test_operator "
+    "regex extglob_pattern brace_expression"
+)
+WORDS = listed(
+    "word number raw_string string string_content ansi_c_string concatenation simple_expansion expansion "
+    "special_variable_name command_substitution process_substitution"
+)
+RECURSED = _STRUCTURE | WORDS
+
+_ESCAPED = re.compile(r"\\(\n|.)", re.DOTALL)
+_ESCAPED_IN_STRING = re.compile(r'\\([\n$`"\\])')
+# Patterns of file names, braces, and a home folder at the start of a path.
+_EXPANDED = re.compile(r"[*?\[]|\{(?!\})|[@+!]\(|(?:^|[=:])~")
+# POSIX, "Environment Variables": names in lower case are left to applications; the proxies are the known exception.
+_OWN_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!_proxy)")
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """From or to a file. `target` is None where it holds an expansion; `source` is the target as written."""
+
+    target: str | None
+    source: str
+    writes: bool
+
+
+def text_of(node: "Node", source: bytes) -> str:
+    """The node as written."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def word(node: "Node", source: bytes) -> str | None:
+    """What the command gets for this word, or None where that is not literal."""
+    text = text_of(node, source)
+    match node.type:
+        case "command_name" if len(node.children) == 1:
+            return word(node.children[0], source)
+        case "word" | "number" | "variable_name":
+            return _unquoted(text)
+        case "raw_string":
+            return text[1:-1]
+        case "string":
+            return _from_string(text, node)
+        case "concatenation":
+            return _joined(node, source)
+        case _:
+            # The words of the grammar themselves: `[`, `export`.
+            return None if node.is_named else text
+
+
+def _unquoted(text: str) -> str | None:
+    return None if _EXPANDED.search(_ESCAPED.sub("x", text)) else _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def _from_string(text: str, node: "Node") -> str | None:
+    inside = text[1:-1]
+    bare = _ESCAPED_IN_STRING.sub("", inside)
+    if "$" in bare or "`" in bare or any(each.type not in {"string_content", '"'} for each in node.children):
+        return None
+    return _ESCAPED_IN_STRING.sub(lambda found: "" if found[1] == "\n" else found[1], inside)
+
+
+def _joined(node: "Node", source: bytes) -> str | None:
+    """Pieces without space between; what stands outside of quotes is looked at as one, or it would hide a brace."""
+    if any(a.end_byte != b.start_byte for a, b in pairwise(node.children)):
+        return None
+    bare, literal = "", ""
+    for each in node.children:
+        is_bare, text = each.type in {"word", "number"}, text_of(each, source)
+        part = _unescaped(text) if is_bare else word(each, source)
+        if part is None or not each.is_named:
+            return None
+        bare += _ESCAPED.sub("x", text) if is_bare else "x"
+        literal += part
+    return None if _EXPANDED.search(bare) else literal
+
+
+def redirection(node: "Node", source: bytes) -> Redirection | None:
+    """The file of a redirection; None where it only joins two streams, or leads to nowhere."""
+    target = node.named_children[-1] if node.named_children else None
+    if target is None or target.type == "file_descriptor":
+        # `>&-` closes a stream.
+        return None
+    operator = "".join(each.type for each in node.children if not each.is_named)
+    text = text_of(target, source)
+    if operator in {">&", "<&"} and (target.type == "number" or text == "-"):
+        return None
+    literal = word(target, source)
+    return None if literal == "/dev/null" else Redirection(literal, text, ">" in operator)
+
+
+def sets_variable(node: "Node") -> bool:
+    """Whether it changes what later commands may find in their environment."""
+    if node.type in {"variable_assignment", "unset_command"}:
+        return True
+    if node.type != "for_statement":
+        return False
+    name = next((each for each in node.named_children if each.type == "variable_name"), None)
+    return name is None or name.text is None or _OWN_NAME.fullmatch(name.text.decode("utf-8", "replace")) is None

@@ -1,0 +1,264 @@
+"""Commands that start other commands: what `sudo`, `env`, `sh -c`, `xargs` and their like would run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from desktop_agent.permissions.shell_nodes import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """It starts a command of these words; the first is its word number `at`."""
+
+    words: tuple[str | None, ...]
+    at: int
+    is_transparent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """It runs this shell text."""
+
+    text: str
+    is_transparent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """It starts something, and what cannot be told."""
+
+
+Unwrapped = Words | Script | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How a wrapper's own words end. `flags` and `valued` are letters; `long` and `long_valued` are words.
+
+    With nothing but `plain` options it only starts the command. After one of `idle` it starts none. `positional` own
+    words follow the options.
+    """
+
+    flags: str = ""
+    valued: str = ""
+    long: tuple[str, ...] = ()
+    long_valued: tuple[str, ...] = ()
+    plain: str | None = ""
+    idle: str = ""
+    assignments: bool = False
+    positional: int = 0
+
+
+# What is not listed here for a wrapper makes the command one that cannot be told.
+_WRAPPERS: dict[str, _Options] = {
+    "sudo": _Options(
+        "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vkK", assignments=True
+    ),
+    "doas": _Options("n", "Cu", plain=None),
+    "env": _Options("i0v", "uC", ("ignore-environment", "null"), ("unset", "chdir"), assignments=True),
+    "nohup": _Options(),
+    "setsid": _Options("cfw", long=("fork", "wait", "ctty"), plain="cfw"),
+    "nice": _Options("0123456789", "n", long_valued=("adjustment",), plain="n0123456789"),
+    "ionice": _Options("t", "cn", plain="tcn"),
+    "time": _Options("pva", "fo", plain="pv"),
+    "timeout": _Options(
+        "v", "ks", ("foreground", "preserve-status", "verbose"), ("signal", "kill-after"), "ksv", positional=1
+    ),
+    "stdbuf": _Options("", "ioe", (), ("input", "output", "error"), "ioe"),
+    "command": _Options("pvV", plain="", idle="vV"),
+    "builtin": _Options(),
+    "exec": _Options("cl", "a"),
+    "chroot": _Options(long_valued=("userspec", "groups"), plain=None, positional=1),
+    "taskset": _Options("a", "", plain="a", positional=1),
+    "busybox": _Options(plain=None),
+    "xargs": _Options(
+        "0orRtx", "adEILnPs", ("null", "no-run-if-empty", "verbose"), ("max-args", "max-procs", "delimiter"), "0rtLnPd"
+    ),
+}
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
+_SHELL_LETTERS = frozenset("cefiluvxn")
+# They start what stands elsewhere, or read it in a way of their own.
+_OPAQUE = listed(
+    ". source alias coproc enable complete bind compgen fc let zsh fish csh tcsh pwsh powershell cmd parallel "
+    "script expect unshare nsenter systemd-run at batch crontab flock su runuser pkexec strace ltrace gdb entr "
+    "bwrap firejail proot fakeroot rlwrap unbuffer noglob nocorrect"
+)
+# Their operands may be subscripts, and a subscript may run a command: test -v 'a[$(x)]'.
+_SUBSCRIPTED = listed("test [ printf read unset declare typeset local export readonly wait getopts")
+_FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def unwrapped(words: Sequence[str | None]) -> Unwrapped | None:
+    """What a command starts in turn; None when it starts nothing. The first word is literal."""
+    name = program_name(words[0] or "")
+    if name in _OPAQUE:
+        return Opaque()
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(words)
+    if name in SHELLS:
+        return _shell(words)
+    options = _WRAPPERS.get(name)
+    return None if options is None else _wrapped(words, options)
+
+
+def reads_subscripts(name: str, sources: Sequence[str]) -> bool:
+    """Whether a command of the shell may take one of its words for a subscript, and run what stands in there."""
+    if program_name(name) not in _SUBSCRIPTED:
+        return False
+    return any("[" in each and ("$" in each or "`" in each) for each in sources[1:])
+
+
+def program_name(word: str) -> str:
+    """The program that a command's first word means, without its folder."""
+    return word.rpartition("/")[2]
+
+
+def _wrapped(words: Sequence[str | None], options: _Options) -> Unwrapped | None:
+    walk = _Walk(words, options)
+    if not walk.skip():
+        return Opaque()
+    if walk.is_idle or walk.at >= len(words):
+        return None
+    if words[walk.at] is None:
+        return Opaque()
+    return Words(tuple(words[walk.at :]), walk.at, walk.is_plain)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """On the way through a wrapper's own words. `at` is the first that is not one of them."""
+
+    words: Sequence[str | None]
+    options: _Options
+    at: int = 1
+    is_plain: bool = field(init=False)
+    is_idle: bool = False
+
+    def __post_init__(self) -> None:
+        self.is_plain = self.options.plain is not None
+
+    def skip(self) -> bool:
+        """Go on to the command; False when the way there cannot be told."""
+        while (word := self._here()) is not None and word.startswith("-") and word != "-":
+            self.at += 1
+            if word == "--":
+                break
+            if not (self._long(word[2:]) if word.startswith("--") else self._letters(word[1:])):
+                return False
+        if self._here() is None and self.at < len(self.words):
+            return False
+        while self.options.assignments and "=" in (self._here() or ""):
+            self.is_plain = False
+            self.at += 1
+        own = self.words[self.at : self.at + self.options.positional]
+        self.at += self.options.positional
+        return None not in own
+
+    def _here(self) -> str | None:
+        return self.words[self.at] if self.at < len(self.words) else None
+
+    def _long(self, word: str) -> bool:
+        name, has_value, _ = word.partition("=")
+        self.is_plain = False
+        if name in self.options.long_valued:
+            self.at += 0 if has_value else 1
+            return True
+        return name in self.options.long and not has_value
+
+    def _letters(self, letters: str) -> bool:
+        for position, letter in enumerate(letters):
+            if letter not in (self.options.plain or ""):
+                self.is_plain = False
+            if letter in self.options.idle:
+                self.is_idle = True
+            if letter in self.options.valued:
+                if position + 1 == len(letters):
+                    self.at += 1
+                return True
+            if letter not in self.options.flags:
+                return False
+        return True
+
+
+def _shell(words: Sequence[str | None]) -> Unwrapped:
+    """`sh -c text`. Anything else runs a file, or what it is sent."""
+    for at, word in enumerate(words[1:], start=1):
+        if word is None or not word.startswith("-") or not set(word[1:]) <= _SHELL_LETTERS or "i" in word:
+            return Opaque()
+        if "c" in word:
+            script = words[at + 1] if at + 1 < len(words) else None
+            if script is None or script.startswith(("-", "+")):
+                return Opaque()
+            return Script(script, is_transparent=at + 2 == len(words))
+    return Opaque()
+
+
+def _eval(words: Sequence[str | None]) -> Unwrapped:
+    literal = [each for each in words[1:] if each is not None]
+    if len(literal) < len(words) - 1 or "--" in literal[:1]:
+        return Opaque()
+    return Script(" ".join(literal), is_transparent=True)
+
+
+def _trap(words: Sequence[str | None]) -> Unwrapped | None:
+    script = words[1] if len(words) > 1 else ""
+    if script is None or (script.startswith("-") and script != "-"):
+        return Opaque()
+    return None if script in {"", "-"} or script.isdigit() else Script(script)
+
+
+def _watch(words: Sequence[str | None]) -> Unwrapped:
+    if len(words) < 2 or None in words or (words[1] or "").startswith("-"):
+        return Opaque()
+    return Script(" ".join(each or "" for each in words[1:]))
+
+
+def _find(words: Sequence[str | None]) -> Unwrapped | None:
+    """`find … -exec command ;`. Where several commands are started it is not told apart."""
+    if None in words:
+        return Opaque()
+    starts = [at for at, each in enumerate(words) if each in _FIND_STARTS]
+    if not starts:
+        return None
+    first = starts[0] + 1
+    inner = list(words[first:])
+    ends = [at for at, each in enumerate(inner) if each in {";", "+"}]
+    if len(starts) > 1 or len(ends) != 1 or not inner or "{}" in (inner[0] or "{}"):
+        return Opaque()
+    return Words(tuple(None if "{}" in (each or "") else each for each in inner[: ends[0]]), first)
+
+
+def _fd(words: Sequence[str | None]) -> Unwrapped | None:
+    starters = ("-x", "-X", "--exec")
+    return Opaque() if any(each is None or each.startswith(starters) for each in words[1:]) else None
+
+
+def _hash(words: Sequence[str | None]) -> Unwrapped | None:
+    return Opaque() if any(each is None or each.startswith("-") for each in words[1:]) else None
+
+
+def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
+    """What is read from elsewhere is added behind the words, or put in their places."""
+    found = _wrapped(words, _WRAPPERS["xargs"])
+    if not isinstance(found, Words):
+        return found
+    own = words[1 : found.at]
+    if any((each or "").startswith("-I") for each in own):
+        if ("{}" not in own and "-I{}" not in own) or "{}" in (found.words[0] or "{}"):
+            return Opaque()
+        return Words(tuple(None if "{}" in (each or "{}") else each for each in found.words), found.at)
+    return Words((*found.words, None), found.at, found.is_transparent)
+
+
+_SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
+    "eval": _eval,
+    "trap": _trap,
+    "watch": _watch,
+    "find": _find,
+    "fd": _fd,
+    "hash": _hash,
+    "mapfile": _hash,
+    "readarray": _hash,
+    "xargs": _xargs,
+}

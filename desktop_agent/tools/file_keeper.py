@@ -1,0 +1,158 @@
+"""Saves the files that a call is about to change, and puts them back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.keeping.looking import look, path_of, place_of
+from desktop_agent.tools.keeping.putting_back import LeftAlone
+from desktop_agent.tools.keeping.restoring import Restoring, still_there
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
+from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
+from desktop_agent.vocabulary.messages import new_id, now
+
+Result = TypeVar("Result")
+
+
+class Blobs(Protocol):
+    """Bytes kept by their SHA-256. Both methods raise StorageFailed."""
+
+    async def put(self, data: bytes) -> str:
+        """Keep them; durable when it returns. The digest, in hexadecimal."""
+        ...
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes again, checked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What restoring did. Files that were as before already appear nowhere."""
+
+    checkpoint: Checkpoint
+    restored: tuple[str, ...] = ()
+    left_alone: tuple[LeftAlone, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[str, ...]:
+        """Files that were changed since the call."""
+        return tuple(each.path for each in self.left_alone if each.is_conflict)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Files that could not be put back: never saved, or the disk refused."""
+        return tuple(each.path for each in self.left_alone if not each.is_conflict)
+
+
+class FileKeeper:
+    """Saves files of a workspace before a call changes them, and puts them back. `keep` writes a checkpoint durably."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        blobs: Blobs,
+        keep: Callable[[Checkpoint], Awaitable[None]],
+        conversation_id: str,
+    ) -> None:
+        self._workspace = workspace
+        self._blobs = blobs
+        self._keep = keep
+        self._conversation_id = conversation_id
+
+    async def before(self, tool_use_id: str, message_id: str, paths: tuple[str, ...]) -> Checkpoint | None:
+        """Save these files, durably; None when there is nothing to save.
+
+        Raises OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
+        """
+        places = await in_thread(lambda _sign: _located(self._workspace, paths))
+        if not places:
+            return None
+        checkpoint = Checkpoint(
+            id=new_id(),
+            conversation_id=self._conversation_id,
+            tool_use_id=tool_use_id,
+            message_id=message_id,
+            workspace=str(self._workspace.folder),
+            created_at=now(),
+            files=tuple([await self._saved(place) for place in places]),
+            new_folders=await in_thread(lambda _sign: _missing_folders(self._workspace, places)),
+        )
+        await self._keep(checkpoint)
+        return checkpoint
+
+    async def after(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Note how the call left the files, whatever became of it. Done to the end even when cancelled.
+
+        Raises StorageFailed; it is then not known how the call left them.
+        """
+        return await _to_the_end(self._after(checkpoint))
+
+    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> Restored:
+        """Put back the files that are as the call left them; twice equals once.
+
+        `even_if_changed` also replaces those that were changed since. Raises StorageFailed when the files were put
+        back but it could not be noted.
+        """
+        if checkpoint.workspace != str(self._workspace.folder):
+            raise WrongUse("This checkpoint belongs to another folder.")
+        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed=even_if_changed)
+        noted = await restoring.run()
+        if noted != checkpoint:
+            await self._keep(noted)
+        paths = tuple(str(step.place) for step in restoring.put_back)
+        return Restored(noted, paths, tuple(restoring.left_alone))
+
+    async def _saved(self, place: Place) -> SavedFile:
+        found = await in_thread(lambda sign: look(self._workspace, place, sign, with_data=True))
+        if found.data is not None:
+            await self._blobs.put(found.data)
+        return SavedFile(path=path_of(place), before=found.state)
+
+    async def _after(self, checkpoint: Checkpoint) -> Checkpoint:
+        files = [await in_thread(partial(_left_by_call, self._workspace, file)) for file in checkpoint.files]
+        folders = await in_thread(lambda _sign: still_there(self._workspace, checkpoint.new_folders))
+        noted = checkpoint.model_copy(update={"files": tuple(files), "new_folders": folders})
+        await self._keep(noted)
+        return noted
+
+
+def _located(workspace: Workspace, paths: Iterable[str]) -> tuple[Place, ...]:
+    """Each place once; not the workspace itself, which no call can write to."""
+    places = dict.fromkeys(workspace.locate(path) for path in paths)
+    return tuple(place for place in places if place.parts)
+
+
+def _missing_folders(workspace: Workspace, places: Iterable[Place]) -> tuple[str, ...]:
+    """The folders on the way to these places that are not there yet."""
+    folders = dict.fromkeys(Place(place.parts[:count]) for place in places for count in range(1, len(place.parts)))
+    return tuple(path_of(each) for each in folders if workspace.stat(each) is None)
+
+
+def _left_by_call(workspace: Workspace, file: SavedFile, sign: StopSign) -> SavedFile:
+    try:
+        found = look(workspace, place_of(file.path), sign)
+    except ToolFailed:
+        return file  # not known: restoring will ask
+    return file.model_copy(update={"after": found.state})
+
+
+async def _to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for it even when cancelled; then pass the cancel on."""
+    running = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        # Looking at the exception keeps asyncio from reporting it as never retrieved.
+        if not running.cancelled():
+            running.exception()
+        raise cancelled
+    return running.result()

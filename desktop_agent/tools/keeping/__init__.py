@@ -1,0 +1,1 @@
+"""What a file is at one moment, and how it becomes again what it was."""

@@ -1,0 +1,112 @@
+"""Makes single files what they were, each only if it still is what was found a moment ago. Runs in a thread."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from desktop_agent.tools.in_thread import StopSign
+from desktop_agent.tools.keeping.looking import Look, Stamp, is_same, look, place_of, stamp_of
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.conduct.checkpoints import SavedFile, Unread
+from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed, ToolFailed
+
+_NOT_SAVED: dict[Unread, str] = {
+    "folder": "“{path}” was a folder.",
+    "too_large": "“{path}” was larger than 256 MB and not saved.",
+    "not_permitted": "“{path}” could not be read before the call, so it was not saved.",
+    "not_a_file": "“{path}” was no ordinary file, so it was not saved.",
+}
+_CHANGED = "“{path}” was changed since; it was left as it is."
+_UNCERTAIN = "The call on “{path}” never ended, so it is not known who changed it since; it was left as it is."
+_SHOW_ALL_THE_SAME = Sentence("Keep it, or restore once more and choose to replace it.")
+_BY_HAND = Sentence("Put it back by hand from a copy of your own.")
+_AGAIN = Sentence("Remove the cause, then restore once more.")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A file that was not put back. `is_conflict`: because it is not as the call left it; else it was not possible."""
+
+    path: str
+    why: Sentence
+    remedy: Sentence
+    is_conflict: bool = False
+
+
+class ChangedMeanwhile(ToolFailed):
+    """It changed between the look and the deed."""
+
+    kind = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A file that is to be put back, and what stands there now."""
+
+    file: SavedFile
+    place: Place
+    now: Look
+
+    @property
+    def wants_file(self) -> bool:
+        """Whether there was a file."""
+        return self.file.before.digest is not None
+
+    @property
+    def wants_folder(self) -> bool:
+        """Whether there was a folder."""
+        return self.file.before.unread == "folder"
+
+
+def judged(workspace: Workspace, file: SavedFile, sign: StopSign, *, even_if_changed: bool) -> Step | LeftAlone | None:
+    """What is to be done about a file; None when it is as it was before the call."""
+    try:
+        step = Step(file, place_of(file.path), look(workspace, place_of(file.path), sign))
+    except ToolFailed as error:
+        return failed(file.path, error)
+    path = str(step.place)
+    if is_same(step.now.state, file.before):
+        return None
+    if file.before.unread not in {None, "folder"}:
+        return LeftAlone(path, Sentence(_NOT_SAVED[file.before.unread or "folder"], {"path": path}), _BY_HAND)
+    if not even_if_changed and not is_same(step.now.state, file.after):
+        if step.wants_folder and step.now.stamp is None:
+            return None  # nothing of anybody's lies there, and the files that were in it bring it back
+        template = _UNCERTAIN if file.after is None else _CHANGED
+        return LeftAlone(path, Sentence(template, {"path": path}), _SHOW_ALL_THE_SAME, is_conflict=True)
+    return step
+
+
+def clear(workspace: Workspace, step: Step) -> None:
+    """Take away what stands where no file was. Raises ToolFailed."""
+    if step.now.state.unread == "folder":
+        workspace.remove_folder(step.place)
+    elif step.now.stamp is not None:
+        workspace.remove(step.place, _unchanged(workspace, step, step.now.stamp))
+
+
+def fill(workspace: Workspace, step: Step, data: bytes) -> None:
+    """Put back what was there; `data` for a file. Raises ToolFailed."""
+    if step.wants_folder:
+        workspace.make_folder(step.place)
+        return
+    expected = step.now.stamp
+    if step.now.state.unread == "folder":
+        workspace.remove_folder(step.place)
+        expected = None
+    workspace.write(step.place, data, _unchanged(workspace, step, expected), mode=step.file.before.mode)
+
+
+def failed(path: str, error: AgentError) -> LeftAlone:
+    """The report of what could not be done."""
+    shown = path.encode("utf-8", "replace").decode()
+    if isinstance(error, ChangedMeanwhile):
+        return LeftAlone(shown, error.sentence, _SHOW_ALL_THE_SAME, is_conflict=True)
+    return LeftAlone(shown, error.sentence, error.remedy if isinstance(error, StorageFailed) else _AGAIN)
+
+
+def _unchanged(workspace: Workspace, step: Step, expected: Stamp | None) -> Callable[[], None]:
+    def check() -> None:
+        if stamp_of(workspace.stat(step.place)) != expected:
+            raise ChangedMeanwhile(Sentence(_CHANGED, {"path": str(step.place)}))
+
+    return check

@@ -1,0 +1,128 @@
+"""One restoring of one checkpoint: judge every file, clear the way, put back what was there, note it."""
+
+import stat
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.keeping.looking import is_same, place_of
+from desktop_agent.tools.keeping.putting_back import LeftAlone, Step, clear, failed, fill, judged
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
+from desktop_agent.vocabulary.errors import StorageFailed, ToolFailed
+
+
+class Restoring:
+    """`put_back` and `left_alone` say what became of the files that were not as before the call."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        checkpoint: Checkpoint,
+        read: Callable[[str], Awaitable[bytes]],
+        *,
+        even_if_changed: bool,
+    ) -> None:
+        self._workspace = workspace
+        self._checkpoint = checkpoint
+        self._read = read
+        self._even_if_changed = even_if_changed
+        self.put_back: list[Step] = []
+        self.left_alone: list[LeftAlone] = []
+
+    async def run(self) -> Checkpoint:
+        """Do it; the checkpoint as it is to be noted."""
+        steps = await self._judged()
+        blocked = await self._clear(steps)
+        await self._fill([step for step in steps if step not in blocked])
+        return await in_thread(self._noted)
+
+    async def _judged(self) -> list[Step]:
+        steps: list[Step] = []
+        for file in self._checkpoint.files:
+            found = await in_thread(partial(self._judge, file))
+            if isinstance(found, Step):
+                steps.append(found)
+            elif found is not None:
+                self.left_alone.append(found)
+        return steps
+
+    def _judge(self, file: SavedFile, sign: StopSign) -> Step | LeftAlone | None:
+        return judged(self._workspace, file, sign, even_if_changed=self._even_if_changed)
+
+    async def _clear(self, steps: list[Step]) -> list[Step]:
+        """Take away what was not there, the innermost first; those steps that have nothing more to do."""
+        in_the_way = {step.file.path: step for step in steps if not step.wants_file}
+        over: list[Step] = []
+        for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
+            step = in_the_way.get(path)
+            if step is None:
+                await in_thread(partial(self._remove_new_folder, path))
+            elif not await self._attempt(step, in_thread(partial(self._clear_one, step))):
+                over.append(step)
+            elif not step.wants_folder:
+                over.append(step)
+                self.put_back.append(step)
+        return over
+
+    def _clear_one(self, step: Step, _sign: StopSign) -> None:
+        clear(self._workspace, step)
+
+    def _new_folders(self) -> tuple[str, ...]:
+        """Those that the call certainly made, or all that were not there before it."""
+        is_known = all(file.after is not None for file in self._checkpoint.files)
+        return self._checkpoint.new_folders if is_known or self._even_if_changed else ()
+
+    def _remove_new_folder(self, path: str, _sign: StopSign) -> None:
+        # What is in it belongs to somebody; then it stays.
+        with suppress(ToolFailed):
+            self._workspace.remove_folder(place_of(path))
+
+    async def _fill(self, steps: list[Step]) -> None:
+        for step in sorted(steps, key=lambda step: _depth(step.file.path)):
+            if await self._attempt(step, self._fill_one(step)):
+                self.put_back.append(step)
+
+    async def _fill_one(self, step: Step) -> None:
+        digest = step.file.before.digest
+        data = await self._read(digest) if digest is not None else b""
+        await in_thread(lambda _sign: fill(self._workspace, step, data))
+
+    async def _attempt(self, step: Step, deed: Awaitable[None]) -> bool:
+        try:
+            await deed
+        except (ToolFailed, StorageFailed) as error:
+            self.left_alone.append(failed(step.file.path, error))
+            return False
+        return True
+
+    def _noted(self, _sign: StopSign) -> Checkpoint:
+        """From now on the files that were put back are expected to be as before the call."""
+        done = {step.file.path for step in self.put_back}
+        files = tuple(
+            file.model_copy(update={"after": file.before}) if file.path in done else file
+            for file in self._checkpoint.files
+        )
+        return self._checkpoint.model_copy(
+            update={
+                "files": files,
+                "new_folders": still_there(self._workspace, self._checkpoint.new_folders),
+                "restored": all(is_same(file.before, file.after) for file in files),
+            }
+        )
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def still_there(workspace: Workspace, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of these places where there is a folder."""
+    found: list[str] = []
+    for path in folders:
+        with suppress(ToolFailed):
+            there = workspace.stat(place_of(path))
+            if there is not None and stat.S_ISDIR(there.st_mode):
+                found.append(path)
+    return tuple(found)

@@ -1,0 +1,146 @@
+"""All processes that came of one: its children and theirs, and those that tried to get away."""
+
+import contextlib
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import psutil
+
+# One name for each program, and no common one, so that what a program starts through us is found from there too.
+_MARK = "DESKTOP_AGENT_CALL_"
+# A process that does nothing but fork and die lives a millisecond or two; a look sees it more often than not.
+_QUICK_LOOKS = 100
+_ENOUGH_IN_VAIN = 4
+
+
+def new_mark() -> str:
+    """The name of an environment variable by which the descendants of one program are known."""
+    return _MARK + secrets.token_hex(16)
+
+
+class ProcessTree:
+    """The processes that came of the one with `pid`, which leads a session and whose environment holds `mark`.
+
+    A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
+    that gave up all three before it was seen gets away. Every method but `ids` reads the system's whole list of
+    processes: call them in a thread.
+    """
+
+    def __init__(self, pid: int, mark: str) -> None:
+        self._session = pid
+        self._mark = mark
+        self._root = _process(pid)
+        # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
+        self._known: set[psutil.Process] = {self._root} if self._root else set()
+        # A cancel does not end the thread in which a look is still going on.
+        self._looking = threading.Lock()
+
+    @property
+    def ids(self) -> list[int]:
+        """Of those that lived when last looked at."""
+        return sorted(process.pid for process in self._known)
+
+    def ask_to_end(self) -> int:
+        """Ask all to end (SIGTERM; on Windows there is only killing); how many there were."""
+        with self._looking:
+            return self._tell_all(psutil.Process.terminate)
+
+    def is_alive(self) -> bool:
+        """Whether any that was seen still runs."""
+        with self._looking:
+            return any(_is_alive(process) for process in self._known)
+
+    def kill(self) -> int:
+        """Kill all; how many there were. Until it answers 0, some may have been born meanwhile."""
+        with self._looking:
+            in_vain = 0
+            for _ in range(_QUICK_LOOKS):
+                in_vain = 0 if self._kill_session() else in_vain + 1
+                if in_vain == _ENOUGH_IN_VAIN:
+                    break
+            return self._tell_all(_kill)
+
+    def _tell_all(self, tell: Callable[[psutil.Process], None]) -> int:
+        """Tell each at once when it is seen: who is born again and again is gone a moment later."""
+        told: set[psutil.Process] = set()
+        for seen in (*self._known, *self._strays()):
+            for process in (seen, *_descendants(seen)) if seen not in told else ():
+                if process not in told and _is_alive(process):
+                    told.add(process)
+                    with contextlib.suppress(psutil.Error):
+                        tell(process)
+        self._known = told
+        return len(told)
+
+    def _strays(self) -> Iterator[psutil.Process]:
+        """Who is of the session, or has the mark, whoever its parent is by now; the youngest first."""
+        session_is_ours = self._session_is_ours()
+        for pid in reversed(psutil.pids()):
+            with contextlib.suppress(psutil.Error, OSError):
+                process = psutil.Process(pid)
+                if (session_is_ours and _session_of(pid) == self._session) or self._mark in process.environ():
+                    yield process
+
+    def _kill_session(self) -> bool:
+        """Look for the session and nothing else, which is quick; whether anybody was there."""
+        found = False
+        for pid in reversed(psutil.pids()) if self._session_is_ours() else ():
+            with contextlib.suppress(OSError):
+                if _session_of(pid) == self._session and not _is_zombie(pid):
+                    found = True
+                    _kill_group(pid)
+        return found
+
+    def _session_is_ours(self) -> bool:
+        """A session is known by the number of its leader, which a stranger may get when all of ours have ended."""
+        leader = _process(self._session)
+        return leader is None or leader == self._root
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.Error:
+        return None
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """A zombie has ended; only its parent has not looked yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
+def _is_zombie(pid: int) -> bool:
+    process = _process(pid)
+    return process is None or not _is_alive(process)
+
+
+def _session_of(pid: int) -> int:
+    return os.getsid(pid) if sys.platform != "win32" else 0
+
+
+def _kill(process: psutil.Process) -> None:
+    with contextlib.suppress(OSError):
+        _kill_group(process.pid)
+    process.kill()
+
+
+def _kill_group(pid: int) -> None:
+    """With all of its process group: the system lets none of that fork meanwhile, so nobody in it outruns this."""
+    if sys.platform != "win32" and os.getsid(pid) != os.getsid(0):
+        os.killpg(os.getpgid(pid), signal.SIGKILL)

@@ -1,0 +1,162 @@
+"""Checking by jsonschema, with all that a hostile schema could make it do kept within bounds."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
+
+from jsonschema import ValidationError, validators
+from jsonschema.protocols import Validator
+from referencing.jsonschema import EMPTY_REGISTRY
+
+from desktop_agent.tools.schemas.patterns import PatternUnreadable, compiled
+
+Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+
+# Rules looked at in one check, which takes half a second for so many; ten thousand small objects need no more.
+MOST_STEPS = 50_000
+# Characters compared with patterns in one check, times the size of the pattern: about a second at the worst.
+MOST_MATCHING = 100_000_000
+_LONGEST_MESSAGE = 200
+
+
+class TooMuchWork(Exception):
+    """The check was given up."""
+
+
+@dataclass(slots=True)
+class _Meter:
+    steps: int = MOST_STEPS
+    matching: int = MOST_MATCHING
+
+    def take(self, steps: int) -> None:
+        self.steps -= steps
+        if self.steps < 0:
+            raise TooMuchWork
+
+    def take_matching(self, amount: int) -> None:
+        self.matching -= amount
+        if self.matching < 0:
+            raise TooMuchWork
+
+
+_meter: ContextVar[_Meter] = ContextVar("_meter")
+
+
+def first_errors(checker: Validator, arguments: Any, most: int) -> list[ValidationError]:
+    """What is wrong, as far as `most`. Raises TooMuchWork, and whatever a hostile schema brings about."""
+    token = _meter.set(_Meter())
+    try:
+        return list(islice(checker.iter_errors(arguments), most))
+    finally:
+        _meter.reset(token)
+
+
+def checker_for(schema: Mapping[str, Any], draft: type[Validator]) -> Validator:
+    """One that fetches nothing, never goes back in a text, and counts its steps."""
+    return _bounded(draft)(schema, registry=EMPTY_REGISTRY)
+
+
+@lru_cache(maxsize=8)
+def _bounded(draft: type[Validator]) -> type[Validator]:
+    own: dict[str, Keyword] = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    known = cast("dict[str, Keyword]", draft.VALIDATORS)
+    counted = {name: _counted(own.get(name, check)) for name, check in known.items()}
+    return cast("type[Validator]", validators.extend(draft, counted))  # pyright: ignore[reportUnknownMemberType]
+
+
+def _counted(check: Keyword) -> Keyword:
+    def counting(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+        meter = _meter.get()
+        # A long list of choices or names is gone through as a whole.
+        meter.take(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
+        for error in check(checker, rule, value, schema) or ():
+            # Messages quote what they are about, which may be all of it.
+            meter.take(1 + len(error.message) // 100)
+            error.message = shortened(error.message)
+            yield error
+
+    return counting
+
+
+def shortened(text: str) -> str:
+    """Short enough for a sentence."""
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    half = _LONGEST_MESSAGE // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def _found(pattern: str, text: str) -> bool:
+    try:
+        readable = compiled(pattern)
+    except PatternUnreadable:
+        raise TooMuchWork from None
+    _meter.get().take_matching(len(text) * readable.size)
+    return readable.matches(text)
+
+
+def _pattern(_checker: Any, rule: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not _found(rule, value):
+        yield ValidationError(f"{shortened(value)!r} does not match {rule!r}")
+
+
+def _pattern_properties(checker: Any, rule: dict[str, Any], value: Any, _schema: Any) -> Iterator[ValidationError]:
+    for name, inner in _items(value):
+        for pattern, schema in rule.items():
+            if _found(pattern, name):
+                yield from checker.descend(inner, schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for name, inner in _items(value):
+        if name in known or any(_found(pattern, name) for pattern in patterns):
+            continue
+        if rule is False:
+            yield ValidationError(f"{shortened(name)!r} is not an argument here")
+        else:
+            yield from checker.descend(inner, rule, path=name)
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    for name, inner in cast("dict[str, Any]", value).items() if isinstance(value, dict) else ():
+        _meter.get().take(1)
+        yield name, inner
+
+
+def _unique_items(_checker: Any, rule: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    """By their form as JSON, not each with each."""
+    if rule is not True or not isinstance(value, list):
+        return
+    values = cast("list[Any]", value)
+    forms = [_form(each) for each in values]
+    _meter.get().take(sum(map(len, forms)) // 100)
+    if len(set(forms)) < len(forms):
+        yield ValidationError("two of the items are the same")
+
+
+def _form(value: Any) -> str:
+    return json.dumps(_with_one_form(value), sort_keys=True)
+
+
+def _with_one_form(value: Any) -> Any:
+    """1 and 1.0 are the same number to JSON Schema."""
+    match value:
+        case float() if math.isfinite(value) and value.is_integer():
+            return int(value)
+        case dict():
+            return {name: _with_one_form(each) for name, each in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_with_one_form(each) for each in cast("list[Any]", value)]
+        case _:
+            return value

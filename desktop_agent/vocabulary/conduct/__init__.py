@@ -1,0 +1,1 @@
+"""How an agent may behave: rules, modes, hooks, guards, prompt policies, limits."""

@@ -1,0 +1,51 @@
+"""Modes: how much an agent may do unasked."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.vocabulary.conduct.rules import Rule
+
+# From the least to the most that may happen without a question.
+Breadth = Literal["deny", "ask", "accept_edits"]
+BREADTHS: tuple[Breadth, ...] = ("deny", "ask", "accept_edits")
+
+
+class Mode(BaseModel):
+    """A mode. `mutating` is what becomes of calls that change something and that no rule decides.
+
+    deny: they are denied. ask: a person decides. accept_edits: calls whose only effects are to read and to write
+    files run unasked, the others are asked about. `addendum` is added to the instructions while the mode holds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")
+    title: str = Field(min_length=1)
+    mutating: Breadth = "ask"
+    addendum: str = ""
+    rules: tuple[Rule, ...] = ()
+
+    def is_wider_than(self, other: "Mode") -> bool:
+        """Whether more may happen unasked, as far as that can be told: rules that allow count as wider."""
+        allows = {rule.id for rule in self.rules if rule.effect == "allow"}
+        denies = {rule.id for rule in other.rules if rule.effect != "allow"}
+        return (
+            BREADTHS.index(self.mutating) > BREADTHS.index(other.mutating)
+            or not allows <= {rule.id for rule in other.rules}
+            or not denies <= {rule.id for rule in self.rules}
+        )
+
+
+DEFAULT_MODE = Mode(name="default", title="Default")
+PLAN_MODE = Mode(
+    name="plan",
+    title="Plan",
+    mutating="deny",
+    addendum=(
+        "You are in plan mode. Look, read and think; do not change anything: calls that change something are denied. "
+        "When you know what should be done, say it as a plan, and let the person decide."
+    ),
+)
+ACCEPT_EDITS_MODE = Mode(name="accept-edits", title="Accept edits", mutating="accept_edits")
+BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)

@@ -1,0 +1,113 @@
+"""Rules about what may run, as nouns: who made them, what they match, how long they hold."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.vocabulary.messages import new_id, now
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RuleEffect(StrEnum):
+    """What a rule says about a call that it matches. Where several match, deny goes over ask, ask over allow."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+class RuleScope(StrEnum):
+    """Where a rule holds. A decision about one call only is no rule."""
+
+    CONVERSATION = "conversation"
+    WORKSPACE = "workspace"
+    ALWAYS = "always"
+
+
+class PathPattern(_Frozen):
+    """Files at or below `prefix`, an absolute path with forward slashes, compared part by part."""
+
+    type: Literal["path"] = "path"
+    prefix: str = Field(min_length=1)
+
+
+class HostPattern(_Frozen):
+    """A host by name, in lower case; `*.example.org` is every host below example.org, and not itself."""
+
+    type: Literal["host"] = "host"
+    host: str = Field(min_length=1)
+
+
+class CommandPattern(_Frozen):
+    """One command of a shell line by its first words. `exact`: those words and no more.
+
+    The commands of a chained line are matched one by one; a rule that allows must allow each.
+    """
+
+    type: Literal["command"] = "command"
+    words: tuple[str, ...] = Field(min_length=1)
+    exact: bool = False
+
+
+class ArgumentsPattern(_Frozen):
+    """Exactly these arguments, by the digest of the call."""
+
+    type: Literal["arguments"] = "arguments"
+    digest: str
+
+
+Pattern = Annotated[PathPattern | HostPattern | CommandPattern | ArgumentsPattern, Field(discriminator="type")]
+
+
+class Rule(_Frozen):
+    """One standing rule. `tool` is a tool's identity (see Tool.identity), its bare name, or `*` for every tool.
+
+    Without a `pattern` it matches any arguments. `conversation_id` and `workspace` say which one, for those scopes.
+    `origin` is who made it, in words for people: "you", "a mode", "the program".
+    """
+
+    id: str = Field(default_factory=new_id)
+    effect: RuleEffect
+    tool: str = Field(min_length=1)
+    pattern: Pattern | None = None
+    scope: RuleScope = RuleScope.CONVERSATION
+    conversation_id: str | None = None
+    workspace: str | None = None
+    origin: str = "you"
+    created_at: datetime = Field(default_factory=now)
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    def holds_at(self, moment: datetime) -> bool:
+        """Whether it has not expired."""
+        return self.expires_at is None or moment < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class PathSubject:
+    """A file or folder that a call touches: absolute, links followed, forward slashes."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostSubject:
+    """A host that a call talks to."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSubject:
+    """A whole shell line that a call runs."""
+
+    line: str
+
+
+Subject = PathSubject | HostSubject | CommandSubject

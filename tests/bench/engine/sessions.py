@@ -1,0 +1,105 @@
+"""Sessions to be measured: a scripted model, a tool that does nothing, and a real store or none."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import BaseModel
+
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.unkept import unkept_session
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+MODEL = "measured"
+
+
+class Given(BaseModel):
+    """What the tool is called with; `at` is when the last byte of the call was written, in seconds."""
+
+    at: float = 0.0
+    number: int = 0
+
+
+class Noting:
+    """A tool that only notes how long after its call it began, in seconds of the clock that all processes share."""
+
+    def __init__(self, clock: Any) -> None:
+        self.seconds: list[float] = []
+        self._clock = clock
+
+    @property
+    def tool(self) -> Tool[Given]:
+        async def run(given: Given, call: RunningCall) -> tuple[Text, ...]:
+            self.seconds.append(self._clock() - given.at)
+            return (Text(text="done"),)
+
+        return Tool(
+            name="note",
+            description="Notes that it was called.",
+            schema=ModelSchema(Given),
+            run=run,
+            tool_class=ToolClass.READ_ONLY,
+            effects=frozenset({Effect.READ}),
+        )
+
+
+def set_up(provider: Any, *tools: Tool[Any], **more: Any) -> SessionSetup:
+    """Everything that a session is made with."""
+
+    async def opened(*_: Any) -> Any:
+        return provider
+
+    async def no_picture(source: Any) -> bytes:
+        raise LookupError(source)
+
+    return SessionSetup(
+        open_provider=opened,
+        read_picture=no_picture,
+        tools_for=lambda _: ToolRegistry(tools),
+        config_for=lambda _: ProviderConfig(),
+        **more,
+    )
+
+
+@asynccontextmanager
+async def kept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
+    """A session over a store in a folder of its own."""
+    with TemporaryDirectory(prefix="bench-engine-") as folder:
+        store = await Store.open(Path(folder))
+        try:
+            record = await store.create_conversation(title="measured", model=MODEL)
+            await store.commit(record.id, *messages)
+            session = Session(Writer(Ledger(store, record, is_new=False), messages), setup)
+            yield session
+            await session.close()
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def unkept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
+    """A session that keeps nothing."""
+    session = unkept_session(setup, model=MODEL, messages=messages)
+    yield session
+    await session.close()
+
+
+async def say(session: Session, text: str = "go") -> None:
+    """One prompt and the run that it begins."""
+    session.send(Message.user(text))
+    await session.wait_idle()
+    if session.history[-1].text != "done":
+        raise RuntimeError("the run did not end as it should")
+    await asyncio.sleep(0)

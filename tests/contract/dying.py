@@ -1,0 +1,75 @@
+"""Processes that die in the middle of a run, and the next one that opens what they left."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.messages import Message
+from tests.desktop_agent.agent.desk import tool
+from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
+
+
+class Machine:
+    """Where a process dies, and the next ones find the folder as it was. `ran`, `ran_again`: what their tools did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ran: list[str] = []
+        self.ran_again: list[str] = []
+        self.hold = asyncio.Event()
+
+    @asynccontextmanager
+    async def dying(self, *uses: ToolUse) -> AsyncIterator[Stage]:
+        async def work(word: str) -> str:
+            self.ran.append(word)
+            await self.hold.wait()
+            return word
+
+        async with shaky_store(self.folder / "first") as shaky:
+            stage = Stage(shaky, Turn(*uses), tools=(tool("act", work), tool("look", work, read_only=True)))
+            stage.session.send(Message.user("go"))
+            yield stage
+            stage.session.interrupt()
+            self.hold.set()
+            await stage.idle()
+            await stage.session.close()
+
+    @asynccontextmanager
+    async def after(
+        self, dead: Stage, *turns: Turn, scope: str = "", dies: bool = False
+    ) -> AsyncIterator[tuple[Stage, Session]]:
+        """`dies`: its tools do not end either, and another process comes after it."""
+
+        async def work(word: str) -> str:
+            self.ran_again.append(word)
+            if dies:
+                await self.hold.wait()
+            return word
+
+        await dead.session._writer.settle()
+        folder = self.folder / f"after {len(list(self.folder.iterdir()))}"
+        await asyncio.to_thread(folder.mkdir)
+        await dead.shaky.store.snapshot(folder / DATABASE_NAME)
+        store = await Store.open(folder)
+        try:
+            tools = replace(tool("act", work), scope=scope), tool("look", work, read_only=True)
+            stage = Stage(Shaky(store), *turns, tools=tools)
+            stage.session = session = await reopened(store, dead.session.record.id, stage.session._setup)
+            session.subscribe(on_event=stage.events.append)
+            yield stage, session
+            if dies:
+                session.interrupt()
+                self.hold.set()
+                await stage.idle()
+            await session.close()
+            assert (await store.load(session.record.id)).messages == session.history
+        finally:
+            await store.close()

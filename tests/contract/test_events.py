@@ -1,0 +1,325 @@
+"""Section Events: what each event says, when it comes, and where it stands."""
+
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
+from desktop_agent.faces.client import Client
+from desktop_agent.faces.provider_face import Provider
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary import engine_events as engine
+from desktop_agent.vocabulary import provider_events as provided
+from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.conduct.guards import Guard, GuardAbort, GuardContinue, GuardMoment
+from desktop_agent.vocabulary.conduct.interrupts import StopSession
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.engine_events import RunEnd
+from desktop_agent.vocabulary.errors import RateLimited, Truncated
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.usage import Usage
+from tests.contract.scenes import DONE, LOOK, on_disk, one, only
+from tests.desktop_agent.agent.desk import Desk, call
+from tests.desktop_agent.engine.stage import Stage
+from tests.desktop_agent.faces.acting import Gate, blocks_of, listed
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+
+HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help.", tools=("look",))
+
+
+def ask_helper(call_id: str = "1") -> ToolUse:
+    return ToolUse(id=call_id, name="helper", input={"task": "Look."})
+
+
+async def working(stage: Stage, gate: Gate) -> None:
+    stage.session.send(Message.user("go"))
+    await gate.until_arrived()
+
+
+async def test_envelope__every_event_has_its_run_its_turn_and_a_number_without_gaps(tmp_path: Path) -> None:
+    async with on_disk(tmp_path, Turn(call("1", "look")), DONE, DONE, tools=(LOOK,)) as stage:
+        await stage.say("a")
+        await stage.say("b")
+        runs = list(dict.fromkeys(each.run_id for each in stage.events))
+        assert len(runs) == 2
+        for run in runs:
+            mine = [each for each in stage.events if each.run_id == run]
+            assert [each.seq for each in mine] == list(range(1, len(mine) + 1))
+            assert mine[0].turn_id is None
+            turn = None
+            for each in mine:
+                turn = each.event.turn_id if isinstance(each.event, engine.TurnStarted) else turn
+                assert (each.turn_id, each.parent_run_id) == (turn, None)
+                assert each.at.tzinfo is not None
+        with pytest.raises(FrozenInstanceError):
+            stage.events[0].seq = 5  # type: ignore[misc]
+        await stage.session.close()
+
+
+async def test_envelope__a_run_below_names_the_run_above(tmp_path: Path) -> None:
+    turns = Turn(ask_helper()), Turn(call("9", "look")), DONE, DONE
+    async with on_disk(tmp_path, *turns, tools=(LOOK,), specialists=(HELPER,)) as stage:
+        await stage.say()
+        above = stage.events[0].run_id
+        below = [each for each in stage.events if each.run_id != above]
+        assert {each.parent_run_id for each in below} == {above}
+        assert [each.seq for each in below] == list(range(1, len(below) + 1))
+        assert isinstance(below[-1].event, engine.RunFinished)
+        await stage.session.close()
+
+
+ARGUMENTS = ['{"wo', 'rd": "ü', '"}']
+
+
+def streamed() -> bytes:
+    first = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": ""}}
+    usage = {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6}
+    return sse(
+        chunk({"reasoning_content": "hm"}), chunk({"content": "Hel"}), chunk({"content": "lo"}),
+        chunk({"tool_calls": [first]}),
+        *(chunk({"tool_calls": [{"index": 0, "function": {"arguments": part}}]}) for part in ARGUMENTS),
+        chunk(finish="tool_calls", usage=usage),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [10_000, 1, 7])
+async def test_provider_events__text_thinking_whole_calls_usage_and_done(size: int) -> None:
+    body = streamed()
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    async with Loopback(Reply(pieces)) as server, await Provider.create("m", base_url=server.url) as provider:
+        events = [event async for event in provider.stream("hi")]
+    assert "".join(each.text for each in only(events, provided.ContentDelta)) == "Hello"
+    assert "".join(each.text for each in only(events, provided.ThinkingDelta)) == "hm"
+    assert one(only(events, provided.ThinkingBlock)).text == "hm"
+    # Fragments are for display only: the call itself is atomic, and comes once.
+    assert "".join(each.fragment for each in only(events, provided.ToolArgsDelta)) == "".join(ARGUMENTS)
+    use = one(only(events, ToolUse))
+    assert (use.id, use.name, use.input, use.malformed) == ("c1", "look", {"word": "ü"}, None)
+    assert one(only(events, MessageDelta)).stop_reason is StopReason.TOOL_USE
+    assert only(events, UsageUpdate)[-1].usage.total_tokens == 6
+    assert isinstance(events[-1], provided.Done)
+    assert len(only(events, provided.Done)) == 1
+
+
+def test_provider_events__are_a_closed_union_of_frozen_values() -> None:
+    named = {"ContentDelta", "ThinkingDelta", "ThinkingBlock", "ToolArgsDelta", "MessageDelta", "UsageUpdate", "Done"}
+    union = set(get_args(provided.ProviderEvent))
+    assert named | {"ToolUse"} <= {each.__name__ for each in union}
+    assert {ToolUse, ServerStep, Unknown} <= union
+    engine_events = get_args(engine.EngineEvent)
+    for kind in {*union, *engine_events} - {ToolUse, ServerStep, Unknown}:
+        assert kind.__dataclass_params__.frozen, kind
+        assert "type" in {field.name for field in fields(kind)}, kind
+
+
+async def test_run_started__names_the_prompt_or_what_the_history_ends_with(tmp_path: Path) -> None:
+    async with on_disk(tmp_path, Turn(Truncated("gone")), *[Turn(Truncated("gone"))] * 2, DONE) as stage:
+        prompt = Message.user("go")
+        stage.session.send(prompt)
+        await stage.idle()
+        stage.session.retry()
+        await stage.idle()
+        started = stage.of(engine.RunStarted)
+        assert [each.message_id for each in started] == [prompt.id, prompt.id]
+        assert [each.seq for each in stage.events if isinstance(each.event, engine.RunStarted)] == [1, 1]
+        assert not any(each.resumed for each in started)
+        await stage.session.close()
+
+
+async def test_turn_started__each_question_has_its_own_turn_and_names_its_answer() -> None:
+    desk = Desk(Turn(call("1", "look")), DONE, tools=(LOOK,))
+    await desk.execute()
+    first, second = desk.memory.of(engine.TurnStarted)
+    assert first.turn_id != second.turn_id
+    answers = [message.id for message in desk.memory.messages if message.role == "assistant"]
+    assert [first.message_id, second.message_id] == answers
+    assert (first.model, len(desk.provider.requests)) == ("m", 2)
+
+
+async def test_mode_changed__says_from_what_to_what_and_by_whose_authority() -> None:
+    desk = Desk(Turn(call("1", "look")), Turn(call("2", "look", "b")), DONE, tools=(LOOK,))
+    desk.modes.set_by_person("accept-edits")
+    desk.modes.request_by_agent("plan")
+    await desk.execute()
+    changes = [(each.from_mode, each.to_mode, each.authority) for each in desk.memory.of(engine.ModeChanged)]
+    assert changes == [("default", "accept-edits", "person"), ("accept-edits", "plan", "agent")]
+
+
+async def test_mode_change_requested__is_told_one_turn_before_it_holds() -> None:
+    desk = Desk(Turn(call("1", "look")), DONE, tools=(LOOK,))
+    desk.modes.request_by_agent("plan")
+    asked_at = desk.modes.requested and desk.modes.requested.requested_at
+    await desk.execute()
+    request = one(desk.memory.of(engine.ModeChangeRequested))
+    assert (request.from_mode, request.to_mode, request.requested_at) == ("default", "plan", asked_at)
+    kinds = (engine.ModeChangeRequested, engine.TurnStarted, engine.ModeChanged)
+    assert [type(each) for each in only(desk.memory.events, *kinds)][:3] == list(kinds)
+
+
+async def test_continuation_injected__names_the_guard_and_counts() -> None:
+    async def more(_: GuardMoment) -> GuardContinue:
+        return GuardContinue("more")
+
+    desk = Desk(DONE, DONE, DONE, guards=Guards((Guard("sure", more, max_iterations=2),)))
+    await desk.execute()
+    told = desk.memory.of(engine.ContinuationInjected)
+    assert told == [engine.ContinuationInjected("sure", 1), engine.ContinuationInjected("sure", 2)]
+
+
+async def test_guard_aborted__says_which_and_why() -> None:
+    async def enough(_: GuardMoment) -> GuardAbort:
+        return GuardAbort("that is enough")
+
+    guards = Guards((Guard("g", enough, max_iterations=1),))
+    desk = Desk(DONE, guards=guards)
+    assert await desk.execute() is RunEnd.ABORTED
+    assert desk.memory.of(engine.GuardAborted) == [engine.GuardAborted("g", "that is enough")]
+    assert guards.list() == ()
+
+
+async def test_policy_installed__is_told_in_a_session(tmp_path: Path) -> None:
+    async with on_disk(tmp_path) as stage:
+        stage.session.policies.install("p", "Rhyme.")
+        assert stage.of(engine.PolicyInstalled) == [engine.PolicyInstalled("p")]
+        await stage.session.close()
+
+
+async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_up() -> None:
+    told: list[object] = []
+    policies = PromptPolicies(tell=told.append)
+    policies.install("kept", "a")
+    policies.install("once", "b", scope="next_turn")
+    await Desk(DONE, policies=policies).execute()
+    policies.remove("kept")
+    assert only(told, engine.PolicyRemoved) == [engine.PolicyRemoved("once"), engine.PolicyRemoved("kept")]
+
+
+async def test_policy_applied__names_the_turn_and_what_shaped_it() -> None:
+    told: list[object] = []
+    policies = PromptPolicies(tell=told.append)
+    policies.install("b", "Second.", precedence=2)
+    policies.install("a", "First.", precedence=1)
+    desk = Desk(DONE, policies=policies)
+    await desk.execute()
+    turn = one(desk.memory.of(engine.TurnStarted)).turn_id
+    assert only(told, engine.PolicyApplied) == [engine.PolicyApplied(turn, ("a", "b"))]
+
+
+async def test_user_message_queued__while_the_agent_works(tmp_path: Path) -> None:
+    gate = Gate()
+    async with on_disk(tmp_path, Turn(gate.step), DONE) as stage:
+        await working(stage, gate)
+        waits = Message.user("and this")
+        stage.session.steer(waits)
+        assert stage.of(engine.UserMessageQueued) == [engine.UserMessageQueued(waits.id)]
+        assert stage.of(engine.UserMessageDelivered) == []
+        gate.opened.set()
+        await stage.idle()
+        await stage.session.close()
+
+
+async def test_user_message_delivered__when_it_reaches_the_history(tmp_path: Path) -> None:
+    gate = Gate()
+    async with on_disk(tmp_path, Turn(gate.step, call("1", "look")), DONE, tools=(LOOK,)) as stage:
+        await working(stage, gate)
+        waits = Message.user("and this")
+        stage.session.steer(waits)
+        gate.opened.set()
+        await stage.idle()
+        assert stage.of(engine.UserMessageDelivered) == [engine.UserMessageDelivered(waits.id)]
+        assert [each.id for each in stage.session.history].count(waits.id) == 1
+        await stage.session.close()
+
+
+async def test_user_message_returned__when_it_is_handed_back(tmp_path: Path) -> None:
+    gate = Gate()
+    async with on_disk(tmp_path, Turn(gate.step), DONE) as stage:
+        await working(stage, gate)
+        waits = Message.user("and this")
+        stage.session.steer(waits)
+        stage.session.interrupt(StopSession())
+        await stage.idle()
+        assert [each.message_id for each in stage.of(engine.UserMessageReturned)] == [waits.id]
+        assert stage.of(engine.UserMessageDelivered) == []
+        await stage.session.close()
+
+
+async def test_retry_scheduled__says_after_how_long_why_and_which_attempt() -> None:
+    desk = Desk(Turn(RateLimited("slow down", retry_after=0.002)), Turn(RateLimited("slow down")), DONE)
+    await desk.execute()
+    first, second = desk.memory.of(engine.RetryScheduled)
+    assert (first.after, first.attempt, second.attempt) == (0.002, 1, 2)
+    assert "slow down" in first.why
+    assert len(desk.provider.requests) == 3
+
+
+async def test_context_compacted__says_what_is_kept_and_the_summary() -> None:
+    small = (ModelInfo("m", capabilities=Capabilities(context_window=1_000)),)
+    desk = Desk(Turn(ContentDelta("In short.")), DONE, models=small)
+    old = Message.assistant("Long.").model_copy(update={"usage": Usage(input_tokens=900, output_tokens=0)})
+    desk.memory.messages[:] = [Message.user("a"), old, Message.user("b")]
+    await desk.execute()
+    event = one(desk.memory.of(engine.ContextCompacted))
+    assert (event.summary, event.tokens_before, event.first_kept_id) == ("In short.", 900, desk.memory.messages[2].id)
+
+
+async def test_limit_reached__says_which_in_words() -> None:
+    desk = Desk(Turn(call("1", "look")), tools=(LOOK,), limits=Limits(turns=1))
+    assert await desk.execute() is RunEnd.LIMIT
+    assert [each.which for each in desk.memory.of(engine.LimitReached)] == ["turns"]
+
+
+async def test_cost_updated__sums_up_the_run() -> None:
+    cost = UsageUpdate(Usage(cost=0.25))
+    desk = Desk(Turn(cost, call("1", "look")), Turn(cost), tools=(LOOK,))
+    await desk.execute()
+    assert [each.cost for each in desk.memory.of(engine.CostUpdated)] == [0.25, 0.5]
+
+
+async def test_error_occurred__says_what_and_what_to_do_about_it() -> None:
+    desk = Desk(Turn(ContentDelta("Hal"), Truncated("gone")))
+    assert await desk.execute() is RunEnd.FAILED
+    error = one(desk.memory.of(engine.ErrorOccurred))
+    assert (error.kind, error.message, str(error.action)) == ("truncated", "gone", "retry")
+    assert str(error.sentence)
+    assert str(error.remedy)
+
+
+@pytest.mark.parametrize("end", [RunEnd.COMPLETED, RunEnd.CANCELLED, RunEnd.FAILED, RunEnd.LIMIT])
+async def test_run_finished__once_and_last_with_its_reason(end: RunEnd) -> None:
+    gate = Gate()
+    steps = {
+        RunEnd.CANCELLED: gate.step,
+        RunEnd.FAILED: Truncated("x"),
+        RunEnd.LIMIT: MessageDelta(StopReason.MAX_TOKENS),
+    }
+    desk = Desk(Turn(ContentDelta("a"), steps.get(end, ContentDelta("b"))))
+    running = desk.start()
+    if end is RunEnd.CANCELLED:
+        await gate.until_arrived()
+        desk.run.interrupt()
+        desk.run.interrupt()
+    assert await running is end
+    assert desk.memory.of(engine.RunFinished) == [engine.RunFinished(end)]
+    assert desk.memory.events[-1] == engine.RunFinished(end)
+
+
+async def test_errors_before_and_within__are_raised_by_the_call_or_an_item_and_the_session_goes_on() -> None:
+    refused = Reply(b'{"error": {"message": "no such model"}}', 404, {"content-type": "application/json"}, "length")
+    broken = Reply(sse(chunk({"content": "Hal"}), done=False), cut=True)
+    whole = Reply(sse(chunk({"content": "Hello"}), chunk(finish="stop")))
+    replies = iter([refused, broken, whole])
+    async with Loopback(choose=lambda _: next(replies)) as server, Client(model="m", base_url=server.url) as client:
+        with pytest.raises(Exception, match="no such model"):
+            await client.send("one")
+        events = await listed(client.stream("two"))
+        assert one(only(events, engine.ErrorOccurred)).kind == "truncated"
+        assert "".join(each.text for each in only(events, ContentDelta)) == "Hal"
+        await client.send("three")
+        assert [block.text for block in await blocks_of(client.receive)] == ["Hello"]

@@ -1,0 +1,132 @@
+"""What a run may still use."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.agent import budget as module
+from desktop_agent.agent.budget import Budget
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.usage import Usage
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(module, "monotonic", lambda: self.now)
+
+
+def used(tokens: int | None = None, cost: float | None = None) -> Usage:
+    return Usage(total_tokens=tokens, cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("limits", "use", "which"),
+    [
+        (Limits(turns=2), lambda budget: budget.take_turn(), "turns"),
+        (Limits(tool_iterations=2), lambda budget: budget.take_round(), "tool rounds"),
+        (Limits(tokens=20), lambda budget: budget.add_usage(used(10)), "tokens"),
+        (Limits(cost=0.5), lambda budget: budget.add_usage(used(cost=0.25)), "cost"),
+        (Limits(characters=8), lambda budget: budget.add_characters(4), "what one run may pile up in memory"),
+    ],
+)
+def test_each_limit_is_reached_at_its_number_and_not_before(limits: Limits, use, which: str) -> None:
+    budget = Budget(limits)
+    assert budget.exceeded is None
+    use(budget)
+    assert budget.exceeded is None
+    use(budget)
+    assert budget.exceeded == which
+
+
+def test_unknown_usage_counts_as_nothing_and_parts_stand_in_for_the_total() -> None:
+    budget = Budget(Limits(tokens=10, cost=1.0))
+    budget.add_usage(None)
+    budget.add_usage(Usage())
+    assert (budget.tokens_left, budget.cost, budget.cost_left) == (10, None, 1.0)
+    budget.add_usage(Usage(input_tokens=4, output_tokens=3))
+    assert budget.tokens_left == 3
+
+
+def test_time_stands_still_while_a_person_is_waited_for_here_or_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    budget = Budget(Limits(seconds=10))
+    below = budget.nested(Limits(), 0.5)
+    clock.now += 4
+    assert (budget.seconds_left, below.seconds_left) == (6, 6)
+    with budget.pausing(), below.pausing():
+        clock.now += 100
+        assert budget.seconds_left == 6
+    clock.now += 1
+    assert (budget.seconds_left, below.seconds_left) == (5, 5)
+    clock.now += 60
+    assert (budget.exceeded, below.exceeded) == ("time", "time")
+
+
+def test_a_specialist_has_its_share_of_what_is_left_and_uses_up_its_parents_too() -> None:
+    root = Budget(Limits(tokens=100, cost=2.0, depth=2))
+    root.add_usage(used(20, 0.5))
+    below = root.nested(Limits(tokens=1000, depth=3), 0.5)
+    assert (below.depth, below.tokens_left, below.cost_left, below.limits.depth) == (1, 40, 0.75, 2)
+    below.add_usage(used(40))
+    assert below.exceeded == "tokens"
+    assert (root.exceeded, root.tokens_left) == (None, 40)
+    below.add_usage(used(40))
+    assert root.exceeded == "tokens"
+    own = Budget(Limits(turns=1)).nested(Limits(), 1)
+    own.take_turn()
+    assert own.exceeded is None, "the turns of a run are its own"
+
+
+def test_what_the_parent_has_used_up_ends_its_specialists() -> None:
+    root = Budget(Limits(cost=1.0))
+    below = root.nested(Limits(), 1.0).nested(Limits(), 1.0)
+    assert below.exceeded is None
+    root.add_usage(used(cost=1.0))
+    assert below.exceeded == "cost"
+
+
+def test_a_share_of_nothing_is_nothing() -> None:
+    root = Budget(Limits(tokens=1))
+    root.add_usage(used(1))
+    assert root.nested(Limits(), 1.0).exceeded == "tokens"
+
+
+def test_what_is_piled_up_above_ends_a_specialist_too() -> None:
+    root = Budget(Limits(characters=10_000))
+    below = root.nested(Limits(), 1.0)
+    below.add_characters(9_999)
+    assert (root.exceeded, below.exceeded) == (None, None)
+    below.add_characters(1)
+    assert root.exceeded == below.exceeded == "what one run may pile up in memory"
+
+
+def test_one_that_waits_for_a_person_does_not_stop_the_time_of_one_that_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    root = Budget(Limits(seconds=10))
+    waits, works = root.nested(Limits(), 1.0), root.nested(Limits(), 1.0)
+    with root.pausing(), waits.pausing():
+        clock.now += 4
+        assert (root.seconds_left, works.seconds_left) == (6, 6)
+        with works.pausing():
+            clock.now += 100
+            assert root.seconds_left == 6
+        clock.now += 6
+        assert (root.exceeded, works.exceeded) == ("time", "time")
+
+
+async def test_a_run_below_is_over_with_the_call_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    root = Budget(Limits(seconds=10))
+
+    async def worked() -> None:
+        root.nested(Limits(), 1.0).nested(Limits(), 1.0)
+        clock.now += 1
+
+    with root.pausing():
+        await asyncio.create_task(worked())
+        await asyncio.sleep(0)
+        clock.now += 100
+    assert root.seconds_left == 9

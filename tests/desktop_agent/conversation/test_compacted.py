@@ -1,0 +1,126 @@
+"""What a model reads of a history of which a part was summarised."""
+
+from hypothesis import given
+
+from desktop_agent.conversation.compacted import INJECTED_BY, as_sent
+from desktop_agent.conversation.grouping import groups, last_prompt
+from desktop_agent.conversation.repair import repaired
+from desktop_agent.vocabulary.blocks import Summary
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.desktop_agent.conversation.histories import answer, histories, results, summary
+
+
+def texts(messages: tuple[Message, ...]) -> list[str]:
+    return [message.text for message in messages]
+
+
+def test_a_history_without_a_summary_is_sent_as_it_is() -> None:
+    history = [Message.user("go"), answer("Yes.")]
+    assert as_sent(history) == tuple(history)
+
+
+def test_the_summary_stands_for_what_came_before_the_cut() -> None:
+    kept = Message.user("And now?")
+    first, *rest = as_sent([Message.user("go"), answer("Yes."), kept, summary(kept.id), answer("Now.")])
+    assert (first.role, first.injected_by) == (Role.USER, INJECTED_BY)
+    assert "In short." in first.text
+    assert texts(tuple(rest)) == ["And now?", "Now."]
+
+
+def test_instructions_stay_in_front() -> None:
+    kept = Message.user("And now?")
+    sent = as_sent([Message.system("Be brief."), Message.user("go"), answer("Yes."), kept, summary(kept.id)])
+    assert sent[0].text == "Be brief."
+    assert sent[1].injected_by == INJECTED_BY
+    assert len(sent) == 3
+
+
+def test_the_newest_summary_counts() -> None:
+    second, third = Message.user("two"), Message.user("three")
+    history = [Message.user("one"), answer(), second, summary(second.id, "Old."), answer(), third]
+    sent = as_sent([*history, summary(third.id, "New.")])
+    assert "New." in sent[0].text
+    assert "Old." not in "".join(texts(sent))
+    assert texts(sent[1:]) == ["three"]
+
+
+def test_a_cut_between_a_call_and_its_result_is_moved_before_both() -> None:
+    calls, found, after = answer("", "a"), results("a"), Message.user("go on")
+    sent = as_sent([Message.user("go"), calls, found, after, summary(found.id)])
+    assert sent[1:] == (calls, found, after)
+
+
+def test_a_prompt_whose_work_is_summarised_stands_word_for_word_behind_the_summary() -> None:
+    prompt, first, end = Message.user("go"), [answer("", "1"), results("1")], answer("Yes.")
+    shown, *rest = as_sent([Message.user("Hi"), answer("Hello."), prompt, *first, end, summary(end.id)])
+    assert rest == [prompt, end]
+    assert "In short." in shown.text
+    assert "is not to be done again" in shown.text
+
+
+def test_what_a_guard_wrote_is_summarised_with_the_rest() -> None:
+    prompt, end = Message.user("go"), answer("Yes.")
+    guard = Message.user("Really?").model_copy(update={"injected_by": "guard"})
+    assert as_sent([prompt, answer("Done."), guard, end, summary(end.id)])[1:] == (prompt, end)
+
+
+def test_a_specialists_task_stays() -> None:
+    task = Message.user("Find it.").model_copy(update={"injected_by": "agent"})
+    end = answer("Yes.")
+    assert as_sent([task, answer("Hm."), end, summary(end.id)])[1:] == (task, end)
+
+
+def test_a_summary_that_was_moved_before_what_it_summarised_takes_no_prompt_away() -> None:
+    prompt, end = Message.user("go"), answer("Yes.")
+    assert as_sent([answer("Hello."), summary(end.id), prompt, end])[1:] == (prompt, end)
+
+
+def test_what_comes_later_does_not_change_what_stands_in_front() -> None:
+    end = answer("Yes.")
+    history = [Message.user("go"), answer("Hm."), end, summary(end.id)]
+    before, later = as_sent(history), Message.user("And now?")
+    assert as_sent([*history, later, answer("Now.")])[:-1] == (*before, later)
+
+
+def test_a_summary_whose_first_kept_message_is_gone_stands_for_nothing() -> None:
+    history = [Message.user("go"), answer("Yes.")]
+    assert as_sent([*history, summary("gone")]) == tuple(history)
+
+
+def holds_summary(message: Message) -> bool:
+    return any(isinstance(block, Summary) for block in message.blocks)
+
+
+@given(histories())
+def test_any_cut_splits_no_group_and_loses_no_prompt(history: list[Message]) -> None:
+    sent = as_sent(history)
+    said = [message for message in history if not holds_summary(message)]
+    assert not any(map(holds_summary, sent))
+    kept = {message.id for message in sent if message.injected_by != INJECTED_BY}
+    for group in groups(said):
+        inside = [message.id in kept for message in group]
+        assert all(inside) or not any(inside)
+    prompt = last_prompt(said)
+    assert prompt is None or said[prompt] in sent
+    assert {message.id for message in said if message.role is Role.SYSTEM} <= kept
+    for is_instruction in (True, False):
+        mine = [each for each in said if each.id in kept and (each.role is Role.SYSTEM) is is_instruction]
+        assert mine == [each for each in sent if each.id in kept and (each.role is Role.SYSTEM) is is_instruction]
+
+
+@given(histories())
+def test_what_is_sent_is_sent_like_that_again(history: list[Message]) -> None:
+    sent = as_sent(history)
+    assert as_sent(sent) == sent
+    assert as_sent(history) == sent
+
+
+@given(histories())
+def test_a_repaired_history_stays_repaired(history: list[Message]) -> None:
+    sent = as_sent(repaired(history))
+    assert repaired(sent) == sent
+
+
+@given(histories(summaries=False))
+def test_without_a_summary_nothing_changes(history: list[Message]) -> None:
+    assert as_sent(history) == tuple(history)

@@ -1,0 +1,134 @@
+"""How a conversation stands: changed by the person at any time, and found again as it was left."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.engine.reopening import reopened
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage.records import ConversationState
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
+from desktop_agent.vocabulary.conduct.queue import QueuedMessage
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, LimitReached, ModeChanged, PolicyInstalled
+from desktop_agent.vocabulary.messages import Message
+from tests.desktop_agent.agent.desk import call, tool
+from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
+
+ALLOWS = Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)
+
+
+@pytest.fixture
+async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
+    async with shaky_store(tmp_path) as shaky:
+        yield shaky
+
+
+async def test_the_mode_and_the_policies_outlast_the_program(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn(), Turn())
+    await stage.say()
+    stage.session.modes.set_by_person("plan")
+    stage.session.policies.install("brief", "Be brief.", scope="persistent")
+    stage.session.policies.install("now", "Only now.")
+    between = [each for each in stage.events if not each.run_id]
+    assert [each.event for each in between] == [
+        ModeChanged("default", "plan", "person"),
+        PolicyInstalled("brief"),
+        PolicyInstalled("now"),
+    ]
+    await stage.session.close()
+    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert again.modes.current == again.standing.mode == PLAN_MODE
+    assert [each.id for each in again.policies.list()] == ["brief"]
+    again.send(Message.user("more"))
+    await again.wait_idle()
+    assert "Be brief." in (stage.provider.requests[-1].config.system_prompt or "")
+    assert PLAN_MODE.addendum in (stage.provider.requests[-1].config.system_prompt or "")
+    await again.close()
+
+
+async def test_a_mode_that_is_chosen_before_the_first_prompt_is_kept_with_it(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn())
+    stage.session.modes.set_by_person("accept-edits")
+    assert await shaky.store.list_conversations() == ()
+    await stage.say()
+    assert (await shaky.store.load(stage.session.record.id)).record.state.mode == "accept-edits"
+    await stage.session.close()
+
+
+async def test_a_change_of_the_mode_in_a_run_is_an_event_of_it_and_decides_what_waits(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn(call("1", "act")), Turn(), tools=(tool("act"),))
+    stage.session.send(Message.user("p"))
+    await stage.until(lambda: stage.session.approvals.open_approvals)
+    stage.session.modes.set_by_person("plan")
+    await stage.idle()
+    assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
+    (changed,) = [each for each in stage.events if isinstance(each.event, ModeChanged)]
+    assert changed.run_id == stage.events[0].run_id
+    assert len(stage.of(ApprovalRequested)) == 1
+    await stage.session.close()
+
+
+@pytest.mark.parametrize(
+    ("modes", "falls_to"),
+    [
+        (BUILT_IN_MODES, PLAN_MODE),
+        ((ACCEPT_EDITS_MODE, DEFAULT_MODE), DEFAULT_MODE),
+        ((ACCEPT_EDITS_MODE,), DEFAULT_MODE),
+        ((PLAN_MODE.model_copy(update={"rules": (ALLOWS,)}), DEFAULT_MODE), DEFAULT_MODE),
+    ],
+)
+async def test_in_place_of_a_mode_that_is_gone_the_strictest_holds(
+    shaky: Shaky, modes: tuple[Mode, ...], falls_to: Mode
+) -> None:
+    stage = Stage(shaky, Turn(), setup={"modes": modes})
+    await stage.say()
+    await stage.session.close()
+    await shaky.store.update_conversation(stage.session.record.id, state=ConversationState(mode="careful"))
+    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert again.modes.current == falls_to
+    notices = [str(item.sentence) for item in again.transcript if isinstance(item, NoticeItem)]
+    assert len(notices) == 1
+    assert "careful" in notices[0]
+    assert falls_to.title in notices[0]
+    await again.close()
+    assert (await shaky.store.load(again.record.id)).record.state.mode == falls_to.name
+
+
+async def test_what_could_not_be_opened_again_is_left_out(shaky: Shaky) -> None:
+    """A state that no version writes must not keep anybody from reading the conversation."""
+    stage = Stage(shaky, Turn())
+    await stage.say()
+    await stage.session.close()
+    twice = PromptPolicy(id="a", text="x", scope="persistent")
+    prompt = QueuedMessage(message=Message.user("once"))
+    odd = (prompt, prompt, QueuedMessage(message=Message.assistant("no prompt")))
+    state = ConversationState(policies=(twice, twice), queue=odd)
+    await shaky.store.update_conversation(stage.session.record.id, state=state)
+    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert [each.id for each in again.policies.list()] == ["a"]
+    assert again.queue.entries == (prompt,)
+    await again.close()
+
+
+async def test_the_time_in_which_a_person_is_asked_does_not_count(shaky: Shaky) -> None:
+    limits = Limits(seconds=0.2)
+    ask = ToolUse(id="1", name="ask_user", input={"question": "Which?"})
+    stage = Stage(shaky, Turn(ask), Turn(), setup={"questions": True})
+    stage.session._making._setup = replace(stage.session._setup, limits=lambda: limits)
+    stage.session.send(Message.user("go"))
+    await stage.until(lambda: stage.session.questions.open_questions)
+    await asyncio.sleep(0.5)
+    (question,) = stage.session.questions.open_questions
+    stage.session.questions.answer(question.question_id, "this")
+    await stage.idle()
+    assert results_of(stage.session.history)["1"].outcome is Outcome.SUCCEEDED
+    assert stage.of(LimitReached) == []
+    await stage.session.close()

@@ -1,0 +1,225 @@
+"""Restoring as a session offers it: one call, all since a message, after a crash, never while a run is under way."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
+from desktop_agent.vocabulary.engine_events import CheckpointRestored
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message
+
+
+class Desk:
+    """A conversation over a folder, with a list of what was told."""
+
+    def __init__(self, store: Store, conversation_id: str, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self.messages: list[Message] = [Message.user("go on")]
+        self.told: list[CheckpointRestored] = []
+        self.working = False
+        self.checkpoints = Checkpoints(
+            store,
+            conversation_id,
+            history=lambda: self.messages,
+            is_working=lambda: self.working,
+            tell=self.told.append,
+        )
+
+    def say(self) -> Message:
+        self.messages.append(Message.user("go on"))
+        return self.messages[-1]
+
+    async def write(self, name: str, text: str, message_id: str = "") -> Checkpoint:
+        """What a call does that writes a file."""
+        keeper = self.checkpoints.keeper(Workspace(self.folder))
+        checkpoint = await keeper.before("call", message_id or self.messages[-1].id, (name,))
+        assert checkpoint is not None
+        (self.folder / name).write_text(text)
+        return await keeper.after(checkpoint)
+
+    def texts(self) -> dict[str, str]:
+        return {path.name: path.read_text() for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await Store.open(tmp_path / "data")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def desk(store: Store, tmp_path: Path) -> Desk:
+    return Desk(store, (await store.create_conversation(title="t")).id, tmp_path / "work")
+
+
+async def test_one_call_is_taken_back_and_told(desk: Desk) -> None:
+    first, second = await desk.write("a", "1"), await desk.write("b", "1")
+    assert await desk.checkpoints.list() == (first, second)
+    restored = await desk.checkpoints.restore(first.id)
+    assert (restored.restored, desk.texts()) == (("a",), {"b": "1"})
+    assert desk.told == [CheckpointRestored(first.id)]
+    assert [each.restored for each in await desk.checkpoints.list()] == [True, False]
+
+
+async def test_all_since_a_message_is_taken_back_newest_first(desk: Desk) -> None:
+    await desk.write("a", "1")
+    since = desk.say()
+    second = await desk.write("a", "2")
+    desk.say()
+    third, fourth = await desk.write("a", "3"), await desk.write("b", "1")
+    restored = await desk.checkpoints.restore_since(since.id)
+    assert [each.checkpoint.id for each in restored] == [fourth.id, third.id, second.id]
+    assert desk.texts() == {"a": "1"}
+    assert await desk.checkpoints.restore_since(since.id) == ()
+    assert [each.checkpoint_id for each in desk.told] == [fourth.id, third.id, second.id]
+
+
+async def test_what_the_person_wrote_in_between_stays_and_is_told(desk: Desk) -> None:
+    since = desk.messages[0]
+    first = await desk.write("a", "1")
+    (desk.folder / "a").write_text("mine")
+    second = await desk.write("a", "2")
+    restored = await desk.checkpoints.restore_since(since.id)
+    assert desk.texts() == {"a": "mine"}
+    assert [(each.restored, each.conflicts) for each in restored] == [(("a",), ()), ((), ("a",))]
+    assert desk.told == [CheckpointRestored(second.id), CheckpointRestored(first.id, conflicts=("a",))]
+    await desk.checkpoints.restore_since(since.id, even_if_changed=True)
+    assert desk.texts() == {}
+
+
+async def test_calls_of_specialists_and_other_branches_count_by_time(desk: Desk) -> None:
+    await desk.write("before", "1", message_id="of a specialist")
+    since = desk.say()
+    await desk.write("after", "1", message_id="of a specialist")
+    await desk.checkpoints.restore_since(since.id)
+    assert desk.texts() == {"before": "1"}
+
+
+async def test_a_clock_that_was_set_back_changes_nothing_for_the_messages_in_view(desk: Desk) -> None:
+    await desk.write("before", "1")
+    late = Message.user("go on")
+    since = late.model_copy(update={"created_at": late.created_at + timedelta(days=1)})
+    desk.messages.append(since)
+    await desk.write("after", "1")
+    await desk.checkpoints.restore_since(since.id)
+    assert desk.texts() == {"before": "1"}
+
+
+async def test_what_is_not_there_is_wrong_use(desk: Desk) -> None:
+    await desk.write("a", "1")
+    with pytest.raises(WrongUse, match="no such checkpoint"):
+        await desk.checkpoints.restore("nothing")
+    with pytest.raises(WrongUse, match="no such message"):
+        await desk.checkpoints.restore_since("nothing")
+
+
+async def test_nothing_is_restored_while_a_run_is_under_way(desk: Desk) -> None:
+    checkpoint = await desk.write("a", "1")
+    desk.working = True
+    with pytest.raises(WrongUse, match="still working"):
+        await desk.checkpoints.restore(checkpoint.id)
+    with pytest.raises(WrongUse, match="still working"):
+        await desk.checkpoints.restore_since(desk.messages[0].id)
+    assert (desk.texts(), desk.told) == ({"a": "1"}, [])
+
+
+async def test_a_conversation_that_was_not_written_yet_has_no_checkpoints(store: Store, tmp_path: Path) -> None:
+    desk = Desk(store, "not yet", tmp_path / "work")
+    assert await desk.checkpoints.list() == ()
+    assert await desk.checkpoints.restore_since(desk.messages[0].id) == ()
+    with pytest.raises(WrongUse):
+        await desk.write("a", "1")
+    assert desk.texts() == {}
+
+
+async def test_a_folder_that_is_gone_is_said_and_other_folders_are_restored(desk: Desk, tmp_path: Path) -> None:
+    gone = await desk.write("a", "1")
+    first = desk.folder
+    desk.folder = tmp_path / "second"
+    desk.folder.mkdir()
+    await desk.write("b", "1")
+    shutil.rmtree(first)
+    restored = await desk.checkpoints.restore_since(desk.messages[0].id)
+    assert [(each.restored, each.failed) for each in restored] == [(("b",), ()), ((), ("a",))]
+    assert "There is no folder" in str(restored[1].left_alone[0].why)
+    assert desk.told[-1] == CheckpointRestored(gone.id, failed=("a",))
+    assert (desk.texts(), first.exists()) == ({}, False)
+
+
+async def test_a_folder_that_is_a_link_to_another_now_is_left_alone(desk: Desk, tmp_path: Path) -> None:
+    checkpoint = await desk.write("a", "1")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/a").write_text("1")
+    shutil.rmtree(desk.folder)
+    desk.folder.symlink_to(tmp_path / "other")
+    restored = await desk.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    assert restored.failed == ("a",)
+    assert (tmp_path / "other/a").read_text() == "1"
+
+
+CALL = """
+import asyncio, sys, time
+from pathlib import Path
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.workspace import Workspace
+
+async def main():
+    data, work, conversation = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    store = await Store.open(data)
+    checkpoints = Checkpoints(store, conversation, history=lambda: (), is_working=lambda: False, tell=print)
+    await checkpoints.keeper(Workspace(work)).before("call", "message", ("touched", "untouched", "new"))
+    (work / "touched").write_text("half")
+    print("in the middle", flush=True)
+    time.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_program_killed_in_the_middle_of_a_call_leaves_a_checkpoint_that_asks(
+    store: Store, desk: Desk, tmp_path: Path
+) -> None:
+    for name in ("touched", "untouched"):
+        (desk.folder / name).write_text("old")
+    conversation_id = (await store.list_conversations())[0].id
+    await store.close()
+    kill_in_the_middle(str(tmp_path / "data"), str(desk.folder), conversation_id)
+
+    again = await Store.open(tmp_path / "data")
+    after = Desk(again, conversation_id, desk.folder)
+    (checkpoint,) = await after.checkpoints.list()
+    assert [file.after for file in checkpoint.files] == [None, None, None]
+    restored = await after.checkpoints.restore(checkpoint.id)
+    assert (restored.conflicts, restored.restored) == (("touched",), ())
+    assert after.texts() == {"touched": "half", "untouched": "old"}
+    restored = await after.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    assert (restored.left_alone, restored.restored) == ((), ("touched",))
+    assert after.texts() == {"touched": "old", "untouched": "old"}
+    await again.close()
+
+
+def kill_in_the_middle(*arguments: str) -> None:
+    child = subprocess.Popen([sys.executable, "-c", CALL, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline().strip() == "in the middle"
+        os.kill(child.pid, signal.SIGKILL)
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout:
+            child.stdout.close()

@@ -1,0 +1,370 @@
+"""Calls, a person, crashes and restorings in any order, over a real folder and a real store, against a model."""
+
+import asyncio
+import shutil
+import stat
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.file_keeper import Restored
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.engine_events import CheckpointRestored
+from desktop_agent.vocabulary.messages import Message
+
+# "a" and "d" are files at one time and folders at another.
+PATHS = ("a", "a/x", "a/y", "b", "d", "d/e/f", "d/e/g")
+MODES = (0o600, 0o640, 0o644, 0o755)
+FOLDER = "folder"
+# Every step writes durably some times: on a disk this would mostly wait for the disk.
+MEMORY = Path("/dev/shm")
+
+Entry = tuple[bytes, int] | str | None
+Tree = dict[str, Entry]
+
+
+def tree_of(folder: Path) -> Tree:
+    """Every file with its bytes and permissions, and every folder."""
+    return {
+        path.relative_to(folder).as_posix(): FOLDER
+        if path.is_dir()
+        else (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in folder.rglob("*")
+    }
+
+
+def files_of(tree: Tree) -> Tree:
+    return {path: entry for path, entry in tree.items() if entry != FOLDER}
+
+
+def folders_of(tree: Tree) -> set[str]:
+    return set(tree) - set(files_of(tree))
+
+
+def parents_of(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def has_children(tree: Tree, path: str) -> bool:
+    return any(each.startswith(f"{path}/") for each in tree)
+
+
+@dataclass
+class Deed:
+    """What the model knows of one call: each path before and after; `ended` is False after a crash."""
+
+    message: int
+    before: Tree
+    after: Tree
+    new_folders: set[str]
+    ended: bool
+    restored: bool = False
+
+
+@dataclass
+class Outcome:
+    tree: Tree
+    restored: set[str] = field(default_factory=set)
+    conflicts: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+
+def restored_by_model(tree: Tree, deed: Deed, *, even: bool, known: dict[str, Entry]) -> Outcome:
+    """What restoring is to do, said once more and in the plainest way. `known`: files put back by it before."""
+    out = Outcome(dict(tree))
+    todo: list[str] = []
+    for path, before in deed.before.items():
+        now = tree.get(path)
+        left = known[path] if path in known else deed.after[path] if deed.ended else "unknown"
+        if now == before:
+            continue
+        if now == left or even:
+            todo.append(path)
+        elif before == FOLDER and now is None:
+            continue
+        else:
+            out.conflicts.add(path)
+    in_the_way = {path for path in todo if not isinstance(deed.before[path], tuple)}
+    clear(out, in_the_way, deed.new_folders if deed.ended or even else set())
+    for path in sorted(todo, key=lambda path: path.count("/")):
+        if path not in out.failed:
+            put_back(out, path, deed.before[path])
+    out.restored = set(todo) - out.failed
+    return out
+
+
+def clear(out: Outcome, in_the_way: set[str], new_folders: set[str]) -> None:
+    for path in sorted(in_the_way | new_folders, key=lambda path: -path.count("/")):
+        if out.tree.get(path) == FOLDER and has_children(out.tree, path):
+            out.failed |= {path} & in_the_way
+        elif path in in_the_way or out.tree.get(path) == FOLDER:
+            out.tree.pop(path, None)
+
+
+def put_back(out: Outcome, path: str, before: Entry) -> None:
+    if before is None:
+        return
+    is_blocked = any(isinstance(out.tree.get(above), tuple) for above in parents_of(path))
+    if is_blocked or (out.tree.get(path) == FOLDER and has_children(out.tree, path)):
+        out.failed.add(path)
+    else:
+        out.tree.update(dict.fromkeys(parents_of(path), FOLDER))
+        out.tree[path] = before
+
+
+class CheckpointMachine(RuleBasedStateMachine):
+    """One conversation over one folder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.home = Path(tempfile.mkdtemp(prefix="checkpoints-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.folder = self.home / "work"
+        self.folder.mkdir()
+        self.messages: list[Message] = []
+        self.snapshots: dict[int, Tree] = {}  # of messages since which only calls changed anything
+        self.deeds: dict[str, Deed] = {}
+        self.noted: dict[str, dict[str, Entry]] = {}
+        self.of_person: set[str] = set()
+        self.number = 0
+        self.told: list[CheckpointRestored] = []
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.runner.run(work)
+
+    @initialize()
+    def open(self) -> None:
+        self.store: Store = self.do(Store.open(self.home / "data"))
+        self.conversation = self.do(self.store.create_conversation(title="t")).id
+        self.make_session()
+        self.say()
+
+    def make_session(self) -> None:
+        self.workspace = Workspace(self.folder)
+        self.checkpoints = Checkpoints(
+            self.store,
+            self.conversation,
+            history=lambda: self.messages,
+            is_working=lambda: False,
+            tell=self.told.append,
+        )
+        self.keeper = self.checkpoints.keeper(self.workspace)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.do(self.store.close())
+        self.runner.close()
+        shutil.rmtree(self.home)
+
+    @rule()
+    def say(self) -> None:
+        """A prompt of the person, from which on everything may be taken back."""
+        self.messages.append(Message.user("go on"))
+        self.snapshots[len(self.messages) - 1] = tree_of(self.folder)
+
+    @rule()
+    def reload(self) -> None:
+        """The program ends and begins again."""
+        self.do(self.store.close())
+        self.store = self.do(Store.open(self.home / "data"))
+        self.make_session()
+
+    def fresh(self, who: str) -> bytes:
+        self.number += 1
+        # Now and then nothing, so that empty files are met.
+        return b"" if who == "call" and self.number % 7 == 0 else f"{who} {self.number}".encode()
+
+    # What calls do. Each names the paths that it is going to change, as tools do.
+
+    def call(self, paths: set[str], change: Any, *, crash: bool) -> None:
+        before = tree_of(self.folder)
+        message = self.messages[-1].id
+        checkpoint = self.do(self.keeper.before("call", message, tuple(sorted(paths))))
+        assert checkpoint is not None
+        change()
+        after = tree_of(self.folder)
+        if crash:
+            self.reload()
+            self.snapshots.clear()
+        else:
+            checkpoint = self.do(self.keeper.after(checkpoint))
+        missing = {folder for path in paths for folder in parents_of(path) if folder not in before}
+        self.deeds[checkpoint.id] = Deed(
+            len(self.messages) - 1,
+            {path: before.get(path) for path in sorted(paths)},
+            {path: after.get(path) for path in sorted(paths)},
+            missing if crash else missing & folders_of(after),
+            not crash,
+        )
+        self.noted[checkpoint.id] = {}
+        self.of_person -= paths
+
+    def write(self, path: str, data: bytes, mode: int | None) -> None:
+        file = self.folder / path
+        for parent in reversed(file.relative_to(self.folder).parents[:-1]):
+            if (self.folder / parent).is_file():
+                (self.folder / parent).unlink()
+        if file.is_dir():
+            shutil.rmtree(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        file.chmod(mode or 0o644)
+
+    def changed_by_write(self, path: str) -> set[str]:
+        """The file, what stands in its way, and what is in a folder that it replaces."""
+        tree = tree_of(self.folder)
+        above = {each for each in parents_of(path) if isinstance(tree.get(each), tuple)}
+        below = {each for each in files_of(tree) if each.startswith(f"{path}/")}
+        return {path} | above | below
+
+    @rule(path=st.sampled_from(PATHS), mode=st.sampled_from(MODES), crash=st.integers(0, 9))
+    def call_writes(self, path: str, mode: int, crash: int) -> None:
+        data = self.fresh("call")
+        self.call(self.changed_by_write(path), lambda: self.write(path, data, mode), crash=crash == 0)
+
+    def existing(self) -> list[str]:
+        return sorted(files_of(tree_of(self.folder)))
+
+    @precondition(lambda self: self.existing())
+    @rule(data=st.data(), crash=st.integers(0, 9))
+    def call_deletes(self, data: st.DataObject, crash: int) -> None:
+        path = data.draw(st.sampled_from(self.existing()))
+        self.call({path}, (self.folder / path).unlink, crash=crash == 0)
+
+    @precondition(lambda self: self.existing())
+    @rule(data=st.data(), to=st.sampled_from(PATHS), crash=st.integers(0, 9))
+    def call_moves(self, data: st.DataObject, to: str, crash: int) -> None:
+        source = data.draw(st.sampled_from(self.existing()))
+        if source == to or source.startswith(f"{to}/"):
+            return
+        content, mode = (self.folder / source).read_bytes(), stat.S_IMODE((self.folder / source).stat().st_mode)
+
+        def move() -> None:
+            (self.folder / source).unlink()
+            self.write(to, content, mode)
+
+        self.call({source} | self.changed_by_write(to), move, crash=crash == 0)
+
+    @precondition(lambda self: self.existing())
+    @rule(data=st.data(), mode=st.sampled_from(MODES))
+    def call_changes_permissions(self, data: st.DataObject, mode: int) -> None:
+        path = data.draw(st.sampled_from(self.existing()))
+        self.call({path}, lambda: (self.folder / path).chmod(mode), crash=False)
+
+    @rule(path=st.sampled_from(PATHS))
+    def call_changes_nothing(self, path: str) -> None:
+        self.call({path}, lambda: None, crash=False)
+
+    # What the person does.
+
+    @rule(path=st.sampled_from(PATHS))
+    def person_writes(self, path: str) -> None:
+        lost = self.changed_by_write(path)
+        self.write(path, self.fresh("person"), None)
+        self.of_person = (self.of_person - lost) | {path}
+        self.snapshots.clear()
+
+    @precondition(lambda self: self.existing())
+    @rule(data=st.data())
+    def person_deletes(self, data: st.DataObject) -> None:
+        path = data.draw(st.sampled_from(self.existing()))
+        (self.folder / path).unlink()
+        self.of_person.discard(path)
+        self.snapshots.clear()
+
+    @precondition(lambda self: self.existing())
+    @rule(data=st.data(), mode=st.sampled_from(MODES))
+    def person_changes_permissions(self, data: st.DataObject, mode: int) -> None:
+        (self.folder / data.draw(st.sampled_from(self.existing()))).chmod(mode)
+        self.snapshots.clear()
+
+    # Restoring.
+
+    def expect(self, id_: str, tree: Tree, *, even: bool) -> Outcome:
+        """What the model says about one checkpoint, and what it notes."""
+        deed, known = self.deeds[id_], self.noted[id_]
+        out = restored_by_model(tree, deed, even=even, known=known)
+        known.update({path: deed.before[path] for path in out.restored})
+        deed.new_folders = deed.new_folders & folders_of(out.tree)
+        deed.restored = all(
+            (known[path] if path in known else deed.after[path] if deed.ended else "unknown") == before
+            for path, before in deed.before.items()
+        )
+        return out
+
+    @staticmethod
+    def agree(real: Restored, model: Outcome) -> None:
+        assert set(real.restored) == model.restored
+        assert set(real.conflicts) == model.conflicts
+        assert set(real.failed) == model.failed
+
+    def nothing_of_the_person_is_lost(self, before: Tree, *, even: bool) -> None:
+        after = tree_of(self.folder)
+        if even:
+            self.of_person = {path for path in self.of_person if after.get(path) == before[path]}
+        assert {path: after.get(path) for path in self.of_person} == {path: before[path] for path in self.of_person}
+
+    @precondition(lambda self: self.deeds)
+    @rule(data=st.data(), even=st.integers(0, 3).map(lambda number: number == 0))
+    def restore_one(self, data: st.DataObject, even: bool) -> None:
+        id_ = data.draw(st.sampled_from(list(self.deeds)))
+        before = tree_of(self.folder)
+        expected = self.expect(id_, before, even=even)
+        real = self.do(self.checkpoints.restore(id_, even_if_changed=even))
+        self.agree(real, expected)
+        assert tree_of(self.folder) == expected.tree
+        assert self.told[-1] == CheckpointRestored(id_, real.conflicts, real.failed)
+        self.nothing_of_the_person_is_lost(before, even=even)
+
+        again = self.do(self.checkpoints.restore(id_, even_if_changed=even))
+        assert tree_of(self.folder) == expected.tree
+        assert again.restored == ()
+        assert (set(again.conflicts), set(again.failed)) == (expected.conflicts, expected.failed)
+        assert again.checkpoint == real.checkpoint
+        self.snapshots.clear()
+
+    @rule(data=st.data(), even=st.integers(0, 3).map(lambda number: number == 0))
+    def restore_since(self, data: st.DataObject, even: bool) -> None:
+        since = data.draw(st.integers(0, len(self.messages) - 1))
+        before = tree_of(self.folder)
+        tree, expected = before, list[Outcome]()
+        for id_ in reversed(list(self.deeds)):
+            if self.deeds[id_].message >= since and not self.deeds[id_].restored:
+                expected.append(self.expect(id_, tree, even=even))
+                tree = expected[-1].tree
+        real = self.do(self.checkpoints.restore_since(self.messages[since].id, even_if_changed=even))
+        assert len(real) == len(expected)
+        for one, other in zip(real, expected, strict=True):
+            self.agree(one, other)
+        after = tree_of(self.folder)
+        assert after == tree
+        self.nothing_of_the_person_is_lost(before, even=even)
+        if since in self.snapshots:
+            # Only calls were at work since: everything is exactly as it was.
+            assert files_of(after) == files_of(self.snapshots[since])
+            assert folders_of(after) <= folders_of(self.snapshots[since])
+            assert all(not each.left_alone for each in real)
+        self.snapshots = {number: kept for number, kept in self.snapshots.items() if number <= since}
+
+    @invariant()
+    def the_store_knows_every_checkpoint(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        kept = self.do(self.checkpoints.list())
+        assert [each.id for each in kept] == list(self.deeds)
+        assert [each.restored for each in kept] == [deed.restored for deed in self.deeds.values()]
+
+
+CheckpointMachine.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestCheckpoints = CheckpointMachine.TestCase

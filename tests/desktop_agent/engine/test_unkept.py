@@ -1,0 +1,94 @@
+"""A conversation that is kept nowhere."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.unkept import unkept_session
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.blocks import Text, ToolResult
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ProviderConfig
+from tests.desktop_agent.agent.desk import call, tool
+
+
+async def no_picture(source: StoredSource) -> bytes:
+    raise AssertionError(source)
+
+
+def setup(*turns: Turn, **more: Any) -> tuple[SessionSetup, ScriptedProvider]:
+    provider = ScriptedProvider(*turns)
+
+    async def opened(*_: object) -> ScriptedProvider:
+        return provider
+
+    made = SessionSetup(
+        open_provider=opened,
+        read_picture=no_picture,
+        tools_for=lambda _: ToolRegistry((tool("act"),)),
+        config_for=lambda _: ProviderConfig(),
+        **more,
+    )
+    return made, provider
+
+
+async def test_it_speaks_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made, provider = setup(Turn(ContentDelta("Hi")), Turn(ContentDelta("again")))
+    session = unkept_session(made, model="m", messages=(Message.user("before"), Message.assistant("yes")))
+    assert session.is_new
+    session.send(Message.user("Hello"))
+    await session.wait_idle()
+    assert not session.is_new
+    session.send(Message.user("more"))
+    await session.wait_idle()
+    assert [each.text for each in session.history] == ["before", "yes", "Hello", "Hi", "more", "again"]
+    assert [each.text for each in provider.requests[0].messages] == ["before", "yes", "Hello"]
+    await session.close()
+    assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
+
+
+async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
+    made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), execute_tools=False)
+    session = unkept_session(made, model="m")
+    events: list[Envelope] = []
+    session.subscribe(on_event=events.append)
+    session.send(Message.user("go"))
+    session.steer(Message.user("later"), "idle")
+    await session.wait_idle()
+    ends = [each.event.reason for each in events if isinstance(each.event, RunFinished)]
+    assert ends == [RunEnd.AWAITING_RESULTS]  # and what waits goes on waiting
+    assert len(session.queue.entries) == 1
+    session.queue.hand_back()
+    result = ToolResult(tool_use_id="1", content=(Text(text="ok"),))
+    session.edit_history((*session.history, Message.tool_results([result])))
+    session.go_on()
+    await session.wait_idle()
+    assert [each.role for each in session.history] == ["user", "assistant", "tool", "assistant"]
+    with pytest.raises(WrongUse):
+        session.go_on()
+    await session.close()
+
+
+async def test_rules_and_modes_hold_while_it_is_open(tmp_path: Path) -> None:
+    rule = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
+    made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), rules=(rule,))
+    session = unkept_session(made, model="m")
+    session.modes.set_by_person("accept-edits")
+    session.policies.install("p", "Be brief.", scope="persistent")
+    session.send(Message.user("go"))
+    await session.wait_idle()
+    assert session.history[-1].text == "done"
+    assert session.record.state.mode == "accept-edits"
+    session.standing.revoke(rule.id)
+    assert session.standing.rules == ()
+    await session.close()

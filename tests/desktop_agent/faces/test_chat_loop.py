@@ -1,0 +1,273 @@
+"""The two-way loop: steps, results, cancelling."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from desktop_agent.faces.chat_loop import (
+    ChatLoopHandle,
+    Content,
+    Done,
+    LoopStep,
+    Thinking,
+    ToolCallsRequested,
+    ToolResultsReceived,
+)
+from desktop_agent.faces.provider_face import Provider
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.tools.calculate import calculate
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd
+from desktop_agent.vocabulary.errors import AuthenticationFailed, Truncated, WrongUse
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import ThinkingDelta, UsageUpdate
+from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.faces.acting import LIMIT, Gate, adder, call, listed, says
+from tests.desktop_agent.faces.serving import DIALECTS, demo
+
+ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
+
+
+async def begun(*turns: Turn, tools: Any = (ADD,)) -> tuple[ChatLoopHandle, ScriptedProvider]:
+    script = ScriptedProvider(*turns)
+    provider = await Provider.create("m", provider=script)
+    return provider.chat_loop([Message.user("go")], tools), script
+
+
+def result(call_id: str, text: str = "3") -> ToolResult:
+    return ToolResult(tool_use_id=call_id, content=(Text(text=text),))
+
+
+async def test_all_steps_of_two_rounds() -> None:
+    handle, script = await begun(
+        Turn(ThinkingDelta("hm"), says("see"), call("a"), call("b"), UsageUpdate(Usage(output_tokens=5))),
+        Turn(call("c"), UsageUpdate(Usage(output_tokens=7))),
+        Turn(says("do"), says("ne"), UsageUpdate(Usage(output_tokens=1))),
+    )
+    assert handle.is_active
+    steps: list[LoopStep] = []
+    async for step in handle:
+        steps.append(step)
+        if isinstance(step, ToolCallsRequested):
+            handle.submit_tool_results([result(call.id) for call in reversed(step.calls)])
+    assert steps == [
+        Thinking("hm"),
+        Content("see"),
+        ToolCallsRequested((call("a"), call("b"))),
+        ToolResultsReceived(2),
+        ToolCallsRequested((call("c"),)),
+        ToolResultsReceived(1),
+        Content("do"),
+        Content("ne"),
+        Done(Usage(output_tokens=13), (call("a"), call("b"), call("c")), RunEnd.COMPLETED),
+    ]
+    assert not handle.is_active
+    assert not handle._conversing.is_open
+    given = script.requests[1].messages[-1]
+    assert [block.tool_use_id for block in given.blocks if isinstance(block, ToolResult)] == ["a", "b"]
+    assert [[spec.name for spec in request.tools] for request in script.requests] == [["add"]] * 3
+    script.assert_finished()
+
+
+async def test_another_task_may_submit() -> None:
+    handle, _ = await begun(Turn(call("a")), Turn(says("done")))
+    reading = asyncio.create_task(listed(handle))
+    async with asyncio.timeout(LIMIT):
+        while True:
+            await asyncio.sleep(0)
+            try:
+                handle.submit_tool_results([result("a")])
+                break
+            except WrongUse:
+                continue
+    assert isinstance((await reading)[-1], Done)
+
+
+async def test_results_are_exactly_those_that_were_asked_for() -> None:
+    handle, script = await begun(Turn(call("a"), call("b")), Turn(says("done")))
+    with pytest.raises(WrongUse, match="No call waits"):
+        handle.submit_tool_results([result("a")])
+    async for step in handle:
+        if isinstance(step, ToolCallsRequested):
+            for wrong, why in (
+                ([], "missing: a, b"),
+                ([result("a")], "missing: b"),
+                ([result("a"), result("b"), result("z")], "“z”"),
+                ([result("a"), result("b"), result("a")], "already"),
+            ):
+                with pytest.raises(WrongUse, match=why):
+                    handle.submit_tool_results(wrong)
+            handle.submit_tool_results([result("a", "1"), result("b", "2")])
+            with pytest.raises(WrongUse, match="No call waits"):
+                handle.submit_tool_results([result("a"), result("b")])
+    with pytest.raises(WrongUse, match="No call waits"):
+        handle.submit_tool_results([result("a"), result("b")])
+    blocks = script.requests[1].messages[-1].blocks
+    assert blocks == (result("a", "1"), result("b", "2"))
+
+
+async def test_cancelling_while_it_streams_closes_the_connection() -> None:
+    gate = Gate()
+    handle, script = await begun(Turn(says("a"), gate.step))
+    steps: list[LoopStep] = []
+    async for step in handle:
+        steps.append(step)
+        handle.cancel()
+        handle.cancel()
+    assert steps == [Content("a"), Done(None, (), RunEnd.CANCELLED)]
+    assert script.closed_early == 1
+    assert handle.history[-1].text == "a"
+
+
+async def test_cancelling_before_the_first_step_asks_nothing() -> None:
+    handle, script = await begun(Turn(call("a")))
+    handle.cancel()
+    handle.cancel()
+    assert await listed(handle) == [Done(None, (), RunEnd.CANCELLED)]
+    assert script.requests == []
+    assert [message.text for message in handle.history] == ["go"]
+
+
+async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> None:
+    handle, script = await begun(Turn(call("a")))
+    reading = asyncio.create_task(listed(handle))
+    await asyncio.sleep(0)
+    handle.cancel()
+    assert await reading == [Done(None, (), RunEnd.CANCELLED)]
+    assert script.requests == []
+
+
+async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_same() -> None:
+    handle, script = await begun(Turn(call("a")))
+    stop = handle._conversing.interrupt
+    # The run has told of its end, and nobody has read that yet.
+    handle._conversing.interrupt = lambda: None
+    reading = asyncio.create_task(anext(handle))
+    while not script.requests:
+        await asyncio.sleep(0)
+    handle.cancel()
+    handle._conversing.interrupt = stop
+    assert await reading == ToolCallsRequested((call("a"),))
+    assert await listed(handle) == [Done(None, (call("a"),), RunEnd.CANCELLED)]
+
+
+async def test_a_second_reader_is_refused_and_does_not_end_the_first_ones_loop() -> None:
+    handle, script = await begun(Turn(*[says(letter) for letter in "abc"]))
+    first, second = await asyncio.gather(listed(handle), listed(handle), return_exceptions=True)
+    assert isinstance(second, WrongUse)
+    assert first == [Content("a"), Content("b"), Content("c"), Done(None, (), RunEnd.COMPLETED)]
+    script.assert_finished()
+
+
+async def test_closing_before_the_first_step_is_the_end() -> None:
+    handle, script = await begun(Turn(says("a")))
+    await handle.aclose()
+    assert await listed(handle) == []
+    assert script.requests == []
+
+
+async def test_a_history_that_is_none_is_refused() -> None:
+    provider = await Provider.create("m", provider=ScriptedProvider())
+    with pytest.raises(WrongUse, match="list of messages"):
+        provider.chat_loop(["go"])  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("after_results", [False, True])
+async def test_cancelling_while_results_are_waited_for_closes_the_calls(after_results: bool) -> None:
+    handle, script = await begun(Turn(call("a")), Turn(says("no")))
+    steps: list[LoopStep] = []
+    async for step in handle:
+        steps.append(step)
+        if isinstance(step, ToolCallsRequested):
+            if after_results:
+                handle.submit_tool_results([result("a")])
+            asyncio.get_running_loop().call_soon(handle.cancel)
+            await asyncio.sleep(0)
+    assert steps == [ToolCallsRequested((call("a"),)), Done(None, (call("a"),), RunEnd.CANCELLED)]
+    assert len(script.requests) == 1
+    (closed,) = handle.history[-1].blocks
+    assert isinstance(closed, ToolResult)
+    assert closed.outcome is (Outcome.SUCCEEDED if after_results else Outcome.CANCELLED)
+
+
+async def test_closing_wakes_whoever_waits() -> None:
+    handle, _ = await begun(Turn(call("a")))
+    seen: list[LoopStep] = []
+
+    async def read() -> None:
+        async for step in handle:
+            seen.append(step)  # noqa: PERF401 - seen from outside step by step
+
+    reading = asyncio.create_task(read())
+    async with asyncio.timeout(LIMIT):
+        while not seen:
+            await asyncio.sleep(0)
+        await handle.aclose()
+        await reading
+    assert not handle.is_active
+    assert seen == [ToolCallsRequested((call("a"),))]
+
+
+async def test_an_error_before_the_answer_is_raised_and_one_in_the_middle_is_a_step() -> None:
+    handle, _ = await begun(Turn(AuthenticationFailed("no")))
+    with pytest.raises(AuthenticationFailed):
+        await listed(handle)
+    assert not handle.is_active
+    handle, _ = await begun(Turn(says("a"), Truncated("gone")))
+    steps = await listed(handle)
+    assert [type(step) for step in steps] == [Content, ErrorOccurred, Done]
+    assert steps[-1].end is RunEnd.FAILED
+    assert handle.history[-1].text == "a"
+
+
+async def test_a_history_without_a_question_is_refused() -> None:
+    provider = await Provider.create("m", provider=ScriptedProvider())
+    with pytest.raises(WrongUse, match="nothing"):
+        await listed(provider.chat_loop([]))
+
+
+async def test_a_malformed_call_wants_a_result_too() -> None:
+    bad = ToolUse(id="a", name="add", malformed="{oops")
+    handle, script = await begun(Turn(bad), Turn(says("done")))
+    async for step in handle:
+        if isinstance(step, ToolCallsRequested):
+            assert step.calls == (bad,)
+            handle.submit_tool_results([ToolResult(tool_use_id="a", outcome=Outcome.FAILED)])
+    script.assert_finished()
+
+
+async def test_a_dropped_handle_stops() -> None:
+    gate = Gate()
+    handle, script = await begun(Turn(says("a"), gate.step), tools=(adder(),))
+    assert await anext(handle) == Content("a")
+    del handle
+    async with asyncio.timeout(LIMIT):
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+    assert script.closed_early == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_every_dialect_over_real_sockets(dialect: Dialect) -> None:
+    async with demo() as served:
+        options = served.options(dialect)
+        async with await Provider.create("demo", dialect=dialect, base_url=options.base_url) as provider:
+            handle = provider.chat_loop([Message.user("calculate 6 * 7")], [calculate()])
+            text = ""
+            async for step in handle:
+                match step:
+                    case ToolCallsRequested():
+                        assert [call.input for call in step.calls] == [{"expression": "6 * 7"}]
+                        handle.submit_tool_results([result(call.id, "6 * 7 = 42") for call in step.calls])
+                    case Content():
+                        text += step.text
+                    case Done():
+                        assert step.end is RunEnd.COMPLETED
+                        assert step.usage is not None
+                    case _:
+                        pass
+        assert "`calculate` **succeeded**" in text
+        assert [message.role for message in handle.history] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]

@@ -1,0 +1,226 @@
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from desktop_agent.permissions.commands import LONGEST_LINE, parsed
+
+N = None
+# A line and the commands in it, in order; those that others start stand behind them.
+UNDERSTOOD: list[tuple[str, list[tuple[str | None, ...]]]] = [
+    ("ls", [("ls",)]),
+    ("  ls   -l\t/tmp  ", [("ls", "-l", "/tmp")]),
+    ("a && b || c; d & e | f |& g\nh", [(each,) for each in "abcdefgh"]),
+    ("! a", [("a",)]),
+    ("(a; b)", [("a",), ("b",)]),
+    ("{ a; b; }", [("a",), ("b",)]),
+    ("if a; then b; elif c; then d; else e; fi", [(each,) for each in "abcde"]),
+    ("while a; do b; done; until c; do d; done", [(each,) for each in "abcd"]),
+    ("for i in x y; do a $i; done", [("a", N)]),
+    ("case $x in a|b) c;; *) d;; esac", [("c",), ("d",)]),
+    ("f() { a; }; f", [("a",), ("f",)]),
+    ("function f { a; }", [("a",)]),
+    ("'a b' \"c d\" e\\ f", [("a b", "c d", "e f")]),
+    ("a'b'\"c\"d", [("abcd",)]),
+    ("a ''", [("a", "")]),
+    ('a "x\\"y\\$z\\q"', [("a", 'x"y$z\\q')]),
+    ("a 'x\\'", [("a", "x\\")]),
+    ("a \\$x \\* \\~ \\; \\#", [("a", "$x", "*", "~", ";", "#")]),
+    ("a $x ${x} \"$x\" x$y", [("a", N, N, N, N)]),
+    ("a *.py ? [ab] ~/x {b,c} x{1..3}", [("a", N, N, N, N, N, N)]),
+    ("a {} x{}y --x=y 12 -3", [("a", "{}", "x{}y", "--x=y", "12", "-3")]),
+    ("a $'b' $'b\\n'", [("a", N, N)]),
+    ("a $(b c) `d`", [("a", N, N), ("b", "c"), ("d",)]),
+    ('a "x $(b) y"', [("a", N), ("b",)]),
+    ("a $(b $(c))", [("a", N), ("b", N), ("c",)]),
+    ("a <(b) >(c)", [("a", N, N), ("b",), ("c",)]),
+    ("a # b", [("a",)]),
+    ("a b#c", [("a", "b#c")]),
+    ("# only a comment", []),
+    ("", []),
+    ("a \\\n  b", [("a", "b")]),
+    ("a 'b\nc'", [("a", "b\nc")]),
+    ("a <<E\nb\nE\nc", [("a",), ("c",)]),
+    ("a <<'E'\n$(b)\nE\nc", [("a",), ("c",)]),
+    ("a <<-E\n\t$b\n\tE\n", [("a",)]),
+    ("a <<E | b\nx\nE", [("a",), ("b",)]),
+    ("a <<< 'b c'", [("a",)]),
+    ("a 2>&1 >&2 2>&- >/dev/null </dev/null", [("a",)]),
+    ("[ -f x ] && a", [("[", N), ("a",)]),
+    ("[[ $x == y ]] && a", [("[[", N), ("a",)]),
+    ("é ü='ö' 日本", [("é", "ü=ö", "日本")]),
+    ("sudo a b", [("sudo", "a", "b"), ("a", "b")]),
+    ("sudo -n -u me A=1 a", [("sudo", "-n", "-u", "me", "A=1", "a"), ("a",)]),
+    ("sudo -v", [("sudo", "-v")]),
+    ("env A=1 B=2 a b", [("env", "A=1", "B=2", "a", "b"), ("a", "b")]),
+    ("env -u A -- a", [("env", "-u", "A", "--", "a"), ("a",)]),
+    ("nohup a &", [("nohup", "a"), ("a",)]),
+    ("time -p a", [("time", "-p", "a"), ("a",)]),
+    ("timeout -k 5 10 a", [("timeout", "-k", "5", "10", "a"), ("a",)]),
+    ("exec a", [("exec", "a"), ("a",)]),
+    ("command -v a", [("command", "-v", "a")]),
+    ("/usr/bin/env a", [("/usr/bin/env", "a"), ("a",)]),
+    ("xargs a", [("xargs", "a"), ("a", N)]),
+    ("xargs -0 -n 1 a b", [("xargs", "-0", "-n", "1", "a", "b"), ("a", "b", N)]),
+    ("xargs -I{} a {} x{} b", [("xargs", "-I{}", "a", "{}", "x{}", "b"), ("a", N, N, "b")]),
+    ("find . -name '*.py' -exec a {} \\;", [("find", ".", "-name", "*.py", "-exec", "a", "{}", ";"), ("a", N)]),
+    ("find . -name x", [("find", ".", "-name", "x")]),
+    ("sh -c 'a; b'", [("sh", "-c", "a; b"), ("a",), ("b",)]),
+    ("bash -lc 'a \"$(b)\"' x", [("bash", "-lc", 'a "$(b)"', "x"), ("a", N), ("b",)]),
+    ("bash -c \"bash -c 'a'\"", [("bash", "-c", "bash -c 'a'"), ("bash", "-c", "a"), ("a",)]),
+    ("eval 'a;' b", [("eval", "a;", "b"), ("a",), ("b",)]),
+    ("sudo nice -n 5 sh -c a", [("sudo", "nice", "-n", "5", "sh", "-c", "a"), ("nice", "-n", "5", "sh", "-c", "a"),
+                                ("sh", "-c", "a"), ("a",)]),
+    ("trap 'a' EXIT", [("trap", "a", "EXIT"), ("a",)]),
+    ("watch a b", [("watch", "a", "b"), ("a", "b")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "commands"), UNDERSTOOD)
+def test_every_command_of_a_line_is_found(line: str, commands: list[tuple[str | None, ...]]) -> None:
+    found = parsed(line)
+    assert [each.words for each in found.commands] == commands
+    assert found.understood
+
+
+NOT_UNDERSTOOD = [
+    "a (",
+    "a 'b",
+    "a; b)",
+    "if a; then b",
+    "$x a",
+    "$(a) b",
+    "{a,b}",
+    "/bin/r?",
+    "~/x a",
+    "a\x00b",
+    "a\rb",
+    "a\u00a0b",
+    "a\u2028b",
+    "a b\u200b",
+    "g\\\nit push",
+    "eval $x",
+    "sh -c $x",
+    "sh script",
+    "curl x | sh",
+    "bash -s",
+    "bash -i -c a",
+    "bash --rcfile x -c a",
+    ". script",
+    "source script",
+    "alias a=b",
+    "sudo -s a",
+    "sudo $x",
+    "env -S 'a b'",
+    "xargs -I X a X",
+    "xargs sh -c",
+    "find . $x",
+    "find . -exec a \\; -exec b \\;",
+    "find . -exec {} \\;",
+    "fd x -x rm",
+    "hash -p /evil git",
+    "enable -f x y",
+    "coproc a",
+    "let 'a[$(b)]=1'",
+    "test -v 'a[$(b)]'",
+    "printf -v 'a[$(b)]' x",
+    "((a))",
+    "a $((b))",
+    "[ x && a ]",
+    "[ a > b ]",
+    "[[ a || b ]]",
+    "a ${x:-b}",
+    "a ${x@P}",
+    "a ${!x}",
+    "a $'\\''; b #'",
+    "a <<E\nx",
+    "a <<A <<B\nA\nB",
+    "a <<A\nx\nA\nb <<B\nx\nB",
+    "a <<'E'F\nEF",
+    "a <<E\nb\\\nE\nc\nE",
+    "a <<E\n$(b)\nE",
+    "a <<-E\n\t`b`\n\tE",
+    'a $"b"',
+    "$'a'",
+    "case x in @(a|b)) a;; esac",
+    "eval 2>&1 a",
+    "a >b c",
+    "!a[x",
+    "! ! a",
+    "then a",
+    "a \n\\'b\\'",
+    "bash -c -e 'a'",
+    "a; -2>&1",
+    "a<<<$x\\; c",
+    "a<(b)",
+    "'a'\\b",
+    "a\\\n 2>&1",
+    "!'a'",
+    "é=1 a",
+    "a \\",
+    "for ((;;)); do a; done",
+    "(" * 500,
+    "a" * (LONGEST_LINE + 1),
+    'bash -c \'bash -c "bash -c \\"bash -c \\\\\\"bash -c \\\\\\\\\\\\\\"a\\\\\\\\\\\\\\"\\\\\\"\\""\'',
+]
+
+
+@pytest.mark.parametrize("line", NOT_UNDERSTOOD)
+def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
+    assert not parsed(line).understood
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("a > b", [("b", True)]),
+        ("a >> 'b c'", [("b c", True)]),
+        ("a >| b", [("b", True)]),
+        ("a &> b", [("b", True)]),
+        ("a < b", [("b", False)]),
+        ("a 2> $x", [(None, True)]),
+        ("(a; b) > c", [("c", True)]),
+        ("> a", [("a", True)]),
+        ("sh -c 'a > b'", [("b", True)]),
+        ("a > /dev/null 2>&1", []),
+        ("a > /dev/null/../x", [("/dev/null/../x", True)]),
+    ],
+)
+def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]) -> None:
+    found = parsed(line)
+    assert [(each.target, each.writes) for each in found.redirections] == files
+    assert found.is_plain is (not files)
+
+
+@pytest.mark.parametrize(
+    ("line", "sets"),
+    [
+        ("A=1 a", True),
+        ("A=1; a", True),
+        ("export A=1", True),
+        ("declare -x A=1", True),
+        ("unset A", True),
+        ("for PATH in x; do a; done", True),
+        ("for https_proxy in x; do a; done", True),
+        ("sh -c 'A=1 a'", True),
+        ("for i in x; do a; done", False),
+        ("a A=1", False),
+        ("a $A", False),
+    ],
+)
+def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
+    assert parsed(line).sets_variables is sets
+
+
+def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
+    program = (
+        "import sys\n"
+        "import desktop_agent.permissions.standing, desktop_agent.permissions.approvals\n"
+        "from desktop_agent.permissions.commands import parsed\n"
+        "assert not [name for name in sys.modules if name.startswith('tree_sitter')]\n"
+        "parsed('ls')\n"
+        "assert 'tree_sitter_bash' in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,66 @@
+"""What bash really runs is among the commands that were found in the line."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.permissions.commands import parsed
+
+BASH = shutil.which("bash")
+PIECES = [
+    *("a", "b", "c", "git", "'q w'", '"d e"', " ", ";", "&&", "||", "|", "\n", "(", ")", "{ ", "; }", "$(", "`", "'"),
+    *('"', "\\", "\\\n", "#", " #", "$x", "${x}", "<<E\n", "\nE\n", "<<'E'\n", "!", "{a,b}", "*", "x=1 ", "if ", "fi"),
+    *("; then ", "for i in ", "; do ", "; done", "case a in a) ", ";; esac", "f() ", "eval ", "command ", "[ ", "]"),
+    *("<(", "\\'", "~", "$((", "))", "<<<", "2>&1", ">o", "$'", "}", "\\\"", "-", "é", "\t"),
+]  # fmt: skip
+# Bash tells this function about each command that it does not find, and on this PATH it finds none.
+LISTEN = """PATH=/nowhere
+command_not_found_handle() { local IFS=$'\\037'; printf '%s\\0' "$*" >&9; }
+"""
+
+
+def fits(words: tuple[str | None, ...], ran: list[str]) -> bool:
+    if not words:
+        return not ran
+    if words[0] is None:
+        return any(fits(words[1:], ran[skipped:]) for skipped in range(len(ran) + 1))
+    return bool(ran) and ran[0] == words[0] and fits(words[1:], ran[1:])
+
+
+def what_bash_runs(bash: str, lines: list[str], folder: Path) -> list[list[list[str]]]:
+    """The words of each command that is run, for each line; every line in a subshell of its own."""
+    program = LISTEN + 'for line; do ( eval "$line"; wait ) 9>&1 >/dev/null 2>&1 </dev/null; printf "\\036"; done'
+    done = subprocess.run(
+        [bash, "--norc", "-c", program, "bash", *lines],
+        cwd=folder,
+        env={"LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=False,
+    )
+    records = done.stdout.decode("utf-8", "replace").split("\x1e")[: len(lines)]
+    return [[ran.split("\x1f") for ran in record.split("\0") if ran] for record in records]
+
+
+@pytest.mark.skipif(BASH is None, reason="needs bash")
+def test_bash_tells_what_it_runs(tmp_path: Path) -> None:
+    assert BASH is not None
+    ran = what_bash_runs(BASH, ["a 'b c'; d | e &", "true", "$(a)"], tmp_path)
+    assert [sorted(each) for each in ran] == [[["a", "b c"], ["d"], ["e"]], [], [["a"]]]
+
+
+@pytest.mark.skipif(BASH is None, reason="needs bash")
+# Shrinking a failure would outlast the time that a test has.
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.lists(st.lists(st.sampled_from(PIECES), min_size=2, max_size=9).map("".join), min_size=40, max_size=40))
+def test_nothing_runs_that_was_not_found(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    assert BASH is not None
+    understood = [line for line in lines if parsed(line).understood]
+    ran = what_bash_runs(BASH, understood, tmp_path_factory.mktemp("bash"))
+    assert len(ran) == len(understood)
+    for line, commands in zip(understood, ran, strict=True):
+        found = parsed(line).commands
+        assert all(any(fits(each.words, words) for each in found) for words in commands), (line, commands)

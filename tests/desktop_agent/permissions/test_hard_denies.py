@@ -1,0 +1,122 @@
+from collections.abc import Callable
+
+import pytest
+
+from desktop_agent.permissions.hard_denies import DISKS, EVERYTHING, FORK_BOMB, KEYS, OWN_FILES, Grounds, hard_deny
+from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.conduct.rules import CommandSubject, PathSubject
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+MakeTool = Callable[..., AnyTool]
+GROUNDS = Grounds(("/data/app",), "/data/app/demo")
+
+NEVER = [
+    ("rm -rf /", EVERYTHING),
+    ("rm -r -f -- /", EVERYTHING),
+    ("rm -fR /*", EVERYTHING),
+    ("rm --recursive ~", EVERYTHING),
+    ("rm -rf ~/", EVERYTHING),
+    ('rm -rf "$HOME"', EVERYTHING),
+    ("rm -rf ${HOME}/*", EVERYTHING),
+    ("rm -rf //", EVERYTHING),
+    ("rm -rf /tmp/..", EVERYTHING),
+    ("rm -rf /home", EVERYTHING),
+    ("/bin/rm -rf /etc", EVERYTHING),
+    ("r\\m -rf '/'", EVERYTHING),
+    ("ls && sudo rm -rf /", EVERYTHING),
+    ("bash -c 'rm -rf /'", EVERYTHING),
+    ("echo $(rm -rf /)", EVERYTHING),
+    ("find / -delete", EVERYTHING),
+    ("chmod -R 777 /", EVERYTHING),
+    ("chown -R me /usr", EVERYTHING),
+    ("dd if=x of=/dev/sda", DISKS),
+    ("cat x > /dev/nvme0n1", DISKS),
+    ("cp x /dev/sdb1", DISKS),
+    ("mkfs.ext4 /dev/sda1", DISKS),
+    ("tee /dev/sda < x", DISKS),
+    ("shred /dev/vda", DISKS),
+    (":(){ :|:& };:", FORK_BOMB),
+    ("bomb() { bomb | bomb & }; bomb", FORK_BOMB),
+    ("rm ~/.local/share/keyrings/login.keyring", KEYS),
+    ("echo x > $HOME/.local/share/keyrings/a", KEYS),
+    ("rm -r /Users/me/Library/Keychains", KEYS),
+    ("sqlite3 /data/app/store.db 'drop table x'", OWN_FILES),
+    ("sed -i s/a/b/ ~/.local/share/desktop-agent/preferences.json", OWN_FILES),
+    ("tee --append /data/app/demo/../store.db", OWN_FILES),
+    ("mv x /data/app/", OWN_FILES),
+]
+WELL = [
+    "rm -rf build",
+    "rm -rf /tmp/x",
+    "rm -rf ./*",
+    "rm x /",
+    "rm -rf /home/me/project/build",
+    "find . -delete",
+    "find / -name x",
+    "dd if=/dev/sda of=image",
+    "cp /dev/sda image",
+    "echo x > /dev/null",
+    "cat x > /dev/stderr",
+    "chmod -R u+w src",
+    "cat ~/.local/share/desktop-agent/preferences.json",
+    "rm /data/app/demo/a.txt",
+    "rm /data/apple",
+    "echo 'rm -rf /'",
+    "f() { g | h & }; f",
+]
+UNCLEAR = ["rm -rf $x", 'rm -rf "$(cat list)"', "ls | xargs rm -rf", "dd of=$x", "eval $x", "broken ("]
+
+
+@pytest.fixture
+def shell(make_open_tool: MakeTool) -> AnyTool:
+    return make_open_tool([Effect.EXECUTE])
+
+
+@pytest.mark.parametrize(("line", "reason"), NEVER)
+def test_what_nobody_can_allow(shell: AnyTool, line: str, reason: str) -> None:
+    found = hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert found is not None
+    assert (found.reason, found.is_certain) == (reason, True)
+
+
+@pytest.mark.parametrize("line", WELL)
+def test_what_only_looks_like_it(shell: AnyTool, line: str) -> None:
+    assert hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS) is None
+
+
+@pytest.mark.parametrize("line", UNCLEAR)
+def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
+    found = hard_deny(Case(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert found is not None
+    assert not found.is_certain
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/data/app/store.db", OWN_FILES),
+        ("/data/app", OWN_FILES),
+        ("/data/app/demo/../store.db", OWN_FILES),
+        ("/DATA/App/store.db", OWN_FILES),
+        ("/home/me/.local/share/desktop-agent/store.db", OWN_FILES),
+        ("C:/Users/me/AppData/Local/desktop-agent/store.db", OWN_FILES),
+        ("/home/me/.local/share/keyrings/login.keyring", KEYS),
+        ("/data/app/demo/a.txt", None),
+        ("/data/application", None),
+        ("/home/me/keyrings/a", None),
+    ],
+)
+def test_files_that_no_call_writes(make_open_tool: MakeTool, path: str, reason: str | None) -> None:
+    writing = make_open_tool([Effect.WRITE])
+    reading = make_open_tool([Effect.READ], tool_class=ToolClass.READ_ONLY)
+    found = hard_deny(Case(writing, "d", (PathSubject(path),)), GROUNDS)
+    assert (None if found is None else found.reason) == reason
+    assert hard_deny(Case(reading, "d", (PathSubject(path),)), GROUNDS) is None
+
+
+def test_the_workspace_is_no_way_into_the_own_folder(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.WRITE])
+    for workspace in ("/data/app", "/data", "/data/app/dem", None):
+        found = hard_deny(Case(tool, "d", (PathSubject("/data/app/demo/a"),)), Grounds(("/data/app",), workspace))
+        assert found is not None

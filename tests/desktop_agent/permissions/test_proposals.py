@@ -1,0 +1,123 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from desktop_agent.permissions.gate import Allowed
+from desktop_agent.permissions.proposals import in_words, proposals
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandSubject,
+    HostPattern,
+    HostSubject,
+    PathPattern,
+    PathSubject,
+    Pattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+    Subject,
+)
+from desktop_agent.vocabulary.tool_calls import Effect
+
+MakeTool = Callable[..., AnyTool]
+
+
+def patterns(tool: AnyTool, *subjects: Subject) -> list[Pattern | None]:
+    return [each.pattern for each in proposals(tool, tool.digest({}), subjects)]
+
+
+def test_files_are_allowed_by_their_folder(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.WRITE])
+    exact = ArgumentsPattern(digest=tool.digest({}))
+    assert patterns(tool, PathSubject("/ws/src/a.py"), PathSubject("/ws/src/b.py")) == [PathPattern(prefix="/ws/src")]
+    for wide in (["/a"], ["C:/a"], ["/ws/a", "/other/b"]):
+        assert patterns(tool, *(PathSubject(each) for each in wide)) == [exact, None]
+    assert patterns(tool) == [exact, None]
+
+
+def test_a_host_is_allowed_by_its_name(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.NETWORK])
+    assert patterns(tool, HostSubject("Example.org")) == [HostPattern(host="example.org")]
+    assert patterns(tool, HostSubject("a"), HostSubject("b"))[0] == ArgumentsPattern(digest=tool.digest({}))
+
+
+COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
+    ("pytest -q tests", ("pytest",)),
+    ("git log --oneline", ("git", "log")),
+    ("npm run build -- --watch", ("npm", "run", "build")),
+    ("time git status", ("git", "status")),
+    ("bash -c 'git status'", ("git", "status")),
+    ("uv run python -c x", None),
+    ("git -C x log", None),
+    ("git config a b", None),
+    ("python3.11 x.py", None),
+    ("npm", None),
+    ("rm x", None),
+    ("sudo ls", None),
+    ("sh -c 'sudo ls'", None),
+    ("/usr/bin/perl -e 1", None),
+]
+
+
+@pytest.mark.parametrize(("line", "first"), COMMANDS)
+def test_a_command_is_allowed_by_the_words_that_say_what_it_does(
+    make_open_tool: MakeTool, line: str, first: tuple[str, ...] | None
+) -> None:
+    found = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
+    begins = [each.words for each in found if isinstance(each, CommandPattern) and not each.exact]
+    assert begins == ([] if first is None else [first])
+    assert isinstance(found[-1], CommandPattern)
+    assert found[-1].exact
+
+
+@pytest.mark.parametrize("line", ["git log && ls", "git log > x", "A=1 git log", "eval $x", "broken (", ""])
+def test_of_other_lines_only_the_very_line_is_proposed(make_open_tool: MakeTool, line: str) -> None:
+    tool = make_open_tool([Effect.EXECUTE])
+    assert patterns(tool, CommandSubject(line)) == [ArgumentsPattern(digest=tool.digest({}))]
+
+
+@pytest.mark.parametrize(
+    ("effects", "arguments"),
+    [
+        ([Effect.WRITE], {"paths": ["/ws/src/a"]}),
+        ([Effect.WRITE], {"paths": ["/a"]}),
+        ([Effect.NETWORK], {"hosts": ["example.org"]}),
+        ([Effect.NETWORK], {"hosts": ["a", "b"]}),
+        ([Effect.NETWORK, Effect.WRITE], {"hosts": ["a"], "paths": ["/ws/b"]}),
+        *(([Effect.EXECUTE], {"lines": [line]}) for line, _ in COMMANDS),
+        ([Effect.EXECUTE], {"lines": ["git log && rm x > y"]}),
+        ([Effect.EXECUTE], {"lines": ["eval $x"]}),
+    ],
+)
+async def test_each_proposal_allows_the_call_by_itself(
+    make_open_tool: MakeTool, effects: list[Effect], arguments: dict[str, Any]
+) -> None:
+    tool, use = make_open_tool(effects), ToolUse(id="c", name="act", input=arguments)
+    proposed = await Standing(workspace="/ws").proposals(use, tool)
+    assert proposed
+    assert {each.scope for each in proposed} == {RuleScope.WORKSPACE, RuleScope.ALWAYS}
+    for each in proposed:
+        standing = Standing(workspace="/ws")
+        assert not isinstance(await standing.verdict(use, tool), Allowed)
+        standing.add(each)
+        assert await standing.verdict(use, tool) == Allowed(tool.digest(arguments), "rule", each.id)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (PathPattern(prefix="/ws"), "act in /ws"),
+        (HostPattern(host="h"), "act with h"),
+        (CommandPattern(words=("git", "log")), "commands that begin with “git log”"),
+        (CommandPattern(words=("git", "{x}"), exact=True), "exactly the command “git {x}”"),
+        (ArgumentsPattern(digest="d"), "act with exactly these arguments"),
+        (None, "act with any arguments"),
+    ],
+)
+def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
+    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words

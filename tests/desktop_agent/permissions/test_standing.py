@@ -1,0 +1,242 @@
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from desktop_agent.permissions.gate import Allowed, Ask, Refused, Verdict
+from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.tools.tool import AnyTool, Tool
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE
+from desktop_agent.vocabulary.conduct.rules import PathPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.errors import OutsideWorkspace, WrongUse
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+MakeTool = Callable[..., AnyTool]
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def tool(make_open_tool: MakeTool) -> AnyTool:
+    return make_open_tool([Effect.WRITE])
+
+
+def use(*paths: str, name: str = "act") -> ToolUse:
+    return ToolUse(id="c", name=name, input={"paths": list(paths)})
+
+
+def rule(effect: RuleEffect = RuleEffect.ALLOW, tool: str = "*", **more: Any) -> Rule:
+    return Rule(effect=effect, tool=tool, **more)
+
+
+async def verdict(standing: Standing, tool: AnyTool, *paths: str) -> Verdict:
+    return await standing.verdict(use(*paths), tool, ["act"])
+
+
+async def test_a_rule_counts_until_it_is_revoked(tool: AnyTool) -> None:
+    standing = Standing()
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+    allow = rule(tool=tool.identity)
+    standing.add(allow)
+    assert await verdict(standing, tool, "/ws/a") == Allowed(tool.digest({"paths": ["/ws/a"]}), "rule", allow.id)
+    assert standing.revoke(allow.id) is not None
+    assert standing.revoke(allow.id) is None
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+    standing.add(rule(RuleEffect.DENY))
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Refused)
+
+
+async def test_adding_a_rule_twice_is_adding_it_once(tool: AnyTool) -> None:
+    standing, allow = Standing(), rule()
+    standing.add(allow)
+    standing.add(allow)
+    assert standing.rules == (allow,)
+
+
+async def test_a_rule_ends_when_it_expires(tool: AnyTool) -> None:
+    moment = START
+    standing = Standing([rule(expires_at=START + timedelta(hours=1))], clock=lambda: moment)
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+    moment += timedelta(hours=1)
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+
+
+@pytest.mark.parametrize(
+    ("more", "holds"),
+    [
+        ({"scope": RuleScope.CONVERSATION, "conversation_id": "here"}, True),
+        ({"scope": RuleScope.CONVERSATION, "conversation_id": "there"}, False),
+        ({"scope": RuleScope.CONVERSATION}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/ws"}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/ws2"}, False),
+        ({"scope": RuleScope.WORKSPACE}, False),
+        ({"scope": RuleScope.ALWAYS, "conversation_id": "there", "workspace": "/ws2"}, True),
+    ],
+)
+async def test_rules_of_other_conversations_and_workspaces_do_not_match(
+    tool: AnyTool, more: dict[str, Any], holds: bool
+) -> None:
+    standing = Standing([rule(**more)], conversation_id="here", workspace="/ws")
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed) is holds
+
+
+async def test_a_rule_that_does_not_say_where_it_holds_is_bound_when_it_is_added() -> None:
+    standing = Standing(conversation_id="here", workspace="/ws")
+    standing.add(rule())
+    standing.add(rule(scope=RuleScope.WORKSPACE))
+    assert [(each.conversation_id, each.workspace) for each in standing.rules] == [("here", None), (None, "/ws")]
+
+
+async def test_without_a_workspace_no_rule_can_be_laid_down_for_one(tool: AnyTool) -> None:
+    standing = Standing()
+    with pytest.raises(WrongUse):
+        standing.add(rule(scope=RuleScope.WORKSPACE))
+    assert standing.rules == ()
+    elsewhere = Standing([rule(scope=RuleScope.WORKSPACE, workspace="/ws")])
+    assert isinstance(await verdict(elsewhere, tool, "/ws/a"), Ask)
+
+
+async def test_one_that_does_not_say_for_which_workspace_forbids_in_each(tool: AnyTool) -> None:
+    for workspace in (None, "/ws"):
+        standing = Standing([rule(RuleEffect.DENY, scope=RuleScope.WORKSPACE)], workspace=workspace)
+        assert isinstance(await verdict(standing, tool, "/ws/a"), Refused)
+
+
+async def test_a_rule_laid_down_without_a_conversation_holds_in_none_that_is_known(tool: AnyTool) -> None:
+    nowhere = Standing()
+    nowhere.add(rule())
+    assert isinstance(await verdict(nowhere, tool, "/ws/a"), Allowed)
+    known = Standing(conversation_id="here")
+    known._rules = nowhere.rules
+    assert isinstance(await verdict(known, tool, "/ws/a"), Ask)
+
+
+async def test_a_name_that_may_not_be_used_is_refused_before_anything_else(tool: AnyTool) -> None:
+    for names in (NamePolicy(denied=frozenset({"act"})), NamePolicy(allowed=frozenset({"look"}))):
+        refused = await verdict(Standing([rule()], names=names), tool, "/ws/a")
+        assert isinstance(refused, Refused)
+        assert refused.outcome is Outcome.DENIED
+    unknown = await Standing(names=NamePolicy(allowed=frozenset())).verdict(use(), None)
+    assert isinstance(unknown, Refused)
+    assert unknown.outcome is Outcome.DENIED
+
+
+async def test_a_mode_holds_at_once_and_everybody_is_told(tool: AnyTool) -> None:
+    told: list[str] = []
+    standing = Standing([rule()])
+    child = standing.nested(mode=ACCEPT_EDITS_MODE)
+
+    def listener() -> None:
+        told.append("child")
+
+    child.on_change(listener)
+    standing.set_mode(PLAN_MODE)
+    assert standing.mode is PLAN_MODE
+    assert isinstance(await verdict(child, tool, "/ws/a"), Refused)
+    child.set_mode(DEFAULT_MODE)
+    standing.add(rule())
+    assert told == ["child"] * 3
+    child.off_change(listener)
+    child.off_change(listener)
+    standing.set_mode(DEFAULT_MODE)
+    child.set_mode(PLAN_MODE)
+    assert told == ["child"] * 3
+
+
+async def test_a_nested_one_follows_its_parent_and_never_goes_further(tool: AnyTool) -> None:
+    standing = Standing()
+    child = standing.nested(rules=[rule()], mode=ACCEPT_EDITS_MODE)
+    assert isinstance(await verdict(child, tool, "/ws/a"), Ask)
+    standing.add(rule())
+    assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
+    follower = standing.nested()
+    assert isinstance(await verdict(follower, tool, "/ws/a"), Allowed)
+    standing.set_mode(PLAN_MODE)
+    assert follower.mode is PLAN_MODE
+    assert isinstance(await verdict(follower, tool, "/ws/a"), Refused)
+
+
+async def test_what_a_nested_one_is_denied_its_parent_may_still_do(tool: AnyTool) -> None:
+    standing = Standing([rule()])
+    for child in (
+        standing.nested(rules=[rule(RuleEffect.DENY)]),
+        standing.nested(mode=PLAN_MODE),
+        standing.nested(names=NamePolicy(allowed=frozenset())),
+    ):
+        assert isinstance(await verdict(child, tool, "/ws/a"), Refused)
+        assert isinstance(await verdict(child.nested(rules=[rule()]), tool, "/ws/a"), Refused)
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+
+
+async def test_what_a_person_allows_a_nested_one_holds_for_the_conversation(tool: AnyTool) -> None:
+    standing = Standing(conversation_id="here")
+    child, allow = standing.nested().nested(), rule()
+    child.add(allow)
+    assert [each.id for each in standing.rules] == [allow.id]
+    assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
+    child.revoke(allow.id)
+    assert standing.rules == ()
+
+
+async def test_who_listens_hears_which_rule_let_a_call_run(tool: AnyTool) -> None:
+    allow = rule()
+    standing = Standing([allow], clock=lambda: START)
+    used: list[str] = []
+    standing.on_used(used.append)
+    standing.nested().used(allow.id)
+    assert used == [allow.id]
+    assert standing.rules[0].last_used_at == START
+
+
+async def test_what_is_suspended_above_is_suspended_below(tool: AnyTool) -> None:
+    standing = Standing([rule()])
+    child = standing.nested()
+    standing.suspend(frozenset({Effect.NETWORK}), "Later.")
+    assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
+    standing.suspend(frozenset({Effect.WRITE}), "A page was read.")
+    asked = await verdict(child, tool, "/ws/a")
+    assert isinstance(asked, Ask)
+    assert asked.reason == "A page was read."
+    standing.lift()
+    assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
+
+
+@pytest.mark.parametrize("error", [OutsideWorkspace("out"), RuntimeError("broken")])
+async def test_a_tool_that_fails_to_say_what_a_call_is_about(tool: AnyTool, error: Exception) -> None:
+    async def failing(_input: Any) -> Any:
+        raise error
+
+    def made(effect: Effect, tool_class: ToolClass) -> AnyTool:
+        effects = frozenset({effect})
+        return Tool("act", "", tool.schema, tool.run, tool_class=tool_class, effects=effects, subjects=failing)
+
+    reading, writing = made(Effect.READ, ToolClass.READ_ONLY), made(Effect.WRITE, ToolClass.MUTATING)
+    assert isinstance(await verdict(Standing(), reading), Allowed)
+    assert isinstance(await verdict(Standing([rule()]), writing), Ask)
+    deny = rule(RuleEffect.DENY, pattern=PathPattern(prefix="/secret"))
+    asked = await verdict(Standing([deny]), reading)
+    assert isinstance(asked, Ask)
+    assert "cannot be told" in asked.reason
+
+
+async def test_rules_are_proposed_for_here_and_for_always(tool: AnyTool) -> None:
+    standing = Standing(workspace="/ws")
+    proposed = await standing.proposals(use("/ws/src/a"), tool)
+    assert [(each.scope, each.workspace) for each in proposed] == [
+        (RuleScope.WORKSPACE, "/ws"),
+        (RuleScope.ALWAYS, None),
+    ]
+    assert await standing.proposals(ToolUse(id="c", name="act", input={"bad": 1}), tool) == ()
+    for each in proposed:
+        once = Standing(workspace="/ws")
+        once.add(each)
+        assert isinstance(await verdict(once, tool, "/ws/src/b"), Allowed)
+        assert isinstance(await verdict(once, tool, "/ws/other/b"), Ask)
+
+
+async def test_own_folders_are_never_written_to_but_for_a_workspace_in_them(tool: AnyTool) -> None:
+    standing = Standing([rule()], own_folders=("/data/app",), workspace="/data/app/demo")
+    assert isinstance(await verdict(standing, tool, "/data/app/store.db"), Refused)
+    assert isinstance(await verdict(standing.nested(), tool, "/data/app/store.db"), Refused)
+    assert isinstance(await verdict(standing, tool, "/data/app/demo/a.txt"), Allowed)

@@ -1,0 +1,352 @@
+import asyncio
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from desktop_agent.tools.decorator import tool
+from desktop_agent.tools.in_thread import Stopped
+from desktop_agent.tools.tool import AnyTool, RunningCall
+from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
+from desktop_agent.vocabulary.conduct.rules import HostSubject
+from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid, WrongUse
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.tool_calls import Effect, TextPreview, ToolClass
+
+
+class Place(BaseModel):
+    city: str
+    country: str = "CH"
+
+
+async def used(made: AnyTool, call: RunningCall | None = None, /, **arguments: Any) -> tuple[ResultPart, ...]:
+    return await made.run(made.checked(arguments), call or RunningCall("1", lambda _: None))
+
+
+async def test_a_bare_function_becomes_a_tool() -> None:
+    @tool
+    async def weather(city: str, unit: Literal["c", "f"] = "c") -> str:
+        """What the weather is.
+
+        Args:
+            city: Where.
+        """
+        return f"{city} {unit}"
+
+    assert (weather.name, weather.description) == ("weather", "What the weather is.")
+    assert (weather.tool_class, weather.effects, weather.timeout) == (ToolClass.MUTATING, frozenset(), 120.0)
+    assert weather.spec.input_schema["properties"]["city"] == {"type": "string", "description": "Where."}
+    assert await used(weather, city="Bern") == (Text(text="Bern c"),)
+    with pytest.raises(ToolInputInvalid, match="unit"):
+        weather.checked({"city": "Bern", "unit": "k"})
+
+
+async def test_what_is_said_about_it_is_kept() -> None:
+    async def preview(wanted: dict[str, Any]) -> TextPreview:
+        return TextPreview(f"asks for {wanted['url']}")
+
+    async def undo(wanted: dict[str, Any]) -> str:
+        return f"forgot {wanted['url']}"
+
+    async def changes(wanted: dict[str, Any]) -> tuple[str, ...]:
+        return (wanted["url"],)
+
+    async def subjects(wanted: dict[str, Any]) -> tuple[HostSubject, ...]:
+        return (HostSubject(wanted["url"]),)
+
+    @tool(
+        name="fetch-page",
+        description="Fetch.",
+        tool_class=ToolClass.READ_ONLY,
+        effects=[Effect.NETWORK],
+        timeout=3.0,
+        concurrency=2,
+        scope="here",
+        preview=preview,
+        undo=undo,
+        changes=changes,
+        subjects=subjects,
+    )
+    async def fetch(url: str) -> None:
+        """Not this."""
+
+    assert (fetch.name, fetch.description, fetch.identity) == ("fetch-page", "Fetch.", "fetch-page @ here")
+    assert (fetch.tool_class, fetch.effects) == (ToolClass.READ_ONLY, frozenset({Effect.NETWORK}))
+    assert (fetch.timeout, fetch.concurrency) == (3.0, 2)
+    made = fetch.checked({"url": "example.org"})
+    assert fetch.preview
+    assert await fetch.preview(made) == TextPreview("asks for example.org")
+    assert fetch.undo
+    assert await fetch.undo(made) == "forgot example.org"
+    assert fetch.changes
+    assert await fetch.changes(made) == ("example.org",)
+    assert fetch.subjects
+    assert await fetch.subjects(made) == (HostSubject("example.org"),)
+    assert await used(fetch, url="x") == ()
+
+
+async def test_arguments_arrive_as_what_the_hints_say() -> None:
+    @tool
+    async def show(place: Place, others: list[Place] | None = None, limit: int | str = 5) -> dict[str, Any]:
+        """Show."""
+        assert isinstance(place, Place)
+        return {"city": place.city, "others": [each.country for each in others or []], "limit": limit}
+
+    assert await used(show, place={"city": "Bern"}, others=[{"city": "Genoa", "country": "IT"}], limit="all") == (
+        Json(value={"city": "Bern", "others": ["IT"], "limit": "all"}),
+    )
+
+
+async def test_every_kind_of_answer_is_converted() -> None:
+    picture = Image(source=UrlSource(url="https://example.org/a.png"))
+
+    @tool
+    async def look() -> list[Any]:
+        """Look."""
+        return ["see", picture]
+
+    @tool
+    async def place() -> Place:
+        """Where."""
+        return Place(city="Bern")
+
+    @tool
+    async def nothing() -> object:
+        """Nothing that JSON has."""
+        return object()
+
+    assert await used(look) == (Text(text="see"), picture)
+    assert await used(place) == (Json(value={"city": "Bern", "country": "CH"}),)
+    with pytest.raises(ToolFailed, match="JSON cannot say"):
+        await used(nothing)
+
+
+async def test_the_running_call_arrives_under_any_name() -> None:
+    @tool
+    async def chat(text: str, *, about: RunningCall) -> str:
+        """Chat."""
+        about.progress(text)
+        return about.tool_use_id
+
+    told: list[str] = []
+    assert list(chat.spec.input_schema["properties"]) == ["text"]
+    assert await used(chat, RunningCall("7", told.append), text="hello") == (Text(text="7"),)
+    assert told == ["hello"]
+
+
+async def test_a_function_that_is_not_async_runs_in_a_thread_and_is_heard_on_the_loop() -> None:
+    told: list[tuple[str, threading.Thread]] = []
+
+    @tool
+    def work(count: int, call: RunningCall) -> dict[str, Any]:
+        """Work."""
+        for number in range(count):
+            call.progress(str(number))
+        return {"thread": threading.current_thread() is not threading.main_thread()}
+
+    def hear(text: str) -> None:
+        told.append((text, threading.current_thread()))
+
+    assert await used(work, RunningCall("1", hear), count=3) == (Json(value={"thread": True}),)
+    assert told == [(str(number), threading.main_thread()) for number in range(3)]
+
+
+async def test_a_function_that_answers_with_a_coroutine_is_awaited() -> None:
+    async def later(word: str) -> str:
+        return word
+
+    @tool
+    def soon(word: str) -> Any:
+        """Soon."""
+        return later(word)
+
+    assert await used(soon, word="a") == (Text(text="a"),)
+
+
+async def test_a_partial_function_has_the_text_of_the_whole_and_the_parameters_that_are_left() -> None:
+    async def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    made = tool(name="add_one")(functools.partial(add, 1))
+    assert (made.description, list(made.spec.input_schema["properties"])) == ("Add.", ["b"])
+    assert await used(made, b=2) == (Json(value=3),)
+
+
+async def test_once_cancelled_a_thread_is_told_and_not_heard_any_more() -> None:
+    started, go_on = threading.Event(), threading.Event()
+    raised: list[str] = []
+    told: list[str] = []
+
+    @tool
+    def work(call: RunningCall) -> None:
+        """Work."""
+        started.set()
+        go_on.wait(60)
+        try:
+            call.progress("too late")
+        except Stopped as error:
+            raised.append(error.kind)
+            raise
+
+    task = asyncio.ensure_future(used(work, RunningCall("1", told.append)))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert raised == ["stopped"]
+    assert told == []
+
+
+async def test_a_cancel_reaches_an_async_function() -> None:
+    told: list[str] = []
+    waits = asyncio.Event()
+
+    @tool
+    async def wait() -> None:
+        """Wait."""
+        try:
+            waits.set()
+            await asyncio.Event().wait()
+        finally:
+            told.append("ended")
+
+    task = asyncio.ensure_future(used(wait))
+    await waits.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told == ["ended"]
+
+
+@pytest.mark.parametrize("error", [ToolFailed("no such city"), LookupError("x")])
+async def test_exceptions_come_through(error: Exception) -> None:
+    @tool
+    async def fail() -> None:
+        """Fail."""
+        raise error
+
+    @tool
+    def fail_in_thread() -> None:
+        """Fail."""
+        raise error
+
+    for made in (fail, fail_in_thread):
+        with pytest.raises(type(error), match=str(error)):
+            await used(made)
+
+
+async def test_a_model_as_schema_is_given_by_names_or_as_a_whole() -> None:
+    class Wanted(BaseModel):
+        city: str
+        shown_as: str = Field(default="c", alias="unit")
+
+    @tool(schema=Wanted)
+    async def by_names(city: str, unit: str) -> str:
+        """By names."""
+        return f"{city} {unit}"
+
+    @tool(schema=Wanted)
+    async def whole(wanted: Wanted, call: RunningCall) -> str:
+        """Whole."""
+        return f"{wanted.city} {wanted.shown_as} {call.tool_use_id}"
+
+    assert await used(by_names, city="Bern", unit="f") == (Text(text="Bern f"),)
+    assert await used(whole, city="Bern") == (Text(text="Bern c 1"),)
+    with pytest.raises(ToolInputInvalid):
+        whole.checked({})
+
+
+async def test_a_json_schema_and_shorthand_are_given_by_names_or_as_a_whole() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}
+
+    @tool(schema=schema)
+    async def by_names(a: int, b: str = "default") -> str:
+        """By names."""
+        return f"{a} {b}"
+
+    @tool(schema=schema)
+    def whole(arguments: dict[str, Any]) -> dict[str, Any]:
+        """Whole."""
+        return arguments
+
+    @tool(schema=schema)
+    async def everything(**given: Any) -> dict[str, Any]:
+        """Everything."""
+        return given
+
+    @tool(schema={"a": "integer", "b": "string?"})
+    async def short(a: int, b: str | None = None) -> list[Any]:
+        """Short."""
+        return [a, b]
+
+    assert await used(by_names, a=1) == (Text(text="1 default"),)
+    # The schema permits others, the function has no place for them.
+    assert await used(by_names, a=1, b="x", other=2) == (Text(text="1 x"),)
+    assert await used(whole, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
+    assert await used(everything, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
+    assert await used(short, a=1) == (Json(value=[1, None]),)
+    with pytest.raises(ToolInputInvalid):
+        short.checked({"a": 1, "other": 2})
+    assert by_names.spec.input_schema == schema
+
+
+async def test_a_parameter_that_has_no_type_needs_a_schema() -> None:
+    def untyped(a, b=2):
+        return [a, b]
+
+    with pytest.raises(WrongUse, match="parameter “a” of the tool “untyped” has no type"):
+        tool(untyped)
+    assert await used(tool(schema={"a": "any"})(lambda_named(untyped)), a=1) == (Json(value=[1]),)
+
+
+def lambda_named(function: Any) -> Any:
+    """The same with one parameter less."""
+
+    def untyped(a):
+        return function(a)[:1]
+
+    return untyped
+
+
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def answers(a: int, b: int) -> None: ...
+
+
+async def no_place(a: int, *, b: int = 1) -> None: ...
+
+
+def spread(*a: int, b: int) -> None: ...
+
+
+OPTIONAL = {"a": "integer?", "b": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: tool(generator), "answers once"),
+        (lambda: tool(Place), "answers once"),
+        (lambda: tool(name="two words")(answers), "“two words” cannot be the name"),
+        (lambda: tool(name="x" * 65)(answers), "cannot be the name"),
+        (lambda: tool(lambda: 1), "“<lambda>” cannot be the name"),
+        (lambda: tool(functools.partial(answers)), "“” cannot be the name"),
+        (lambda: tool(schema={"a": "integer", "b": "text"})(answers), "“text”, which is no type"),
+        (lambda: tool(schema={"a": "integer"})(answers), "do not fit: b"),
+        (lambda: tool(schema=OPTIONAL)(answers), "do not fit: a"),
+        (lambda: tool(schema={"a": "integer", "c": "integer"})(no_place), "do not fit: c"),
+        (lambda: tool(schema={"a": "integer", "b": "integer"})(spread), "do not fit: a"),
+        (lambda: tool(schema={"type": "object", "required": 5})(answers), "schema of a tool's arguments"),
+    ],
+)
+def test_what_makes_no_tool_is_wrong_use(make: Any, why: str) -> None:
+    with pytest.raises(WrongUse, match=why):
+        make()

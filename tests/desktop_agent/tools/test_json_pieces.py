@@ -1,0 +1,62 @@
+"""Large values are written as they would be at once, and no more of them than is wanted."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desktop_agent.tools import in_thread
+from desktop_agent.tools.json_pieces import json_pieces
+from desktop_agent.tools.schemas.json_schema import JsonSchema
+from desktop_agent.tools.tool import Tool
+from desktop_agent.vocabulary.tool_calls import call_digest
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+texts = st.text(max_size=3)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=30
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def everything_is_large() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_thread, "_QUICK", 3)
+        yield
+
+
+@given(values, st.booleans())
+def test_pieces_together_are_the_whole(value: Any, sort_keys: bool) -> None:
+    whole = json.dumps(value, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":"))
+    assert "".join(json_pieces(value, sort_keys=sort_keys)) == whole
+
+
+@given(st.dictionaries(texts, values, max_size=6), texts)
+def test_a_large_call_has_the_digest_that_a_small_one_would_have(arguments: dict[str, Any], name: str) -> None:
+    tool = Tool(name, "", JsonSchema({"type": "object"}), run=None)  # type: ignore[arg-type]
+    assert tool.digest(arguments) == call_digest(name, arguments)
+
+
+def test_keys_that_are_no_texts_are_written_as_json_writes_them() -> None:
+    value = {1: [1, 2, 3], None: {"a": 1, "b": 2}, True: 3, 2.5: 4}
+    assert "".join(json_pieces(value)) == json.dumps(value, separators=(",", ":"))
+
+
+def test_what_is_not_wanted_is_not_written() -> None:
+    class Late:
+        pass
+
+    assert list(islice(json_pieces([1, 2, 3, 4, Late()]), 4)) == ["[", "", "1", ","]
+    with pytest.raises(TypeError):
+        list(json_pieces([1, 2, 3, 4, Late()]))
+
+
+def test_a_circle_is_an_error() -> None:
+    circle: list[Any] = [1, 2, 3]
+    circle.append(circle)
+    with pytest.raises((RecursionError, ValueError)):
+        list(json_pieces(circle))

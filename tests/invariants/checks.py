@@ -1,0 +1,120 @@
+"""The invariants, as far as they can be read off a history, a request, or the events of a run."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
+from desktop_agent.conversation.repair import repaired
+from desktop_agent.vocabulary.blocks import Summary, Thinking, ToolResult
+from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, TurnStarted
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ModelRequest
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+    def __init__(self, number: int, what: str) -> None:
+        self.number = number
+        super().__init__(f"[invariant {number}] {what}")
+
+
+def require(true: object, number: int, what: str) -> None:
+    """Raise Broken unless it is so."""
+    if not true:
+        raise Broken(number, what)
+
+
+def results_follow_calls(messages: Sequence[Message], *, may_be_open: bool = False) -> None:
+    """1 and 5: each call has exactly one result, in the message right behind it, in call order."""
+    for position, message in enumerate(messages):
+        if message.role is Role.TOOL:
+            before = messages[position - 1] if position else None
+            require(before is not None and before.tool_uses, 1, "results without calls")
+        if not message.tool_uses:
+            continue
+        if position + 1 == len(messages) and may_be_open:
+            continue
+        answer = messages[position + 1] if position + 1 < len(messages) else None
+        ids = [block.tool_use_id for block in answer.blocks if isinstance(block, ToolResult)] if answer else []
+        called = [call.id for call in message.tool_uses]
+        require(Counter(ids) == Counter(called), 1, f"calls {called}, results {ids}")
+        require(ids == called, 5, f"calls {called} are answered in the order {ids}")
+
+
+def request_is_whole(request: ModelRequest, thought: Iterable[tuple[str, str]]) -> None:
+    """1, 10 and 11, of what a model gets. `thought` is all reasoning that was ever said, with its state."""
+    messages = [message for message in request.messages if message.role is not Role.SYSTEM]
+    for message in request.messages:
+        require(not any(isinstance(block, Summary) for block in message.blocks), 11, "a summary block is sent")
+    if messages:
+        require(messages[0].role is Role.USER, 11, f"the request begins with {messages[0].role}")
+    try:
+        results_follow_calls(messages)
+    except Broken as broken:
+        cut = messages and messages[0].injected_by == "compaction"
+        raise Broken(11 if cut else broken.number, str(broken)) from None
+    known = set(thought)
+    for block in (block for message in messages for block in message.blocks if isinstance(block, Thinking)):
+        if block.provider:
+            require((block.text, repr(block.metadata)) in known, 10, f"reasoning was changed: {block!r}")
+
+
+def runs_are_whole(runs: dict[str, list[Envelope]], working: str | None) -> None:
+    """6: numbers without gaps, and one end, last."""
+    for run_id, envelopes in runs.items():
+        numbers = [each.seq for each in envelopes]
+        require(numbers == list(range(1, len(numbers) + 1)), 6, f"numbers of a run: {numbers}")
+        ends = [position for position, each in enumerate(envelopes) if isinstance(each.event, RunFinished)]
+        expected = [] if run_id == working and not ends else [len(envelopes) - 1]
+        require(ends == expected, 6, f"a run of {len(envelopes)} events ended at {ends}")
+
+
+def text_is_what_was_streamed(runs: dict[str, list[Envelope]], history: Sequence[Message]) -> None:
+    """9: the pieces of an answer, joined, are its text."""
+    said: dict[str, str] = {}
+    for envelopes in runs.values():
+        current = ""
+        for each in envelopes:
+            if isinstance(each.event, TurnStarted):
+                current = each.event.message_id
+                said.setdefault(current, "")
+            elif isinstance(each.event, ContentDelta) and current:
+                said[current] += each.event.text
+    for message in history:
+        if message.id in said:
+            require(message.text == said[message.id], 9, f"streamed {said[message.id]!r}, committed {message.text!r}")
+
+
+def history_survives(history: Sequence[Message]) -> None:
+    """10: repair is idempotent and changes nothing that is whole; JSON there and back is the same."""
+    once = repaired(history)
+    require(repaired(once) == once, 10, "repairing twice is not repairing once")
+    for message in history:
+        there = Message.model_validate_json(message.model_dump_json())
+        require(there == message, 10, "JSON there and back changes a message")
+
+
+def live_equals_replayed(live: Iterable[Item], replayed: Iterable[Item]) -> None:
+    """6: what was shown as it happened is what is shown after reopening."""
+    shown, again = _shape(live), _shape(replayed)
+    require(shown == again, 6, f"live {shown}\nreplayed {again}")
+
+
+def _shape(items: Iterable[Item]) -> list[tuple[Any, ...]]:
+    shapes: list[tuple[Any, ...]] = []
+    for item in items:
+        match item:
+            case UserItem():
+                shapes.append(("user", item.text))
+            case AnswerItem():
+                shapes.append(("answer", str(item.text)))
+            case ThinkingItem():
+                shapes.append(("thinking", str(item.text)))
+            case ToolCallItem():
+                shapes.append(("call", item.name, item.tool_use_id, repr(item.input), item.outcome))
+            case _:
+                pass
+    return shapes

@@ -1,0 +1,205 @@
+"""One life of the program in a random world: a process that may die at any await, over a database that does not.
+
+Everything is real but the clock, the thread of the database (its jobs run on the loop, one step later, so that every
+run is the same) and the model.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
+from desktop_agent.storage.store import Store
+from desktop_agent.storage.worker import Worker
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ModelRequest, PictureLimits, ProviderState
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE, Said
+from tests.invariants.virtual_loop import VirtualLoop
+
+T = TypeVar("T")
+WINDOW = 2_000
+
+
+class InlineWorker(Worker):
+    """Runs each job one step of the loop later. When the process is dead, nothing is written any more."""
+
+    def __init__(self, life: "Life") -> None:
+        self._life = life
+
+    def submit(self, job: Callable[[], T]) -> "Future[T]":
+        future: Future[T] = Future()
+        self._life.loop.call_soon(self._work, job, future)
+        return future
+
+    async def run(self, job: Callable[[], T]) -> T:
+        done: asyncio.Future[T] = self._life.loop.create_future()
+
+        def work() -> None:
+            if done.cancelled():
+                done_quietly(job, self._life)
+                return
+            try:
+                if not self._life.alive:
+                    raise StorageFailed("the process is dead")
+                done.set_result(job())
+            except Exception as error:
+                done.set_exception(error)
+
+        self._life.loop.call_soon(work)
+        return await asyncio.shield(done)
+
+    def stop(self) -> None:
+        pass
+
+    def _work(self, job: Callable[[], T], future: "Future[T]") -> None:
+        if self._life.alive:
+            future.set_result(job())
+
+
+def done_quietly(job: Callable[[], Any], life: "Life") -> None:
+    if life.alive:
+        job()
+
+
+class Words(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    word: str = "x"
+
+
+class Life:
+    """The loop, the store and the tools between one start of the program and its end."""
+
+    def __init__(self, folder: Path, observe: "Observer") -> None:
+        self.loop = VirtualLoop()
+        self.alive = True
+        self.folder = folder
+        self.observe = observe
+        opened = open_database(folder)
+        self.store = Store(folder, InlineWorker(self), opened)
+        self._connection = opened.connection
+        self.watch = sqlite3.connect(folder / DATABASE_NAME)
+        """Another connection: it sees what is written, and nothing else."""
+
+    def die(self) -> None:
+        """As by `kill -9`: from now on nothing is written and nothing has an effect."""
+        self.alive = False
+        self._bury()
+
+    def end(self) -> None:
+        """After an orderly end."""
+        self.loop.complete(self.store.close())
+        self.alive = False
+        self._bury()
+
+    def _bury(self) -> None:
+        # More than once: the end of a run begins the next where a message waits.
+        for _ in range(20):
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.steps(3_000)
+        assert not asyncio.all_tasks(self.loop), "tasks that do not heed a cancel"
+        self.watch.close()
+        self._connection.close()
+        self.loop.complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    def journalled(self, kind: str, id_: str) -> int:
+        """How many rows of this kind the database holds for a call, seen by another connection."""
+        query = "SELECT count(*) FROM journal WHERE type = ? AND json_extract(event, '$.id') = ?"
+        return int(self.watch.execute(query, (kind, id_)).fetchone()[0])
+
+    def tools(self) -> tuple[AnyTool, ...]:
+        """All but the one that nobody has."""
+        return (
+            self._tool(READ, mutating=False),
+            self._tool(WRITE, mutating=True),
+            self._tool(HANG, mutating=True),
+            self._tool(STUBBORN, mutating=False),
+            self._tool(BREAK, mutating=True),
+        )
+
+    def _tool(self, name: str, *, mutating: bool) -> AnyTool:
+        async def run(given: Words, call: RunningCall) -> tuple[Text, ...]:
+            return await self._work(name, given.word, call)
+
+        return Tool(
+            name=name,
+            description=name,
+            schema=ModelSchema(Words),
+            run=run,
+            tool_class=ToolClass.MUTATING if mutating else ToolClass.READ_ONLY,
+            effects=frozenset({Effect.WRITE}) if mutating else frozenset({Effect.READ}),
+            timeout=30.0,
+        )
+
+    async def _work(self, name: str, word: str, call: RunningCall) -> tuple[Text, ...]:
+        if not self.alive:
+            raise asyncio.CancelledError
+        with self.observe.effect(self, name, word, call):
+            await asyncio.sleep(0)
+            call.progress("working")
+            await asyncio.sleep(0.01)
+            if name == BREAK:
+                raise ValueError("a fault inside")
+            if name == HANG:
+                await asyncio.Event().wait()
+            if name == STUBBORN:
+                for _ in range(5):
+                    try:
+                        await asyncio.sleep(1.0)
+                    except asyncio.CancelledError:
+                        continue
+            return (Text(text=f"{name} {word}"),)
+
+
+class Observer:
+    """What a life tells of the effects of its tools."""
+
+    def effect(self, life: Life, name: str, word: str, call: RunningCall) -> Any:
+        raise NotImplementedError
+
+
+class RandomModel:
+    """Says what the world has it say; after that it only ends. Remembers every request."""
+
+    def __init__(self, next_answer: Callable[[ModelRequest], tuple[int, Said]]) -> None:
+        self._next_answer = next_answer
+        self._state = ProviderState()
+
+    @property
+    def dialect(self) -> str:
+        return "scripted"
+
+    @property
+    def state(self) -> ProviderState:
+        return self._state
+
+    async def stream(self, request: ModelRequest) -> Any:
+        serial, said = self._next_answer(request)
+        for step in said.steps(serial):
+            await asyncio.sleep(0)
+            if isinstance(step, Exception):
+                raise type(step)(str(step))
+            yield step
+        await asyncio.sleep(0)
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        return ()
+
+    def model_info(self, model: str) -> ModelInfo:
+        return ModelInfo(model, capabilities=Capabilities(context_window=WINDOW))
+
+    def picture_limits(self, model: str) -> PictureLimits:
+        return PictureLimits()
+
+    async def aclose(self) -> None:
+        pass

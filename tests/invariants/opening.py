@@ -1,0 +1,88 @@
+"""How the world opens its conversation: as the engine does, with a model, hooks and guards of the world's own."""
+
+from typing import TYPE_CHECKING
+
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.rules import RuleBook
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment, GuardPass
+from desktop_agent.vocabulary.conduct.hooks import Hooks, PostToolUse, PreToolUse, UserPromptSubmit
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.requests import ProviderConfig
+from tests.invariants.life import RandomModel
+from tests.invariants.scripts import HELPER, READ, WRITE
+
+if TYPE_CHECKING:
+    from tests.invariants.world import World
+
+ID = "conversation"
+LIMITS = Limits(tool_iterations=6, turns=15)
+GUARD_ITERATIONS = 2
+
+
+def new_session(world: "World") -> Session:
+    record = ConversationRecord(
+        id=ID, title="New conversation", created_at=now(), updated_at=now(), endpoint_id="e", model="m"
+    )
+    return Session(Writer(Ledger(world.life.store, record, is_new=True)), _setup(world, RuleBook()))
+
+
+def opened_session(world: "World") -> Session:
+    """What the disk holds of it; a new one where the process died before anything was written."""
+    return world.life.loop.complete(_opened(world))
+
+
+async def _opened(world: "World") -> Session:
+    store = world.life.store
+    if not any(each.id == ID for each in await store.list_conversations()):
+        return new_session(world)
+    return await reopened(store, ID, _setup(world, RuleBook(await store.rules.all())))
+
+
+def _setup(world: "World", book: RuleBook) -> SessionSetup:
+    model = RandomModel(world.next_answer)
+    life = world.life
+
+    async def open_provider(_record: ConversationRecord, _model: str) -> RandomModel:
+        return model
+
+    async def read_picture(_source: object) -> bytes:
+        raise AssertionError
+
+    def raise_if_told() -> None:
+        if world.hooks_raise:
+            raise ZeroDivisionError
+
+    async def on_prompt(_moment: UserPromptSubmit) -> None:
+        raise_if_told()
+
+    async def before(_moment: PreToolUse) -> None:
+        raise_if_told()
+
+    async def after(_moment: PostToolUse) -> None:
+        raise_if_told()
+
+    async def guard(moment: GuardMoment) -> GuardContinue | GuardPass:
+        if world.guard == "raise":
+            raise ZeroDivisionError
+        return GuardContinue("go on") if world.endless or world.guard == "continue" else GuardPass()
+
+    return SessionSetup(
+        open_provider=open_provider,  # type: ignore[arg-type]
+        read_picture=read_picture,
+        tools_for=lambda _: ToolRegistry(life.tools()),
+        config_for=lambda _: ProviderConfig(),
+        limits=lambda: LIMITS,
+        hooks=Hooks((on_prompt,), (before,), (after,)),
+        guards=(Guard("again", guard, GUARD_ITERATIONS),),
+        specialists=(Specialist(name=HELPER, description="helps", system_prompt="You help.", tools=(READ, WRITE)),),
+        book=book,
+        store=None,
+    )

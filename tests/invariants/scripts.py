@@ -1,0 +1,79 @@
+"""What a model may say in a random world, and the tools that it may call there."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import AgentError, ConnectionFailed, QuotaExhausted, Truncated
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    Done,
+    MessageDelta,
+    StopReason,
+    ThinkingBlock,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from desktop_agent.vocabulary.usage import Usage
+
+READ, WRITE, HANG, STUBBORN, BREAK, HELPER = "look", "act", "hang", "stubborn", "break_", "helper"
+# The more often it stands here, the more often it is called.
+TOOLS = (READ, READ, WRITE, WRITE, WRITE, HANG, STUBBORN, BREAK, HELPER, "nobody")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer of the model: pieces of text and thinking, calls, and how it ends."""
+
+    pieces: tuple[Any, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()  # the tool's name, and a word; equal words make equal calls
+    repeated_ids: bool = False
+    malformed: bool = False
+    end: StopReason | None = None
+    breaks_with: AgentError | None = None
+    tokens: int = 0
+
+    def steps(self, serial: int) -> list[Any]:
+        """The provider's events, with ids that no other answer uses unless they are to be repeated."""
+        events: list[Any] = list(self.pieces)
+        for position, (name, word) in enumerate(self.calls):
+            id_ = f"call_{position}" if self.repeated_ids else f"call_{serial}_{position}"
+            malformed = '{"wor' if self.malformed and position == 0 else None
+            arguments = {} if malformed else {"task" if name == HELPER else "word": word}
+            events.append(ToolUse(id=id_, name=name, input=arguments, malformed=malformed))
+        if self.breaks_with is not None:
+            return [*events, self.breaks_with]
+        if self.tokens:
+            events.append(UsageUpdate(Usage(input_tokens=self.tokens, output_tokens=10, cost=0.001)))
+        end = self.end or (StopReason.TOOL_USE if self.calls else StopReason.END_TURN)
+        return [*events, MessageDelta(end), Done()]
+
+
+_TEXTS = ("a", "bb", "\U0001f600", "é ab", "b a b")
+_THOUGHTS: tuple[tuple[Any, ...], ...] = (
+    (ThinkingDelta("hm"), ThinkingBlock("hm", "scripted", {"signature": "c2ln"})),
+    (ThinkingDelta("h"), ThinkingDelta("o"), ThinkingBlock("ho", "scripted", {"signature": "bm9j"})),
+    (ThinkingBlock("", "scripted", {"data": "cmVkYWN0ZWQ="}),),
+)
+_ENDS = (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN, StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL)
+_BREAKS = (QuotaExhausted("empty"), Truncated("cut", retryable=False), ConnectionFailed("gone"))
+
+
+def answer(chance: random.Random) -> Said:
+    """Mostly what models do: say something, call tools, go on; now and then anything else."""
+    pieces: list[Any] = []
+    for _ in range(chance.randrange(3)):
+        pieces += chance.choice(_THOUGHTS) if chance.random() < 0.3 else [ContentDelta(chance.choice(_TEXTS))]
+    # Few words, so that the same call comes three times in a row now and then.
+    calls = tuple((chance.choice(TOOLS), chance.choice("aabc")) for _ in range(chance.choice((0, 1, 1, 2, 3, 4))))
+    strange = chance.random()
+    return Said(
+        pieces=tuple(pieces),
+        calls=calls,
+        repeated_ids=chance.random() < 0.2,
+        malformed=chance.random() < 0.1,
+        end=chance.choice(_ENDS) if strange < 0.12 else None,
+        breaks_with=chance.choice(_BREAKS) if strange > 0.92 else None,
+        tokens=chance.choice((0, 100, 100, 1900)),
+    )

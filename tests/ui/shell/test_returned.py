@@ -1,0 +1,169 @@
+"""A message that was not delivered comes back to who wrote it."""
+
+import asyncio
+from dataclasses import replace
+from io import BytesIO
+
+from PIL import Image as Picture
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.items import NoticeItem, UserItem
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+
+
+class Doorkeeper:
+    """A hook that lets a prompt wait, and then says what the test wants."""
+
+    def __init__(self):
+        self.asked, self.decided = asyncio.Event(), asyncio.Event()
+        self.verdict = HookDeny("not today.")
+
+    async def __call__(self, moment):
+        self.asked.set()
+        await self.decided.wait()
+        return self.verdict
+
+    def stand_at(self, engine):
+        made = engine._setup
+        engine._setup = lambda: replace(made(), hooks=Hooks().add_user_prompt_submit(self))
+
+
+async def at_the_door(screen, text="precious words"):
+    """This message waits for the hook."""
+    keeper = Doorkeeper()
+    keeper.stand_at(screen.engine)
+    screen.action("New conversation").trigger()
+    await screen.idle()
+    if text:
+        screen.write(text)
+    screen.press("Send")
+    await keeper.asked.wait()
+    assert screen.editor.toPlainText() == ""
+    assert prompts(screen) == [text]
+    return keeper
+
+
+def prompts(screen):
+    return [each.text for each in screen.conversation.transcript if isinstance(each, UserItem)]
+
+
+async def ended(screen):
+    await until(lambda: not screen.conversation.working)
+    await screen.engine._sessions[screen.conversation.id].wait_idle()
+    await screen.idle()
+
+
+def test_what_a_hook_refuses_stands_in_the_composer_again_and_nowhere_else(on_screen):
+    async def refused(screen):
+        keeper = await at_the_door(screen)
+        keeper.decided.set()
+        await ended(screen)
+        assert screen.editor.toPlainText() == "precious words"
+        assert prompts(screen) == []
+        assert "not today." in " ".join(
+            str(each.sentence) for each in screen.conversation.transcript if isinstance(each, NoticeItem)
+        )
+        # The same message goes out when nobody minds it any more.
+        keeper.verdict = None
+        await screen.say("!")
+        assert prompts(screen) == ["precious words!"]
+        assert screen.answers() == ["ok"]
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(refused, Turn(ContentDelta("ok")))
+
+
+def test_nor_is_it_lost_or_shown_when_the_program_is_opened_again(on_screen):
+    async def refused(screen):
+        keeper = await at_the_door(screen)
+        keeper.decided.set()
+        await ended(screen)
+
+    async def look(screen):
+        assert screen.conversation.title == "precious words"
+        assert prompts(screen) == []
+        assert screen.editor.toPlainText() == "precious words"
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(refused)
+    on_screen(look)
+
+
+def test_what_is_being_written_by_then_stays_and_the_message_follows_it(on_screen):
+    async def work(screen):
+        keeper = await at_the_door(screen)
+        screen.write("the next")
+        for _ in range(4):
+            QTest.keyClick(screen.editor, Qt.Key.Key_Left)
+        keeper.decided.set()
+        await ended(screen)
+        assert screen.editor.toPlainText() == "the next\n\nprecious words"
+        screen.write("very ")
+        assert screen.editor.toPlainText() == "the very next\n\nprecious words"
+
+    on_screen(work)
+
+
+def test_stop_gives_back_what_was_not_sent_yet(on_screen):
+    async def work(screen):
+        await at_the_door(screen)
+        screen.press("Stop")
+        await ended(screen)
+        assert screen.editor.toPlainText() == "precious words"
+        assert prompts(screen) == []
+
+    on_screen(work)
+
+
+def test_pictures_come_back_too(on_screen):
+    async def work(screen):
+        data = BytesIO()
+        Picture.new("RGB", (20, 10), "red").save(data, "PNG")
+        composer = screen.window.page.composer
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        taken = await screen.desk.window.page._pictures.take(data.getvalue(), "red.png")
+        keeper = Doorkeeper()
+        keeper.stand_at(screen.engine)
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        composer._attachments.add_pasted(data.getvalue())
+        await until(lambda: composer.draft()[1])
+        screen.press("Send")
+        await keeper.asked.wait()
+        await until(lambda: composer.draft() == ("", []))
+        keeper.decided.set()
+        await ended(screen)
+        text, (picture,) = composer.draft()
+        assert (text, picture.name, picture.taken.data) == ("", "Pasted image", taken.data)
+        assert prompts(screen) == []
+
+    on_screen(work)
+
+
+def test_behind_another_conversation_it_waits_in_its_own(on_screen):
+    async def work(screen):
+        keeper = await at_the_door(screen)
+        first = screen.conversation.id
+        screen.write("the next")
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        session = screen.engine._sessions[first]
+        keeper.decided.set()
+        await until(lambda: not session.working)
+        await session.wait_idle()
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "the next\n\nprecious words"
+        assert prompts(screen) == []
+
+    on_screen(work)

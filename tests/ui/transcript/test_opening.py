@@ -1,0 +1,119 @@
+"""What is folded behind a notice and behind a specialist's call, and how it is opened."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.items import CallState, NoticeItem, StreamedText, ToolCallItem
+from desktop_agent.conversation.transcript import COMPACTED, Transcript
+from desktop_agent.vocabulary.blocks import Summary, Text, ToolResult
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.ui.transcript.feeding import NoPictures
+from ui.look.theme import ThemeSource
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.view import TranscriptView
+
+SUMMARY = "## Goals\n\nPaint the **shed**."
+
+
+def notice(folded=SUMMARY):
+    return NoticeItem("i", "notice", COMPACTED, folded=folded)
+
+
+def press(row, name="Show details"):
+    for index in range(len(row.blocks)):
+        row.settle_block(index)
+    (control,) = [control for _, control in row.controls() if control.name == name]
+    control.press()
+
+
+def test_a_notice_opens_and_folds_again(stage):
+    row = row_for(notice(), stage, 600)
+    assert "shed" not in row.plain()
+    changed = []
+    stage.facts.changed.connect(changed.append)
+    press(row)
+    assert "Goals" in row.plain()
+    assert "Paint the shed." in row.plain()
+    press(row)
+    assert "shed" not in row.plain()
+    assert changed == ["i", "i"]
+
+
+def test_a_notice_with_nothing_behind_it_has_nothing_to_open(stage):
+    row = row_for(notice(""), stage, 600)
+    row.settle(0, 10_000)
+    assert not list(row.controls())
+
+
+def test_what_is_behind_a_notice_is_not_read_out_before_it_is_opened(stage):
+    row = row_for(notice(), stage, 600)
+    assert "shed" not in row.spoken()
+    press(row)
+    assert "shed" in row.spoken()
+
+
+def delegated(*, ended):
+    item = ToolCallItem("c", "m", "1", "researcher", {"task": "look"}, delegated=True, state=CallState.RUNNING)
+    item.output = StreamedText("read_file · path: a.txt\n")
+    if ended:
+        item.state = CallState.ENDED
+        item.result = ToolResult(tool_use_id="1", content=(Text(text="Found it."),))
+    return item
+
+
+def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(stage):
+    row = row_for(delegated(ended=False), stage, 600)
+    assert "read_file · path: a.txt" in row.plain()
+    press(row)
+    assert [(block._title, block.text) for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
+        ("steps", "read_file · path: a.txt"),
+    ]
+    press(row)
+    row = row_for(delegated(ended=True), stage, 600)
+    assert "read_file" not in row.plain()
+    press(row)
+    assert [block.text for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
+        "read_file · path: a.txt",
+        "Found it.",
+    ]
+
+
+@pytest.fixture
+def view(qtbot):
+    shown = Transcript([Message(role=Role.SYSTEM, blocks=(Summary(text=SUMMARY, first_kept_id="x"),))])
+    view = TranscriptView(ThemeSource(), NoPictures(Path()))
+    qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
+    view.resize(800, 600)
+    view.set_transcript(shown)
+    view.show()
+    qtbot.waitExposed(view)
+    view.viewport().grab()
+    return view
+
+
+def text_of(view):
+    return view.surface.rows.row(0).plain()
+
+
+def test_the_mouse_opens_it(view):
+    row = view.surface.rows.row(0)
+    ((block, control),) = row.controls()
+    box = control.box.translated(row.block_box(block).topLeft()).translated(view.surface.row_box(0).topLeft())
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
+    assert "shed" in text_of(view)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
+    assert "shed" not in text_of(view)
+
+
+def test_the_keyboard_opens_it(view):
+    view.setFocus()
+    QTest.keyClick(view, Qt.Key.Key_Up, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(view, Qt.Key.Key_Tab)
+    QTest.keyClick(view, Qt.Key.Key_Return)
+    assert "shed" in text_of(view)
+    QTest.keyClick(view, Qt.Key.Key_Space)
+    assert "shed" not in text_of(view)

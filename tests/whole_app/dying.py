@@ -1,0 +1,329 @@
+"""Lives of one conversation, each in a process of its own that kills itself at a chosen place.
+
+    python -m tests.whole_app.dying
+
+A line of JSON on the standard input is a life (see Life); it is forked off here, so that the program is loaded once.
+The answer is a line too: the signal that ended it, or 0. What a life has to tell it writes into a file.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.database.checkpoints import CheckpointRows
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    ToolFinished,
+    ToolStarted,
+)
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta, ProviderEvent
+from desktop_agent.vocabulary.requests import ModelRequest
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, ToolClass
+
+FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look", "write", "mark"))
+TOOLS = ("look", "write", "mark")
+NEVER = -1
+LIMIT = 20
+"""Seconds until a life that waits in vain fails."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """`after`: it ends when so many records are durable (NEVER: it goes on to the end). `inside`: it ends in this tool,
+    behind its effect. `delegates`: a specialist is called, which calls the tools. It tells into the file `answer`.
+    """
+
+    data: str
+    work: str
+    answer: str
+    after: int = NEVER
+    inside: str = ""
+    delegates: bool = False
+
+
+@dataclass
+class Found:
+    """What a life finds in the journal of the one before it, by the id of the call. `whole`: an answer with open calls
+    stands at the end."""
+
+    whole: bool = False
+    runs: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
+    finished: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    allowed: list[str] = field(default_factory=list)
+    seq: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Told:
+    """What a life did. `asked`: call and approval. `heard`: run and number of each event."""
+
+    records: int = 0
+    found: Found = field(default_factory=Found)
+    conversation: str = ""
+    resumed: bool = False
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    heard: list[tuple[str, int]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Death:
+    """Counts what has become durable. One row at a time, as the timer of the ledger might have it."""
+
+    def __init__(self, after: int) -> None:
+        self.records = 0
+        self._after = after
+        for owner, name in (
+            (Store, "create_conversation"),
+            (Store, "update_conversation"),
+            (Store, "commit"),
+            (Store, "finish_run"),
+            (CheckpointRows, "save"),
+        ):
+            setattr(owner, name, self._counted(getattr(owner, name)))
+        append = self._counted(Store.append_journal)
+
+        async def one_by_one(self: Store, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
+            for envelope in envelopes:
+                await append(self, conversation_id, [envelope])
+
+        Store.append_journal = one_by_one
+
+    def look(self) -> None:
+        if self.records == self._after:
+            die()
+
+    def _counted(self, real: Any) -> Any:
+        async def counted(*given: Any, **named: Any) -> Any:
+            answer = await real(*given, **named)
+            self.records += 1
+            self.look()
+            return answer
+
+        return counted
+
+
+class Model(ScriptedProvider):
+    """Knows from the history alone what to say next, so that any life can go on with it."""
+
+    def __init__(self, *, delegates: bool) -> None:
+        super().__init__()
+        self._delegates = delegates
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        self._turns = [self._turn(request)]
+        async with aclosing(super().stream(request)) as events:
+            async for event in events:
+                yield event
+
+    def _turn(self, request: ModelRequest) -> Turn:
+        blocks = [block for message in request.messages for block in message.blocks]
+        if any(isinstance(block, ToolResult) and block.outcome is not Outcome.CANCELLED for block in blocks):
+            return Turn(ContentDelta("done"))
+        asked = sum(message.role is Role.ASSISTANT for message in request.messages)
+        is_finder = (request.config.system_prompt or "").startswith(FINDER.system_prompt)
+        if self._delegates and not is_finder:
+            return Turn(ContentDelta("I ask. "), ToolUse(id=f"r{asked}", name="finder", input={"task": "t"}))
+        calls = [ToolUse(id=f"{'f' if is_finder else ''}{asked}-{name}", name=name, input={}) for name in TOOLS]
+        return Turn(ContentDelta("I look. "), *calls)
+
+
+class Nothing(BaseModel):
+    pass
+
+
+def effect_tool(name: str, life: Life) -> AnyTool:
+    """Appends the id of its call to a file, so that running twice shows."""
+    file = Path(life.work, f"{name}.txt")
+
+    def work(call: RunningCall) -> None:
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(f"{call.tool_use_id}\n")
+        if life.inside == name:
+            die()
+
+    async def run(_: Nothing, call: RunningCall) -> tuple[Text, ...]:
+        work(call)
+        return (Text(text=f"{name} is done"),)
+
+    async def changes(_: Nothing) -> tuple[str, ...]:
+        return (file.name,)
+
+    reads = name == "look"
+    return Tool(
+        name,
+        name,
+        ModelSchema(Nothing),
+        run,
+        tool_class=ToolClass.READ_ONLY if reads else ToolClass.MUTATING,
+        effects=frozenset({Effect.READ if reads else Effect.WRITE}),
+        changes=changes if name == "write" else None,
+    )
+
+
+class MortalEngine(Engine):
+    """The engine with tools and a model of this test's own."""
+
+    life: Life
+
+    def _setup(self) -> SessionSetup:
+        model, life = Model(delegates=self.life.delegates), self.life
+
+        async def open_provider(*_: object) -> Model:
+            return model
+
+        def tools_for(_: object) -> ToolRegistry:
+            return ToolRegistry(effect_tool(name, life) for name in TOOLS)
+
+        return replace(
+            super()._setup(),
+            open_provider=open_provider,
+            tools_for=tools_for,
+            specialists=(FINDER,) if life.delegates else (),
+        )
+
+
+async def live(life: Life) -> Told:
+    """Open what is there, allow what is asked, go on to the end."""
+    death, told = Death(life.after), Told()
+    engine = await MortalEngine.open(Path(life.data), RunDefaults(model="m"))
+    assert isinstance(engine, MortalEngine)
+    engine.life = life
+    # A kill takes nothing from the system's cache; to wait for the disk as well would only take time.
+    await engine.store._run(lambda db: db.execute("PRAGMA synchronous=OFF"))  # pyright: ignore[reportPrivateUsage]
+    death.look()
+    session = await opened(engine, told, life)
+    session.subscribe(on_event=lambda envelope: hear(envelope, session, told))
+    told.resumed = go_on(session)
+    async with asyncio.timeout(LIMIT):
+        await session.wait_idle()
+    told.history = [shown(message) for message in session.history]
+    await engine.close()
+    told.records = death.records
+    return told
+
+
+async def opened(engine: MortalEngine, told: Told, life: Life) -> Session:
+    known = await engine.store.list_conversations()
+    if not known:
+        session = engine.new_session(endpoint_id="e", workspace=life.work)
+    else:
+        loaded = await engine.store.load(known[0].id)
+        told.found = found(loaded.messages, loaded.journal)
+        session = await engine.session(known[0].id)
+    told.conversation = session.record.id
+    return session
+
+
+def found(messages: Sequence[Message], journal: Sequence[Envelope]) -> Found:
+    last = messages[-1] if messages else None
+    seen = Found(whole=last is not None and bool(last.tool_uses) and last.state is MessageState.COMPLETE)
+    for envelope in journal:
+        seen.seq[envelope.run_id] = envelope.seq
+        if envelope.run_id not in seen.runs:
+            seen.runs.append(envelope.run_id)
+        match envelope.event:
+            case ApprovalRequested() as event:
+                seen.waiting[event.tool_use_id] = event.approval_id
+            case ApprovalResolved() as event:
+                seen.waiting.pop(event.tool_use_id)
+                seen.allowed.append(event.tool_use_id)
+            case ToolStarted() as event:
+                seen.started.append(event.id)
+            case ToolFinished() as event:
+                seen.finished[event.id] = event.result.outcome.value
+            case _:
+                pass
+    return seen
+
+
+def hear(envelope: Envelope, session: Session, told: Told) -> None:
+    if envelope.run_id:
+        told.heard.append((envelope.run_id, envelope.seq))
+    event = envelope.event
+    if isinstance(event, ApprovalRequested):
+        told.asked.append((event.tool_use_id, event.approval_id))
+        # The person decides when the card is there, not while it is being put up.
+        asyncio.get_running_loop().call_soon(session.approvals.answer, event.approval_id, AllowOnce())
+
+
+def go_on(session: Session) -> bool:
+    """Whether there were calls to go on with; else ask again what got no answer, if there is such a thing."""
+    if session.resume():
+        return True
+    if not session.history:
+        session.send(Message.user("go"))
+        return False
+    try:
+        session.go_on()
+    except WrongUse:
+        assert session.history[-1].text == "done"
+    return False
+
+
+def shown(message: Message) -> dict[str, Any]:
+    results = [block for block in message.blocks if isinstance(block, ToolResult)]
+    return {
+        "role": message.role.value,
+        "text": message.text,
+        "calls": [call.id for call in message.tool_uses],
+        "results": [(each.tool_use_id, each.outcome.value, words_of(each)) for each in results],
+    }
+
+
+def words_of(result: ToolResult) -> str:
+    return " ".join(part.text for part in result.content if isinstance(part, Text))
+
+
+def main() -> None:
+    """Fork a life for each line, and wait for its end."""
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                life = Life(**json.loads(line))
+                told = asyncio.run(live(life))
+                Path(life.answer).write_text(json.dumps(asdict(told)), encoding="utf-8")
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        ended = os.waitstatus_to_exitcode(status)
+        sys.stdout.write(f"{ended}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
