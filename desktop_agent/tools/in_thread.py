@@ -125,9 +125,9 @@ def is_large(*values: object) -> bool:
             left -= len(each) // _CHARACTERS
             continue
         inner = _inner(each)
-        left -= len(inner)
-        if left > 0:
-            waiting.extend(inner)
+        if len(inner) > left:
+            return True
+        waiting.extend(inner)
     return left <= 0
 
 

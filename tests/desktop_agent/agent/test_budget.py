@@ -6,8 +6,14 @@ import pytest
 
 from desktop_agent.agent import budget as module
 from desktop_agent.agent.budget import Budget
+from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.engine_events import RunEnd, ToolFinished
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowOnce
 from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import call, tool
+from tests.desktop_agent.agent.specialists.team import Team, ask, specialist
 
 
 class Clock:
@@ -130,3 +136,38 @@ async def test_a_run_below_is_over_with_the_call_that_made_it(monkeypatch: pytes
         await asyncio.sleep(0)
         clock.now += 100
     assert root.seconds_left == 9
+
+
+@pytest.mark.parametrize("beside", [False, True])
+async def test_time_of_a_run_stands_still_when_all_its_specialists_wait(beside: bool) -> None:
+    reached, may_end = asyncio.Event(), asyncio.Event()
+
+    async def look(word: str) -> str:
+        reached.set()
+        await may_end.wait()
+        return word
+
+    names = ("asks", "looks") if beside else ("asks",)
+    team = Team(
+        Turn(*(ask(name, name) for name in names)),
+        Turn(ContentDelta("done")),
+        specialists=(specialist("asks", tools=("act",)), specialist("looks", tools=("look",))),
+        plays={
+            "asks": (Turn(call("1", "act")), Turn(ContentDelta("asked"))),
+            "looks": (Turn(call("1", "look")), Turn(ContentDelta("looked"))),
+        },
+        tools=(tool("act"), tool("look", look, read_only=True)),
+    )
+    running = team.start()
+    await team.approvals_open()
+    if beside:
+        await reached.wait()
+        assert team.run._budget.works
+        may_end.set()
+        while not any(finished.id == "looks" for finished in team.memory.of(ToolFinished)):
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+    assert not team.run._budget.works
+    team.decide(AllowOnce())
+    assert await running is RunEnd.COMPLETED
+    assert team.run._budget.works

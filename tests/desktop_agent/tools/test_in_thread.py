@@ -154,5 +154,5 @@ async def test_what_such_work_raises_is_raised_here() -> None:
     def burst() -> None:
         raise StopIteration("early")
 
-    with pytest.raises((StopIteration, RuntimeError), match="early|StopIteration"):
+    with pytest.raises((StopIteration, RuntimeError), match=r"early|StopIteration"):
         await by_size(burst, [0] * 2_000)

@@ -42,7 +42,7 @@ def test_a_large_call_has_the_digest_that_a_small_one_would_have(arguments: dict
 
 
 def test_keys_that_are_no_texts_are_written_as_json_writes_them() -> None:
-    value = {1: [1, 2, 3], None: {"a": 1, "b": 2}, True: 3, 2.5: 4}
+    value = {1: [1, 2, 3], None: {"a": 1, "b": 2}, 2.5: 4}
     assert "".join(json_pieces(value)) == json.dumps(value, separators=(",", ":"))
 
 

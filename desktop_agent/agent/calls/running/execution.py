@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from time import monotonic
+from typing import Any, TypeVar
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault
@@ -13,13 +15,13 @@ from desktop_agent.agent.calls.running.start import Gone, MustAsk, NotRun, Start
 from desktop_agent.agent.calls.scope import Scope
 from desktop_agent.permissions.gate import Allowed
 from desktop_agent.permissions.hook_running import after_call
-from desktop_agent.tools.in_thread import to_its_end
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.vocabulary.blocks import Outcome, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
 from desktop_agent.vocabulary.conduct.hooks import PostToolUse
 from desktop_agent.vocabulary.errors import ToolFailed
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 STOPPED_BEFORE = "The call was stopped before it was started."
@@ -68,7 +70,7 @@ class Execution:
                 await start.clear(call)
                 given = await self._work(call, tool)
         except BaseException:
-            await to_its_end(asyncio.ensure_future(note_end(self._scope.around.files, checkpoint)), _heed_nothing)
+            await self._seen_through(note_end(self._scope.around.files, checkpoint))
             raise
         await self._conclude(call, tool, given, checkpoint)
 
@@ -77,9 +79,9 @@ class Execution:
         seconds = 0.0 if call.began_at is None else monotonic() - call.began_at
         self._count_use(call.permit)
         was_stopped = call.is_stopped
-        taking = asyncio.ensure_future(self._take_in(call, tool, given, checkpoint, hears=not was_stopped))
+        taking = self._take_in(call, tool, given, checkpoint, hears=not was_stopped)
         try:
-            result = await to_its_end(taking, _heed_nothing)
+            result = await self._seen_through(taking)
             if not was_stopped and not call.is_stopped and not self._scope.is_closed:
                 result = await self._through_hooks(call, result)
             else:
@@ -88,6 +90,15 @@ class Execution:
         except asyncio.CancelledError:
             if call.ended is not None:
                 self._scope.finish(call, call.ended, seconds)
+            raise
+
+    async def _seen_through(self, work: Coroutine[Any, Any, T]) -> T:
+        """To its end, also where the call is cancelled meanwhile: then for a part of the grace, and left behind."""
+        task = asyncio.create_task(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait({task}, timeout=self._scope.grace / 2)
             raise
 
     async def _take_in(
@@ -198,10 +209,6 @@ def _unheard(result: ToolResult) -> ToolResult:
     how = "The call took effect." if succeeded else "The call had ended; it may have taken effect."
     outcome = Outcome.CANCELLED if succeeded else result.outcome
     return result.model_copy(update={"content": _text(f"{how} {_UNHEARD}"), "outcome": outcome})
-
-
-def _heed_nothing() -> None:
-    """There is nothing to be told to end."""
 
 
 def _text(words: str) -> _Parts:

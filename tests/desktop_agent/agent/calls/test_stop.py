@@ -454,7 +454,7 @@ class TestWhatHadEnded:
         await running
         assert (desk.outcomes, desk.words) == ([Outcome.SUCCEEDED], ["x"])
         may_end.set()
-        await until(lambda: not desk.round._scope.tasks)
+        await until(lambda: len(asyncio.all_tasks()) == 1)
 
     @pytest.mark.parametrize("which", ["round", "call"])
     async def test_in_the_very_moment_in_which_it_ends(self, which: str) -> None:
