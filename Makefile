@@ -35,7 +35,7 @@ bench: setup-test
 fuzz: setup-test
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
-# Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N'.
+# Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N', or ARGS=--faults: do they find seeded faults?
 invariants: setup-test
 	@$(BIN)/python -m tests.invariants $(ARGS)
 

@@ -6,6 +6,7 @@ import random
 import sys
 import time
 
+import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -17,7 +18,10 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=20_000)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--faults", action="store_true", help="put each fault into the engine, and look for it")
     arguments = parser.parse_args()
+    if arguments.faults:
+        return int(pytest.main(["-q", "-p", "no:cacheprovider", "--timeout=600", "tests/invariants/faults_found.py"]))
     logging.disable(logging.CRITICAL)
     print(f"seed {arguments.seed}, {arguments.worlds:,} worlds of at most {arguments.steps} steps", flush=True)
     begin = time.monotonic()

@@ -10,10 +10,8 @@ from unittest import mock
 from desktop_agent.agent import request
 from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.calls import schedule
-from desktop_agent.agent.calls.judging.again import Again
 from desktop_agent.agent.calls.left_over import LeftOver
 from desktop_agent.agent.calls.round import CallRound
-from desktop_agent.agent.calls.running.start import Start
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.conduct.steering import SteeringQueue
@@ -93,16 +91,6 @@ def _ignores_denials(real: Any) -> Any:
         return real(case, [rule for rule in rules if rule.effect is not RuleEffect.DENY], mode, **more)
 
     return decide
-
-
-def _looks_no_more(_real: Any) -> Any:
-    async def clear(self: Start, call: Any, tool: Any) -> None:
-        permit = call.allowance or call.verdict
-        if not isinstance(permit, Allowed):
-            permit = Allowed(tool.digest(call.input), "default")
-        call.permit, call.cleared_at = permit, self._scope.version
-
-    return clear
 
 
 def _turned_round(real: Any) -> Any:
@@ -243,16 +231,6 @@ def _in_standing(make: Callable[[Any], Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _nothing_is_judged_again() -> Iterator[None]:
-    """What was decided when the model's turn ended holds, whatever the person changes after that."""
-    with (
-        mock.patch.object(Start, "clear", _looks_no_more(Start.clear)),
-        mock.patch.object(Again, "standing_changed"),
-    ):
-        yield
-
-
-@contextmanager
 def _boundless_guards() -> Iterator[None]:
     with (
         mock.patch.object(Guards, "_counted", _goes_on_for_ever(Guards._counted)),
@@ -265,11 +243,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a result is lost", (1,), _replaced(CallRound, "close", _loses_a_result)),
     Fault("calls of a refused answer stay open", (1, 2, 12), _replaced(Turns, "_act_upon", _leaves_refused_calls_open)),
     Fault("nobody is asked", (2,), _replaced(Standing, "verdict", _asks_nobody)),
-    Fault("Stop comes late", (2,), _replaced(Run, "interrupt", _does_not_hear_stop)),
+    Fault("Stop comes late", (1, 2), _replaced(Run, "interrupt", _does_not_hear_stop)),
     Fault("started is not written before the effect", (3,), _replaced(RunRecorder, "settle", lambda _: _at_once)),
     Fault("what started is run again", (3,), _replaced(recovery, "_left_over", _forgets_what_started)),
     Fault("rules that deny are ignored", (4,), lambda: _in_standing(_ignores_denials)),
-    Fault("no look before the start", (4, 8, 2), _nothing_is_judged_again),
     Fault("results are turned round", (5,), _replaced(CallRound, "close", _turned_round)),
     Fault(
         "no barrier", (5,), _replaced(schedule, "batches", lambda _: lambda calls: iter([list(calls)] if calls else []))

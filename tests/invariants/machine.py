@@ -1,14 +1,19 @@
 """The state machine: everything that a person, a model and a power cut may do, in any order, at any await."""
 
+import asyncio
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from desktop_agent.engine.session import Session
+from desktop_agent.tools import in_thread
 from desktop_agent.vocabulary.conduct.interrupts import StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from desktop_agent.vocabulary.errors import ToolFailed
@@ -16,6 +21,7 @@ from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce,
 from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE
 from tests.invariants.world import World
 
+T = TypeVar("T")
 _decisions = st.sampled_from(
     [
         AllowOnce(),
@@ -41,6 +47,9 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._folder = Path(tempfile.mkdtemp(prefix="desktop-agent-world-", dir=_memory()))
+        # A thread ends when it likes; here everything must come in the same order again.
+        self._no_threads = mock.patch.object(in_thread, "in_own_thread", _in_no_thread)
+        self._no_threads.start()
         self.world = World(self._folder)
 
     @property
@@ -153,7 +162,13 @@ class Machine(RuleBasedStateMachine):
             self.world.leave()
         finally:
             self.world.abandon()
+            self._no_threads.stop()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+async def _in_no_thread(work: Callable[[in_thread.StopSign], T], *, grace: float = 0) -> T:
+    await asyncio.sleep(0)
+    return work(in_thread.StopSign())
 
 
 def _memory() -> str | None:

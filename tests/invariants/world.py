@@ -14,6 +14,7 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.tools.tool import RunningCall
+from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import (
     ApprovalResolved,
@@ -25,6 +26,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolResultsReceived,
     TurnStarted,
+    UserMessageQueued,
     UserMessageReturned,
 )
 from desktop_agent.vocabulary.messages import Message
@@ -72,6 +74,7 @@ class World(Observer):
         self._running: dict[object, tuple[str, str]] = {}
         self._stopped = False
         self._turn_is_open = False
+        self._unanswered: set[str] = set()
         self._denied: set[str] = set()
         self.life = Life(folder, self)
         self.session: Session = new_session(self)
@@ -295,6 +298,9 @@ class World(Observer):
         event = envelope.event
         if isinstance(event, UserMessageReturned):
             self.returned[event.message_id] += 1
+        elif isinstance(event, UserMessageQueued):
+            # One that was handed back while the program closes waits again, for the next start.
+            self.returned.pop(event.message_id, None)
         if not envelope.run_id:
             return
         self.runs.setdefault(envelope.run_id, []).append(envelope)
@@ -318,6 +324,13 @@ class World(Observer):
                 self._stopped = False
             case TurnStarted():
                 self._turn_is_open = True
+                self._unanswered = set()
+            case ToolUse():
+                self._unanswered.add(envelope.event.id)
+            case ToolFinished():
+                # Calls that are not acted upon, of a refused answer for example, are answered without a round.
+                self._unanswered.discard(envelope.event.id)
+                self._turn_is_open = self._turn_is_open and bool(self._unanswered)
             case ToolResultsReceived():
                 self._turn_is_open = False
             case RunFinished():
@@ -325,8 +338,7 @@ class World(Observer):
                 # What did not heed Stop was left behind.
                 self._running.clear()
             case Done():
-                turn = (each.event for each in self.runs[envelope.run_id] if each.turn_id == envelope.turn_id)
-                self._turn_is_open = any(getattr(event, "type", "") == "tool_use" for event in turn)
+                self._turn_is_open = bool(self._unanswered)
             case ModeChanged(authority="agent"):
                 between = not self._turn_is_open
                 self._guard(lambda: require(between, 8, "the agent's mode came in the middle of a turn"))

@@ -15,6 +15,7 @@ from desktop_agent.vocabulary.engine_events import (
     Envelope,
     RunEnd,
     RunFinished,
+    ToolCallPending,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -124,10 +125,13 @@ def _turn_of(answer: Message | None, journal: Sequence[Envelope]) -> list[Envelo
 def _left_over(turn: Sequence[Envelope]) -> LeftOver:
     finished: dict[str, ToolResult] = {}
     started: set[str] = set()
+    announced: set[str] = set()
     decided: dict[str, ApprovalResolved] = {}
     waiting: dict[str, ApprovalRequested] = {}
     for envelope in turn:
         match envelope.event:
+            case ToolCallPending() as event:
+                announced.add(event.id)
             case ApprovalRequested() as event:
                 waiting[event.tool_use_id] = event
             case ApprovalResolved() as event:
@@ -139,7 +143,7 @@ def _left_over(turn: Sequence[Envelope]) -> LeftOver:
                 finished[event.id] = event.result
             case _:
                 pass
-    return LeftOver(finished, frozenset(started), decided, waiting)
+    return LeftOver(finished, frozenset(started), decided, waiting, frozenset(announced))
 
 
 def _results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:

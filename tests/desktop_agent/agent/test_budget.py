@@ -8,6 +8,7 @@ from desktop_agent.agent import budget as module
 from desktop_agent.agent.budget import Budget
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import RunEnd, ToolFinished
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce
@@ -156,8 +157,9 @@ async def test_time_of_a_run_stands_still_when_all_its_specialists_wait(beside: 
             "asks": (Turn(call("1", "act")), Turn(ContentDelta("asked"))),
             "looks": (Turn(call("1", "look")), Turn(ContentDelta("looked"))),
         },
-        tools=(tool("act"), tool("look", look, read_only=True)),
+        tools=(tool("act", read_only=True), tool("look", look, read_only=True)),
     )
+    team.standing.add(Rule(effect=RuleEffect.ASK, tool="act"))
     running = team.start()
     await team.approvals_open()
     if beside:
