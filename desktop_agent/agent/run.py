@@ -5,7 +5,6 @@ import logging
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from traceback import format_tb
 from typing import Any
 
 from desktop_agent.agent.budget import Budget
@@ -15,6 +14,7 @@ from desktop_agent.agent.retry import long_wait
 from desktop_agent.agent.specialists.delegation import SubRun, specialist_tools
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.agent.turn import Turns
+from desktop_agent.tools.foreign_code import trace_of
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
 from desktop_agent.vocabulary.errors import AgentError
@@ -156,8 +156,7 @@ class Run:
 
 
 def _note(error: BaseException) -> None:
-    """Without its words: they may hold anything, a key too."""
-    _log.error("a run failed: %s\n%s", type(error).__name__, "".join(format_tb(error.__traceback__)))
+    _log.error("a run failed: %s", trace_of(error))
 
 
 async def _undisturbed(work: Coroutine[Any, Any, object]) -> None:
