@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -15,18 +16,36 @@ _TURN = 1_000
 _MEMORY = "what one run may pile up in memory"
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a run had used when its process died: the same run goes on, and its limits are those of all of it.
+
+    Specialists' work included: `tokens`, `cost` in US dollars, `seconds` at work. Memory is not: that went with the
+    process.
+    """
+
+    turns: int = 0
+    rounds: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+
+NOTHING_USED = Used()
+
+
 class Budget:
     """One run's. What a specialist's run uses counts for the runs above it too, and so do their ends for it."""
 
-    def __init__(self, limits: Limits, parent: "Budget | None" = None) -> None:
+    def __init__(self, limits: Limits, parent: "Budget | None" = None, used: Used = NOTHING_USED) -> None:
         self.limits = limits
-        self.cost: float | None = None
+        self.cost = used.cost
         self._parent = parent
-        self._turns = 0
-        self._rounds = 0
-        self._tokens = 0
+        self._turns = used.turns
+        self._rounds = used.rounds
+        self._tokens = used.tokens
         self._characters = 0
-        self._worked = 0.0
+        self._worked = used.seconds
         self._pauses = 0
         self._below: set[Budget] = set()
         self._since: float | None = monotonic()

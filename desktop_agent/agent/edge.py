@@ -10,6 +10,7 @@ from desktop_agent.permissions.hook_running import PromptRuling, before_prompt
 from desktop_agent.providers.provider import Provider
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.conduct.hooks import UserPromptSubmit
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.engine_events import (
     ContextCompacted,
     CostUpdated,
@@ -22,7 +23,6 @@ from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
 _ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
-_STOPPED_BEFORE = "Stopped before it was sent."
 
 
 class Edge:
@@ -34,13 +34,14 @@ class Edge:
         self._settings = settings
         self._budget = budget
         self._compactor = Compactor(around, settings, budget)
-        self._undecided: Message | None = None
+        self._applied: tuple[PromptPolicy, ...] = ()
 
     async def admit(self, prompt: Message) -> bool:
-        """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said."""
-        self._undecided = prompt
+        """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
+
+        One that nobody decided about when the run ends is its session's: that hands it back, or keeps it.
+        """
         ruling = await self._judged(prompt)
-        self._undecided = None
         if not ruling.allowed:
             self._hand_back(prompt, ruling.reason)
             return False
@@ -62,9 +63,14 @@ class Edge:
         answer = next((each for each in reversed(history) if each.role is Role.ASSISTANT), None)
         tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
         modes = self._around.modes
-        policies = self._around.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
-        texts = (*(policy.text for policy in policies), modes.addendum)
+        self._applied = self._around.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
+        texts = (*(policy.text for policy in self._applied), modes.addendum)
         return tuple(text for text in texts if text)
+
+    def answered(self) -> None:
+        """The answer of this turn is in the history: what was added for it alone is used up."""
+        applied, self._applied = self._applied, ()
+        self._around.policies.use_up(applied)
 
     async def compact(self, provider: Provider) -> bool:
         """Summarise older messages for the model. False: there was nothing to be summarised, or it failed."""
@@ -95,12 +101,6 @@ class Edge:
         if ruling == "pass":
             return None if await self._deliver_queued() else RunEnd.COMPLETED
         return None if ruling == "continue" else _ENDS[ruling]
-
-    def close(self) -> None:
-        """A prompt that nobody decided about goes back to whoever wrote it."""
-        if self._undecided is not None:
-            self._recorder.emit(UserMessageReturned(self._undecided.id, _STOPPED_BEFORE))
-            self._undecided = None
 
     async def _guards_say(
         self, at: Literal["turn_end", "session_stop"], answer: Message, turns: int
@@ -150,8 +150,9 @@ class Edge:
 
     def _is_full(self, provider: Provider, share: float) -> bool:
         capabilities = provider.model_info(self._settings.model).capabilities
-        history = self._recorder.history()
-        for message in reversed(history):
+        if capabilities.context_window is None:
+            return False
+        for message in reversed(self._recorder.history()):
             if message.role is Role.SYSTEM and any(isinstance(block, Summary) for block in message.blocks):
                 # Nothing was asked since the last time.
                 return False

@@ -1,7 +1,7 @@
 """The pictures of one request: loaded, made to fit the model, or said in words where that cannot be."""
 
 import base64
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from desktop_agent.conversation.picture_fitting import Fit, FittedPicture, PictureFitter
@@ -26,14 +26,18 @@ class Pictures:
     seen: bool = True
 
 
-async def with_pictures(messages: Sequence[Message], pictures: Pictures) -> tuple[list[Message], list[Sentence]]:
+async def with_pictures(
+    messages: Sequence[Message], pictures: Pictures, places: Mapping[int, int] | None = None
+) -> tuple[list[Message], list[Sentence]]:
     """The messages with bytes in place of stored pictures, and what had to be changed, each reason once.
+
+    `places` is what `count_pictures` says of these messages, where that is known.
 
     What the model cannot read is said in words, so that a conversation can go on with any model; but with the newest
     prompt it was just now asked to look. Raises ImagesNotSupported for that.
     """
     found = list(messages)
-    counts = {at: count for at, message in enumerate(found) if (count := _count(message.blocks))}
+    counts = count_pictures(found) if places is None else places
     if not counts:
         return found, []
     work = _Work(pictures, sum(counts.values()))
@@ -41,6 +45,11 @@ async def with_pictures(messages: Sequence[Message], pictures: Pictures) -> tupl
     for at in counts:
         found[at] = await work.message(found[at], is_prompt=at == prompt)
     return found, work.reasons
+
+
+def count_pictures(messages: Iterable[Message], first: int = 0) -> dict[int, int]:
+    """How many pictures stand at which place, where there are any; places are counted from `first`."""
+    return {at: count for at, message in enumerate(messages, first) if (count := _count(message.blocks))}
 
 
 def _count(blocks: Sequence[Block]) -> int:

@@ -84,7 +84,8 @@ class Question:
         sees = self._provider.model_info(self._settings.model).capabilities.images is not False
         pictures = Pictures(around.read_picture, around.fitter, limits, sees)
         history = self._recorder.history()
-        return await build_request(history, self._settings, around.tools.specs(), pictures, self._addenda)
+        specs = around.tools.specs()
+        return await build_request(history, self._settings, specs, pictures, self._addenda, around.prepared)
 
     def _take(self, event: Event, answer: AnswerBuilder) -> None:
         answer.feed(event, now())

@@ -10,6 +10,7 @@ from desktop_agent.agent.conduct.slots import Slots
 from desktop_agent.agent.conduct.steering import SteeringQueue
 from desktop_agent.agent.pictures import ReadPicture
 from desktop_agent.agent.recorder import Recorder
+from desktop_agent.agent.request import Prepared
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
@@ -26,7 +27,8 @@ class Surroundings:
     """Whom a run works with. What the person may change while it runs is an object of the session's own.
 
     `open_provider` takes the name of a model and answers who serves it. `files` keeps what calls are about to change;
-    None keeps nothing. `agent_path` names the specialists from the root down; the root agent's is empty.
+    None keeps nothing. `prepared` remembers what was prepared of this conversation for earlier requests. `agent_path`
+    names the specialists from the root down; the root agent's is empty.
     """
 
     open_provider: Callable[[str], Awaitable[Provider]]
@@ -44,5 +46,6 @@ class Surroundings:
     files: FileKeeper | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fitter: PictureFitter = field(default_factory=PictureFitter)
+    prepared: Prepared = field(default_factory=Prepared)
     agent_path: tuple[str, ...] = ()
     slots: Slots = field(default_factory=Slots)

@@ -57,7 +57,7 @@ class Turns:
 
     async def work(self, prompt: Message | None, left: LeftOver | None) -> RunEnd:
         """Until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
-        self._around.guards.begin_run()
+        self._around.guards.begin_run(left and left.iterations)
         if left is not None and (end := await self._finish_left_over(left)) is not None:
             return end
         if prompt is not None and not await self._edge.admit(prompt):
@@ -165,7 +165,11 @@ class Turns:
         self._answer = None
         self._round = self._calls_of(message)
         self.answer_text = message.text
-        await self._recorder.commit(message)
+        try:
+            await self._recorder.commit(message)
+        finally:
+            # Stopped while it is being written, it is in the history all the same.
+            self._edge.answered()
         return message
 
     async def _finish_left_over(self, left: LeftOver) -> RunEnd | None:
@@ -174,6 +178,9 @@ class Turns:
         if answer is None:
             return None
         self._round = self._calls_of(answer, left)
+        used_up = self._budget.exceeded_by_use
+        if used_up is not None:
+            return self._limit(used_up)
         return None if await self._run_calls(len(answer.tool_uses)) else RunEnd.CANCELLED
 
     async def _run_calls(self, count: int) -> bool:
@@ -208,8 +215,7 @@ class Turns:
         return self._round is not None and self._round.stop_call(tool_use_id)
 
     async def close(self, end: RunEnd) -> None:
-        """Commit what was streamed, give every open call a result, hand back what was not taken."""
-        self._edge.close()
+        """Commit what was streamed, and give every open call a result."""
         answer, self._answer = self._answer, None
         if answer is not None and answer.has_content:
             await self._commit_answer(answer, MessageState.INTERRUPTED)

@@ -19,6 +19,11 @@ def summary_of(message: Message) -> Summary | None:
     return next((block for block in message.blocks if isinstance(block, Summary)), None)
 
 
+def newest_summary(messages: Sequence[Message]) -> Summary | None:
+    """The one that stands for what was said before it, or None."""
+    return next((summary for message in reversed(messages) if (summary := summary_of(message)) is not None), None)
+
+
 def as_sent(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The newest summary as a prompt of the runtime's own, and everything from the first message that it left out.
 

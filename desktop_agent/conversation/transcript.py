@@ -37,6 +37,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolProgress,
     ToolStarted,
     TurnStarted,
+    UserMessageQueued,
     UserMessageReturned,
 )
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
@@ -161,7 +162,8 @@ class Transcript:
                 return self._tell_once(event.adjustments)
             case RunFinished():
                 return self._end(at, interrupted=event.reason is not RunEnd.COMPLETED)
-            case UserMessageReturned():
+            case UserMessageReturned() | UserMessageQueued():
+                # Handed back, or waiting again: in either case it is not said yet.
                 return self._take_back(event.message_id)
             case _:
                 return self._add_fact(fact(event))
@@ -172,13 +174,18 @@ class Transcript:
         return self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
 
     def _take_back(self, message_id: str) -> list[Change]:
-        """A prompt that was not delivered is not part of the conversation. Only notices can stand behind it."""
-        index = self._shown.last_of_the_model()
-        item = self._items[index] if index is not None else None
-        if index is None or not isinstance(item, UserItem) or item.message_id != message_id:
-            return []
-        del self._items[index]
-        return [Removed(index, 1)]
+        """A prompt that was not delivered is not part of the conversation.
+
+        Behind it can only stand notices, and a prompt that was sent when its run ended.
+        """
+        for index in reversed(range(len(self._items))):
+            item = self._items[index]
+            if not isinstance(item, UserItem | NoticeItem):
+                break
+            if isinstance(item, UserItem) and item.message_id == message_id:
+                del self._items[index]
+                return [Removed(index, 1)]
+        return []
 
     def _add_answer(self, message: Message) -> list[Change]:
         changes = self._tell_once(message.adjustments)

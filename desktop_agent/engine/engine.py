@@ -33,10 +33,12 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+
+_REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,18 @@ class Engine:
         return session
 
     async def session(self, conversation_id: str) -> Session:
-        """The open conversation, or the stored one opened; what a dead process left is put in order first."""
+        """The open conversation, or the stored one opened; what a dead process left is put in order first.
+
+        Raises WrongUse for an unknown one, and StorageFailed.
+        """
         # One at a time: who opens it twice at once would put it in order twice.
         async with self._opening:
             session = self._sessions.get(conversation_id)
+            if session is not None and session.is_closed:
+                # To its end: two must never write the same conversation, and what one has not written the other lacks.
+                await session.close()
+                await session.settle()
+                session = None
             if session is None:
                 session = await reopened(self.store, conversation_id, self._setup(), self._busy)
                 self._sessions[conversation_id] = session
@@ -172,9 +182,14 @@ class Engine:
         return self._book.rules
 
     async def revoke_rule(self, rule_id: str) -> None:
-        """Forget a rule; it holds in no conversation any more. Raises StorageFailed."""
+        """Forget a rule; it holds in no conversation any more. Raises StorageFailed; it holds as before then."""
+        try:
+            await self.store.rules.delete(rule_id)
+        except StorageFailed as error:
+            # Were it forgotten here alone, it would be back at the next start, and nobody would see it until then.
+            what = Sentence("The rule could not be taken back and still holds: {why}", {"why": error.sentence})
+            raise StorageFailed(what, _REVOKE_AGAIN, detail=error.detail) from error
         self._book.remove(rule_id)
-        await self.store.rules.delete(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises StorageFailed."""

@@ -10,6 +10,7 @@ from desktop_agent.storage.records import ConversationChanges, ConversationRecor
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolProgress
+from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from desktop_agent.vocabulary.requests import Reasoning
@@ -50,7 +51,10 @@ class _Journal:
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
+    """Messages, and the rows that were to be written just before them."""
+
     messages: tuple[Message, ...]
+    journal: _Journal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class Ledger(WriteBehind[_Write]):
 
     async def commit(self, *messages: Message) -> None:
         """Write finished messages; a refusal of the disk is told to who listens for trouble, not raised."""
-        self._append(_Commit(messages))
+        self._append(self._with_rows(messages))
         await self.write_all()
 
     async def finish_run(self, run_id: str) -> None:
@@ -129,7 +133,15 @@ class Ledger(WriteBehind[_Write]):
 
     def keep(self, *messages: Message) -> None:
         """Write finished messages soon."""
-        self._write_soon(_Commit(messages))
+        self._write_soon(self._with_rows(messages))
+
+    def _with_rows(self, messages: tuple[Message, ...]) -> _Commit:
+        """What waits in the journal goes in the same transaction: for each one the disk is waited for."""
+        last = self._pending[-1] if self._pending else None
+        if not isinstance(last, _Journal):
+            return _Commit(messages)
+        self._pending.pop()
+        return _Commit(messages, last)
 
     def forget_pieces(self, run_id: str) -> None:
         """The same as `finish_run`, soon."""
@@ -162,7 +174,7 @@ class Ledger(WriteBehind[_Write]):
             case _Journal():
                 await self._store.append_journal(self.record.id, write.rows())
             case _Commit():
-                await self._store.commit(self.record.id, *write.messages)
+                await self._commit(write)
             case _ChangeRecord():
                 await self._store.update_conversation(self.record.id, **write.changes)
             case _FinishRun() if self._has_lost_messages:
@@ -175,6 +187,18 @@ class Ledger(WriteBehind[_Write]):
                 await self._store.rules.delete(write.rule_id)
             case _RuleUsed():
                 await self._store.rules.used(write.rule_id, write.at)
+
+    async def _commit(self, write: _Commit) -> None:
+        if write.journal is None:
+            await self._store.commit(self.record.id, *write.messages)
+            return
+        try:
+            await self._store.commit(self.record.id, *write.messages, envelopes=write.journal.rows())
+        except StorageFailed:
+            raise
+        except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
+            self._pending.appendleft(_Commit(write.messages))
+            self._pending.appendleft(write.journal)
 
     def _give_up(self, write: _Write) -> None:
         # The streamed pieces are then the only copy on disk.

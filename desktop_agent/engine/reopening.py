@@ -16,7 +16,7 @@ async def reopened(
 ) -> Session:
     """The conversation, with its open calls where it can be gone on with. Raises WrongUse and StorageFailed."""
     loaded = await store.load(conversation_id)
-    recovery = recovered(loaded.messages, loaded.journal, loaded.record.state.stopped_run)
+    recovery = recovered(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
     ledger = Ledger(store, loaded.record, is_new=False)
     writer = Writer(ledger, (*loaded.messages, *recovery.messages))
     # By the writer: a disk that refuses keeps nobody from reading, and is tried again.

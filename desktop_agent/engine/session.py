@@ -13,7 +13,9 @@ from desktop_agent.engine.session_parts.run_making import RunMaking, Work
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.session_parts.titles import title_of
 from desktop_agent.engine.session_parts.under_way import UnderWay
+from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Writer
+from desktop_agent.permissions.foreign_messages import sound, sound_messages
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
@@ -34,6 +36,11 @@ class Session(Reading):
     a run works; `checkpoints` is None where nothing is kept. `returned` answers, once, the whole message that an event
     UserMessageReturned named. `open_calls` are what a dead process left. Whoever opened the session finds it in `busy`
     while something of it is under way or unwritten; otherwise it lives as long as somebody holds it.
+
+    Closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle` and
+    `close` are harmless; all else that would do or change something raises WrongUse. Through the seven named first, it
+    does so from the end of `close` on, and changes nothing: until then the run that is being stopped may need them, and
+    what they take is kept.
     """
 
     def __init__(
@@ -49,7 +56,7 @@ class Session(Reading):
         self._open_calls = open_calls
         self._busy: set[Session] = set() if busy is None else busy
         self._stopped: RunRecorder | None = None
-        self._closing = False
+        self.is_closed = False
         self._under_way = UnderWay(writer, self._hold)
         self._conduct = Conduct(writer, setup, self._under_way.tell)
         self.approvals = self._conduct.approvals
@@ -64,8 +71,9 @@ class Session(Reading):
             setup.store,
             writer.record.id,
             history=writer.history,
-            is_working=lambda: self.working,
+            refuse=self._refuse_while_working,
             tell=writer.tell_between_runs,
+            tools=lambda: setup.tools_for(self.record),
         )
         self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
         writer.ledger.on_work(self._hold)
@@ -83,14 +91,14 @@ class Session(Reading):
     def send(self, message: Message) -> None:
         """Start a run with this prompt; messages that wait already go before it.
 
-        Raises WrongUse while a run is under way, when its folder is gone, for a message that is no prompt, and for one
-        that was sent before.
+        Raises WrongUse while a run is under way, when closed, when its folder is gone, for a message that is no prompt,
+        and for one that was sent before.
         """
         self._refuse_while_working()
         self.steer(message)
 
     def retry(self) -> None:
-        """Ask again with the history as it is. Raises WrongUse while working or with nothing to ask."""
+        """Ask again with the history as it is. Raises WrongUse while working, when closed, or with nothing to ask."""
         self._refuse_while_working()
         if not self.history:
             raise WrongUse("There is nothing to try again.")
@@ -103,7 +111,7 @@ class Session(Reading):
     def go_on(self) -> None:
         """Go on without a new prompt: after a limit, with results that were added, with a message that waits.
 
-        Raises WrongUse while working or with nothing to go on with.
+        Raises WrongUse while working, when closed, or with nothing to go on with.
         """
         self._refuse_while_working()
         if self.queue.entries and (not self.history or _is_whole(self.history[-1])):
@@ -112,12 +120,16 @@ class Session(Reading):
             self.retry()
 
     def resume(self) -> bool:
-        """Go on with the run that a dead process left, if there is one. Raises WrongUse when its folder is gone."""
+        """Go on with the run that a dead process left, if there is one.
+
+        Raises WrongUse when closed, and when its folder is gone.
+        """
+        self._refuse_when_closed()
         if self._open_calls is None:
             return False
         last = self._open_calls.last
         recorder = RunRecorder(self._writer, last.run_id, last.seq, last.turn_id)
-        run = self._making.run(recorder)
+        run = self._making.run(recorder, self._open_calls.used)
         left, self._open_calls = self._open_calls.left, None
         self._under_way.start(run, recorder, partial(self._after, _KEEPS_WAITING), left=left)
         return True
@@ -125,10 +137,12 @@ class Session(Reading):
     def steer(self, message: Message, when: When = "soon", expected_turn_id: str | None = None) -> None:
         """Queue a message while the agent works: delivered at its next edge, or when idle. When it is idle, send it.
 
-        Raises WrongUse when the turn is not the expected one, and as `send` does.
+        Raises WrongUse when the turn is not the expected one, when closed, and as `send` does.
         """
+        self._refuse_when_closed()
         if expected_turn_id is not None and expected_turn_id != self._under_way.turn_id:
             raise WrongUse("The agent is at another turn by now.", "Read on, and send it again if it still fits.")
+        message = sound(message)
         self._conduct.check(message)
         if not self.working:
             self._start(self._making.run, lambda: self._conduct.take_next(message, when))
@@ -139,12 +153,13 @@ class Session(Reading):
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop a call, this run, or this run and what waits (the default): waiting messages are handed back then.
 
-        False when there is nothing to stop.
+        False when there is nothing to stop, as when closed.
         """
         target = target or StopSession()
         recorder = self._under_way.recorder
         if recorder is None:
-            if isinstance(target, StopSession):
+            # What waits in a conversation that is being closed is kept, not handed back.
+            if isinstance(target, StopSession) and not self.is_closed:
                 self._conduct.hand_back()
             return False
         if isinstance(target, StopSession):
@@ -154,7 +169,7 @@ class Session(Reading):
         return self._under_way.interrupt(target)
 
     def compact(self) -> None:
-        """Summarise older messages for the model now. Raises WrongUse while working or with nothing said."""
+        """Summarise older messages for the model now. Raises WrongUse while working, closed, or with nothing said."""
         self._refuse_while_working()
         if not self.history:
             raise WrongUse("There is nothing to summarise yet.")
@@ -162,13 +177,21 @@ class Session(Reading):
         self._start(self._making.compacting, keeps_waiting=frozenset())
 
     def edit_history(self, messages: Sequence[Message]) -> None:
-        """Go on from these messages; those that were said stay on the disk. Raises WrongUse while working."""
+        """Go on from these messages; those that were said stay on the disk.
+
+        Raises WrongUse while working, when closed, and for messages that cannot be kept.
+        """
         self._refuse_while_working()
+        messages = sound_messages(messages, self.history)
         self._close_open_calls()
         self._writer.replace_history(messages)
 
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Change what ConversationChanges names. What a run goes by holds from the next run on, also what may run."""
+        """Change what ConversationChanges names. What a run goes by holds from the next run on, also what may run.
+
+        Raises WrongUse when closed.
+        """
+        self._refuse_when_closed()
         self._writer.ledger.change_record(**changes)
         if not self.working:
             self.standing.move_to(self.record.workspace)
@@ -178,16 +201,24 @@ class Session(Reading):
         await self._under_way.wait_idle()
 
     async def close(self) -> None:
-        """Stop what runs, write what is left. Messages that wait are kept, also one that hooks still look at."""
-        self._closing = True
+        """Stop what runs, write what is left. Messages that wait are kept, also one that hooks still look at.
+
+        Harmless when repeated.
+        """
+        self.is_closed = True
         self._conduct.keep_undecided()
         self.interrupt(StopTurn())
         await self.wait_idle()
-        self._conduct.keep()
+        self._conduct.close()
         await self._writer.ledger.close()
         self._hold()
 
+    def _refuse_when_closed(self) -> None:
+        if self.is_closed:
+            raise closed()
+
     def _refuse_while_working(self) -> None:
+        self._refuse_when_closed()
         if self.working:
             raise WrongUse("The model is still working.", "Wait, or press Stop first.")
 
@@ -221,7 +252,7 @@ class Session(Reading):
         if recorder is self._stopped:
             self._conduct.hand_back()
         elif (
-            self.queue.entries and end not in keeps_waiting and not self._closing and self._under_way.is_last(recorder)
+            self.queue.entries and end not in keeps_waiting and not self.is_closed and self._under_way.is_last(recorder)
         ):
             try:
                 self._start(self._making.run, self._conduct.take_next)

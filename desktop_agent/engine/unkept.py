@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Unpack
 
 from desktop_agent.engine.session import Session, SessionSetup
+from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Writer
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -20,6 +21,7 @@ class UnkeptLedger:
     def __init__(self, record: ConversationRecord) -> None:
         self.record = record
         self._is_new = True
+        self._is_closed = False
 
     @property
     def is_new(self) -> bool:
@@ -61,21 +63,28 @@ class UnkeptLedger:
         """Hold it while the conversation is open."""
         self.record = replace(self.record, **changes)
 
-    def save_rule(self, rule: Rule) -> None:
-        """The standing holds it while the conversation is open."""
+    def save_rule(self, rule: Rule) -> None:  # noqa: ARG002
+        """The standing holds it while the conversation is open. Raises WrongUse after that."""
+        self._refuse_when_closed()
 
-    def delete_rule(self, rule_id: str) -> None:
-        """The standing has forgotten it."""
+    def delete_rule(self, rule_id: str) -> None:  # noqa: ARG002
+        """The standing has forgotten it. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
 
     def rule_used(self, rule_id: str, at: datetime) -> None:
         """Nobody will ask."""
 
     async def close(self) -> None:
         """Nothing is left to write."""
+        self._is_closed = True
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise closed()
 
 
 def unkept_session(setup: SessionSetup, *, model: str, messages: Sequence[Message] = ()) -> Session:
-    """A conversation in memory, with these messages to begin with."""
+    """A conversation in memory, with these messages to begin with, which are looked at before. For faces."""
     moment = now()
     record = ConversationRecord(id=new_id(), title="", created_at=moment, updated_at=moment, model=model)
     return Session(Writer(UnkeptLedger(record), messages), setup)

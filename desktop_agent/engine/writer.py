@@ -1,26 +1,26 @@
 """The single writer of one conversation: what happens is shown, kept in memory, and written, in that order."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Protocol, TypeVar, Unpack
+from typing import Protocol, Unpack
 
-from desktop_agent.agent.calls.fence import Fault
-from desktop_agent.conversation.items import Added, Change, Removed
+from desktop_agent.conversation.items import Added, Change, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.tools.foreign_code import copied, told
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope
+from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ToolProgress
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed
 from desktop_agent.vocabulary.messages import Message, Role, new_id, now
-from desktop_agent.vocabulary.provider_events import UsageUpdate
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
-_log = logging.getLogger(__name__)
-_News = TypeVar("_News")
-
 UNANSWERED = Sentence("There is no answer to this yet.")
+
+# Nothing in these can be changed, and they come by the thousand.
+_ONLY_WORDS = (ContentDelta, ThinkingDelta, ToolArgsDelta, ToolProgress)
 
 ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
@@ -113,8 +113,9 @@ class Writer:
             self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
         self.usage = _last_usage(self._messages)
         self._change_listeners: list[ChangeListener] = []
+        # Parts of our own: they are told before the listeners, and get the real events, not copies.
+        self.followers: list[EventListener] = []
         self._event_listeners: list[EventListener] = []
-        self._shown_prompts: set[str] = set()
         ledger.on_trouble(self._note_trouble)
 
     @property
@@ -140,7 +141,6 @@ class Writer:
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
-        self._shown_prompts.add(message.id)
         self._tell(self.transcript.add_message(message))
 
     def say(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
@@ -166,7 +166,7 @@ class Writer:
     async def commit(self, *messages: Message) -> None:
         """Remember at once, write as soon as the disk lets us. A prompt that nobody has seen yet is shown."""
         for message in messages:
-            if message.role is Role.USER and message.injected_by is None and message.id not in self._shown_prompts:
+            if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
                 self.show(message)
         self._remember(messages)
         await self.write(*messages)
@@ -215,24 +215,28 @@ class Writer:
             self.usage = envelope.event.usage
 
     def _announce(self, envelope: Envelope) -> None:
+        for listener in tuple(self.followers):
+            told(listener, envelope)
+        if self._event_listeners and not isinstance(envelope.event, _ONLY_WORDS):
+            # What listeners do to it must not reach what is kept, asked about or run.
+            envelope = replace(envelope, event=copied(envelope.event))
         for listener in tuple(self._event_listeners):
-            _told(listener, envelope)
+            told(listener, envelope)
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
         if trouble is not None:
             self._tell(self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True))
 
     def _tell(self, changes: Sequence[Change]) -> None:
-        if changes:
+        news = tuple(changes)
+        if news:
             for listener in tuple(self._change_listeners):
-                _told(listener, changes)
+                told(listener, news)
 
 
-def _told(listener: Callable[[_News], None], news: _News) -> None:
-    try:
-        listener(news)
-    except Exception as error:  # noqa: BLE001 - who cannot listen must not end the run, nor keep the news from the others
-        _log.error("a listener failed: %s", Fault(error).trace)
+def _is_shown(prompt: Message, transcript: Transcript) -> bool:
+    # From the end: one that is shown already was so a moment ago.
+    return any(isinstance(item, UserItem) and item.message_id == prompt.id for item in reversed(transcript))
 
 
 def _last_usage(messages: Sequence[Message]) -> Usage | None:

@@ -9,6 +9,7 @@ from typing import Self
 from desktop_agent.faces.backing.conversing import Conversing
 from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
 from desktop_agent.faces.backing.leaving import close_soon
+from desktop_agent.faces.backing.results import sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, RunEnd, RunFinished
@@ -98,11 +99,12 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         waiting = [call.id for call in self._conversing.waiting_calls]
         if not self._is_active or not waiting:
             raise WrongUse("No call waits for a result.", "Submit results when ToolCallsRequested has come.")
-        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in results}))
+        sound = sound_results(results)
+        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in sound}))
         if missing:
             raise WrongUse(f"Results are missing: {missing}.", "Submit the results of all calls together.")
-        self._conversing.give(*results)
-        self._count = len(results)
+        self._conversing.give(*sound)
+        self._count = len(sound)
         self._submitted.set()
 
     def cancel(self) -> None:

@@ -11,6 +11,7 @@ from desktop_agent.faces.backing.results import result_of
 from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.collecting import Response, collect_response
+from desktop_agent.permissions.foreign_messages import sound
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd
@@ -139,8 +140,8 @@ class Client:
 
 def as_message(prompt: str | Message) -> Message:
     """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
-    message = Message.user(prompt) if isinstance(prompt, str) else prompt
-    if not isinstance(message, Message) or message.role is not Role.USER:  # pyright: ignore[reportUnnecessaryIsInstance]
+    message = sound(Message.user(prompt) if isinstance(prompt, str) else prompt)
+    if message.role is not Role.USER:
         raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
     if any(not isinstance(block, Text | Image) for block in message.blocks):
         raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")

@@ -3,9 +3,13 @@
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, cast
+from functools import cache, cached_property
+from typing import Literal
 
-from desktop_agent.permissions.gate import Allowed, Ask
+from pydantic import TypeAdapter, ValidationError
+
+from desktop_agent.permissions.gate import Allowed, Ask, fitting
+from desktop_agent.tools.foreign_code import copied
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Rule, RuleEffect, RuleScope
@@ -58,9 +62,9 @@ class Resolution:
 class Approval:
     """One question to a person about one call, bound to the digest of its tool and arguments.
 
-    `arguments` are what would run, where a hook made others of them. `verdict` is the gate's that asks, about just
-    these arguments; its reason is "" for the tool's default. `proposals` are the rules that the person may make of it,
-    shown with the question.
+    `tool_use` and `input` are copies: whoever is asked may do to them what they like. `arguments` are what would run,
+    where a hook made others of them. `verdict` is the gate's that asks, about just these arguments; its reason is ""
+    for the tool's default. `proposals` are the rules that the person may make of it, shown with the question.
     """
 
     def __init__(
@@ -76,20 +80,25 @@ class Approval:
         agent_path: tuple[str, ...] = (),
     ) -> None:
         self.approval_id = approval_id
-        self.tool_use = tool_use
         self.tool = tool
         self.preview = preview
         self.reason = "" if verdict is None else verdict.reason
         self.proposals = proposals
         self.agent_path = agent_path
-        self._arguments = arguments
-        self.digest = tool.digest(self.input) if verdict is None else verdict.digest
+        self._use = tool_use
+        self._arguments = tool_use.input if arguments is None else arguments
+        self.digest = tool.digest(self._arguments) if verdict is None else verdict.digest
         self._ended: asyncio.Future[Resolution] = asyncio.get_running_loop().create_future()
 
-    @property
+    @cached_property
+    def tool_use(self) -> ToolUse:
+        """The call, as the model made it."""
+        return copied(self._use)
+
+    @cached_property
     def input(self) -> JsonObject:
         """The arguments that are asked about."""
-        return self.tool_use.input if self._arguments is None else self._arguments
+        return copied(self._arguments)
 
     async def resolution(self) -> Resolution:
         """Wait for the end. Cancelling the wait leaves the approval open."""
@@ -101,19 +110,19 @@ class Approval:
         Raises ToolInputInvalid when edited arguments do not fit, and WrongUse for a rule that was not proposed.
         """
         edited = decision.edited_input if isinstance(decision, _Allowing) else None
-        arguments, digest = self.input, self.digest
+        arguments, digest = self._arguments, self.digest
         if edited is not None:
-            self.tool.checked(edited)
-            arguments, digest = edited, self.tool.digest(edited)
+            arguments = fitting(edited, self.tool)
+            digest = self.tool.digest(arguments)
         return Resolution(decision, "person", arguments, digest, edited is not None, self._rule(decision, digest))
 
     def settled(self, *, allow: bool, why: str = "") -> Resolution:
         """What it means that a rule or a mode decides now."""
-        return Resolution(AllowOnce() if allow else Deny(message=why), "rule", self.input, self.digest)
+        return Resolution(AllowOnce() if allow else Deny(message=why), "rule", self._arguments, self.digest)
 
     def withdrawn(self) -> Resolution:
         """What Stop makes of it."""
-        return Resolution(None, "stop", self.input, self.digest)
+        return Resolution(None, "stop", self._arguments, self.digest)
 
     def end(self, resolution: Resolution) -> None:
         """Tell whoever waits. Once only."""
@@ -212,8 +221,7 @@ class ApprovalBroker:
         Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not
         proposed and for what is no decision; the approval stays open then.
         """
-        if not isinstance(cast("object", decision), _Allowing | Deny | DenyAndStop):
-            raise WrongUse("This is no decision.", "Answer with one that allows or denies.")
+        decision = _checked(decision)
         approval = self._open.get(approval_id)
         if approval is None:
             return self._too_late(approval_id)
@@ -247,3 +255,18 @@ class ApprovalBroker:
             del self._ended[next(iter(self._ended))]
         approval.end(resolution)
         return AnswerReport(approval.approval_id, AnswerStatus.TAKEN, resolution)
+
+
+@cache
+def _decisions() -> TypeAdapter[Decision]:
+    return TypeAdapter(Decision)
+
+
+def _checked(decision: object) -> Decision:
+    """As our own, whoever made it and how. Raises WrongUse."""
+    if isinstance(decision, _Allowing | Deny | DenyAndStop):
+        try:
+            return _decisions().validate_python(dict(vars(decision)))
+        except ValidationError:
+            pass
+    raise WrongUse("This is no decision.", "Answer with one that allows or denies.")

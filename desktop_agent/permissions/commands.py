@@ -68,13 +68,14 @@ class ParsedLine:
 
 def parsed(line: str) -> ParsedLine:
     """Take a line apart. Raises nothing: what cannot be read is not understood."""
-    return _parsed(line, 0)
+    # One that is too long is not even remembered.
+    return _parsed(line, 0) if len(line) <= LONGEST_LINE else ParsedLine()
 
 
 @lru_cache(maxsize=128)
 def _parsed(line: str, depth: int) -> ParsedLine:
     # The grammar's reader takes time by the square of unfinished texts in a line.
-    if len(line) > LONGEST_LINE or line.count("<<") > _MOST_TEXTS or depth > _DEEPEST_SCRIPT:
+    if line.count("<<") > _MOST_TEXTS or depth > _DEEPEST_SCRIPT:
         return ParsedLine()
     source = line.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node

@@ -1,11 +1,14 @@
 """Whether a call may run: pure decisions over the call, its tool, the rules and the mode."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from desktop_agent.permissions.hard_denies import ANYWHERE, Grounds, HardDeny, hard_deny
 from desktop_agent.permissions.rule_matching import Case, Match, catches, covering
+from desktop_agent.tools.foreign_code import copied, kind_of
+from desktop_agent.tools.json_pieces import is_nested_deeper
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import Mode
@@ -22,6 +25,8 @@ _CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 # Far more than any tool asks for, far less than what upsets a JSON library.
 DEEPEST = 200
+
+_TOO_DEEP = "The arguments are nested too deep to be checked."
 
 AllowedBy = Literal["default", "rule", "mode", "person"]
 
@@ -102,14 +107,41 @@ def admitted(
         return _failed("The arguments are not a JSON object, so the call was not run. Write them again.")
     if tool is None:
         return _unknown(call.name, known_names)
-    if _is_nested_deeper(call.input, DEEPEST):
-        return _failed("The arguments are nested too deep to be checked.")
+    if is_nested_deeper(call.input, DEEPEST):
+        return _failed(_TOO_DEEP)
     # Before the check, which is the tool's own code and may change what it is given.
     digest = digest or tool.digest(call.input)
     try:
         return Admitted(tool, tool.checked(call.input), digest)
     except ToolInputInvalid as error:
         return Refused(Outcome.FAILED, error.sentence)
+
+
+def fitting(wanted: object, tool: AnyTool | None) -> JsonObject:
+    """Arguments that a hook or an approver wrote, as they would come from a model: copied, and checked by the tool.
+
+    Raises ToolInputInvalid, whatever they are and whatever the tool's own code makes of them.
+    """
+    try:
+        arguments = _written(wanted)
+        if tool is not None:
+            tool.checked(copied(arguments))
+    except ToolInputInvalid:
+        raise
+    except RecursionError:
+        raise ToolInputInvalid(_TOO_DEEP) from None
+    except BaseException as error:  # noqa: BLE001 - whatever was written there, and a schema makes of it
+        raise ToolInputInvalid(f"They cannot be used ({kind_of(error)}).") from None
+    return arguments
+
+
+def _written(wanted: object) -> JsonObject:
+    arguments: object = json.loads(json.dumps(wanted, allow_nan=False))
+    if not isinstance(arguments, dict):
+        raise ToolInputInvalid("They are no JSON object.")
+    if is_nested_deeper(cast("object", arguments), DEEPEST):
+        raise ToolInputInvalid(_TOO_DEEP)
+    return cast("JsonObject", arguments)
 
 
 def decide(
@@ -188,21 +220,6 @@ def _changes_something(tool: AnyTool) -> bool:
 
 def _only_edits(tool: AnyTool) -> bool:
     return Effect.WRITE in tool.effects and tool.effects <= _EDITS
-
-
-def _is_nested_deeper(value: Any, levels: int) -> bool:
-    """Level by level, so that no depth is too deep to be looked at; how deep Python recurses differs by version."""
-    level: list[Any] = [value]
-    for _ in range(levels):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in cast("Iterable[Any]", each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _unknown(name: str, known_names: Iterable[str]) -> Refused:

@@ -5,13 +5,16 @@ raises, answers something that is no verdict, or does not end in its time has sa
 """
 
 import asyncio
-import copy
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, Literal, TypeVar
 
+from desktop_agent.permissions.foreign_messages import ShownHistory, sound
+from desktop_agent.permissions.gate import fitting
+from desktop_agent.tools.foreign_code import Fault, contained, copied, kind_of
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Image, JsonObject, Outcome, Text, ToolResult
@@ -26,7 +29,7 @@ from desktop_agent.vocabulary.conduct.hooks import (
     PreToolUse,
     UserPromptSubmit,
 )
-from desktop_agent.vocabulary.errors import ToolInputInvalid
+from desktop_agent.vocabulary.errors import AgentError, ToolInputInvalid
 from desktop_agent.vocabulary.messages import Message
 
 _log = logging.getLogger(__name__)
@@ -36,22 +39,6 @@ TIME_LIMIT = 60.0
 _GRACE = 1.0
 
 Moment = TypeVar("Moment", UserPromptSubmit, PreToolUse, PostToolUse)
-
-
-class HistoryForHooks:
-    """The history as hooks see it: copied once, when the first of them asks."""
-
-    def __init__(self, history: tuple[Message, ...]) -> None:
-        self._history = history
-        self._copy: tuple[Message, ...] | None = None
-        self._copying = asyncio.Lock()
-
-    async def copied(self) -> tuple[Message, ...]:
-        """A copy down to the last dictionary."""
-        async with self._copying:
-            if self._copy is None:
-                self._copy = await by_size(lambda: copy.deepcopy(self._history), self._history)
-            return self._copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +65,14 @@ async def before_call(
     moment: PreToolUse,
     tool: AnyTool | None,
     *,
-    history: HistoryForHooks | None = None,
+    history: ShownHistory | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> HookRuling:
     """Ask the hooks about a call that is about to pass the gates. Edits chain, and must fit the tool.
 
     `history`, where it is given, stands for that of the moment.
     """
-    history = history or HistoryForHooks(moment.history)
+    history = history or ShownHistory(moment.history)
     asks: list[str] = []
     denials: list[str] = []
     arguments, edited = moment.input, False
@@ -93,7 +80,7 @@ async def before_call(
         match await _verdict(hook, replace(moment, input=arguments), history, time_limit):
             case HookEdit(input=dict() as wanted):
                 try:
-                    arguments, edited = await _fitting(wanted, tool), True
+                    arguments, edited = await by_size(partial(fitting, wanted, tool), wanted), True
                 except ToolInputInvalid as error:
                     denials.append(f"A hook changed the arguments. {error}")
             case HookEdit():
@@ -113,7 +100,7 @@ async def after_call(
     hooks: Hooks,
     moment: PostToolUse,
     *,
-    history: HistoryForHooks | None = None,
+    history: ShownHistory | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> ToolResult:
     """Show the hooks a result. Edits chain and change what it says, never how the call ended or whose it is.
@@ -121,13 +108,13 @@ async def after_call(
     A denial, and a question that nobody is there for, keeps the result out: its reason stands in its place, and a call
     that succeeded counts as failed. `history`, where it is given, stands for that of the moment.
     """
-    history = history or HistoryForHooks(moment.history)
+    history = history or ShownHistory(moment.history)
     denials: list[str] = []
     result = moment.result
     for hook in hooks.post_tool_use:
         match await _verdict(hook, replace(moment, result=result), history, time_limit):
             case HookEdit(result=ToolResult() as wanted):
-                content = await by_size(lambda: copy.deepcopy(wanted.content), wanted.content)
+                content = await by_size(partial(copied, wanted.content), wanted.content)
                 result = result.model_copy(update={"content": content})
             case HookEdit():
                 denials.append(_NO_VERDICT)
@@ -147,13 +134,13 @@ async def before_prompt(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: f
 
     The prompt of a denial is the one that was sent.
     """
-    history = HistoryForHooks(moment.history)
+    history = ShownHistory(moment.history)
     denials: list[str] = []
     prompt = moment.prompt
     for hook in hooks.user_prompt_submit:
         match await _verdict(hook, replace(moment, prompt=prompt), history, time_limit):
-            case HookEdit(prompt=Message() as wanted) if _can_be_said(wanted):
-                prompt = prompt.model_copy(update={"blocks": copy.deepcopy(wanted.blocks)})
+            case HookEdit(prompt=Message() as wanted) if (said := _said(wanted)) is not None:
+                prompt = prompt.model_copy(update={"blocks": said.blocks})
             case HookEdit():
                 denials.append(_NO_VERDICT)
             case HookAsk(reason=reason) | HookDeny(reason=reason):
@@ -174,13 +161,23 @@ _NO_VERDICT = "A hook answered something that is no verdict here, which counts a
 async def _verdict(
     hook: Callable[[Moment], Awaitable[HookVerdict | None]],
     moment: Moment,
-    history: HistoryForHooks,
+    history: ShownHistory,
     time_limit: float,
 ) -> HookVerdict:
     """One hook's, with no answer as allow, and every fault as a denial. A cancel goes through to the hook."""
-    name = getattr(hook, "__qualname__", type(hook).__name__)
-    task = asyncio.ensure_future(_run(hook, replace(await _own(moment), history=await history.copied())))
-    task.add_done_callback(_heard)
+    name = hook.__qualname__ if isinstance(hook, FunctionType | MethodType) else kind_of(hook)
+
+    async def shown() -> Moment:
+        return replace(await _own(moment), history=await history.copied())
+
+    given = await contained(shown)
+    if isinstance(given, Fault):
+        return _denied(name, given)
+
+    async def asked() -> HookVerdict:
+        return _checked(await hook(given))
+
+    task = asyncio.create_task(contained(asked))
     try:
         await asyncio.wait([task], timeout=time_limit)
     finally:
@@ -190,32 +187,35 @@ async def _verdict(
     if not in_time:
         _log.warning("the hook %s did not end within %g s", name, time_limit)
         return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
-    failure = asyncio.CancelledError() if task.cancelled() else task.exception()
-    if failure is not None:
-        kind = type(failure).__name__
-        # The type alone: what an exception says may be what nobody should read in a log.
-        _log.warning("the hook %s raised %s", name, kind)
-        return HookDeny(f"A hook failed ({kind}), which counts as a denial.")
-    answer = task.result()
-    if answer is None:
-        return HookAllow()
-    return answer if isinstance(answer, HookVerdict) else HookDeny(_NO_VERDICT)
+    made = Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
+    return _denied(name, made) if isinstance(made, Fault) else made
+
+
+def _denied(name: str, fault: Fault) -> HookDeny:
+    # The type alone: what an exception says may be what nobody should read in a log.
+    _log.warning("the hook %s raised %s", name, fault.kind)
+    return HookDeny(f"A hook failed ({fault.kind}), which counts as a denial.")
+
+
+def _checked(answer: object) -> HookVerdict:
+    """With no answer as allow, and what is no verdict as a denial."""
+    match answer:
+        case None:
+            return HookAllow()
+        case HookAsk(reason=str(reason)):
+            return HookAsk(str.__str__(reason))
+        case HookDeny(reason=str(reason)):
+            return HookDeny(str.__str__(reason))
+        case HookAllow() | HookEdit():
+            return answer
+        case _:
+            return HookDeny(_NO_VERDICT)
 
 
 async def _own(moment: Moment) -> Moment:
     """A copy down to the last dictionary, without the history."""
     bare = replace(moment, history=())
-    return await by_size(lambda: copy.deepcopy(bare), *(getattr(bare, each.name) for each in fields(bare)))
-
-
-async def _run(hook: Callable[[Moment], Awaitable[HookVerdict | None]], moment: Moment) -> Any:
-    return await hook(moment)
-
-
-def _heard(task: "asyncio.Task[Any]") -> None:
-    """Somebody looked at what it raised; else the loop would complain about one that was left alone."""
-    if not task.cancelled():
-        task.exception()
+    return await by_size(lambda: copied(bare), *(getattr(bare, each.name) for each in fields(bare)))
 
 
 async def _cancelled(task: "asyncio.Task[Any]", name: str) -> None:
@@ -225,25 +225,13 @@ async def _cancelled(task: "asyncio.Task[Any]", name: str) -> None:
         _log.error("the hook %s does not heed that it was cancelled, and was left alone", name)
 
 
-async def _fitting(wanted: JsonObject, tool: AnyTool | None) -> JsonObject:
-    """The arguments as they would come from a model, checked. Raises ToolInputInvalid."""
-
-    def fitting() -> JsonObject:
-        arguments: JsonObject = json.loads(json.dumps(wanted, allow_nan=False))
-        if tool is not None:
-            tool.checked(arguments)
-        return arguments
-
+def _said(prompt: Message) -> Message | None:
+    """What a hook made of a prompt, as our own; None for what is none."""
     try:
-        return await by_size(fitting, wanted)
-    except ToolInputInvalid:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a hook writes there, and a schema makes of it
-        raise ToolInputInvalid(f"They cannot be used ({type(error).__name__}).") from None
-
-
-def _can_be_said(prompt: Message) -> bool:
-    return bool(prompt.blocks) and all(isinstance(block, Text | Image) for block in prompt.blocks)
+        said = sound(prompt)
+    except AgentError:
+        return None
+    return said if said.blocks and all(isinstance(block, Text | Image) for block in said.blocks) else None
 
 
 def _joined(reasons: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from desktop_agent.permissions.gate import Refused, Suspension, Verdict, admitte
 from desktop_agent.permissions.hard_denies import Grounds
 from desktop_agent.permissions.proposals import proposals
 from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.tools.foreign_code import Fault, contained
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
@@ -169,7 +170,9 @@ class Standing:
         moment = self._clock()
         held = tuple(rule for rule in self.rules if self._holds(rule, moment))
         grounds = Grounds(self._own_folders, self._workspace)
-        verdict = decide(case, held, self.mode, suspension=self._suspension, grounds=grounds)
+        own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
+        mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
+        verdict = decide(case, held, mode, suspension=self._suspension, grounds=grounds)
         return verdict if self._parent is None else strictest(verdict, self._parent.decided(case))
 
     def used(self, rule_id: str) -> None:
@@ -225,19 +228,24 @@ def _placed(rule: Rule, conversation_id: str | None, workspace: str | None) -> R
 
 
 def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
+    changes: dict[str, object] = {}
     if rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None:
-        return rule.model_copy(update={"conversation_id": conversation_id})
-    return rule
+        changes["conversation_id"] = conversation_id
+    if rule.expires_at is not None and rule.expires_at.tzinfo is None:
+        # Who writes a time without its zone means the clock on the wall.
+        changes["expires_at"] = rule.expires_at.astimezone()
+    return rule.model_copy(update=changes) if changes else rule
 
 
 async def _subjects(tool: AnyTool, checked: object) -> tuple[Subject, ...] | None:
     """What the call is about; None when the tool fails to say, for whatever reason."""
-    if tool.subjects is None:
+    say = tool.subjects
+    if say is None:
         return ()
-    try:
-        return await tool.subjects(checked)
-    except ToolFailed:
-        return None
-    except Exception as error:  # noqa: BLE001 - a fault in a tool makes its call doubtful; the gate still decides
-        _log.warning("tool %s cannot say what a call is about: %s", tool.name, type(error).__name__)
-        return None
+    said = await contained(lambda: say(checked))
+    if not isinstance(said, Fault):
+        return said
+    # A fault in a tool makes its call doubtful; the gate still decides.
+    if not isinstance(said.error, ToolFailed):
+        _log.warning("tool %s cannot say what a call is about: %s", tool.name, said.kind)
+    return None

@@ -87,13 +87,15 @@ class LoadedConversation:
     """A conversation as it was left.
 
     `messages` is the branch that ends in the head, oldest first. `journal` holds the rows of runs that never said
-    RunFinished, in order. `skipped` counts journal rows that this version cannot read.
+    RunFinished, in order; `below` what runs that they started, and that are over, used and were asked. `skipped` counts
+    journal rows that this version cannot read.
     """
 
     record: ConversationRecord
     messages: tuple[Message, ...] = ()
     journal: tuple[Envelope, ...] = ()
     skipped: int = 0
+    below: tuple[Envelope, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

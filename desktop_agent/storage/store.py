@@ -149,20 +149,26 @@ class Store:
             record = conversations.record_of(db, id_)
             number = conversations.number_of(db, id_)
             envelopes, skipped = journal.unfinished(db, number)
-            return LoadedConversation(record, messages.branch(db, number), envelopes, skipped)
+            below = journal.below(db, number, {envelope.run_id for envelope in envelopes})
+            return LoadedConversation(record, messages.branch(db, number), envelopes, skipped, below)
 
         return await self._run(work)
 
-    async def commit(self, conversation_id: str, *new: Message) -> tuple[Message, ...]:
+    async def commit(
+        self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()
+    ) -> tuple[Message, ...]:
         """Append messages after the head, all or none; one whose id is there already replaces it in its place.
 
-        Returns them as they were written: pictures held as base64 have become files (see PictureKeeper).
+        `envelopes` go into the journal in the same transaction: the disk is waited for once. Returns the messages as
+        they were written: pictures held as base64 have become files (see PictureKeeper).
         """
+        rows = tuple(envelopes)
 
         def work(db: Connection) -> tuple[Message, ...]:
             number = conversations.number_of(db, conversation_id)
             with transaction(db):
                 keeper = PictureKeeper(db, self.pictures, number)
+                journal.append(db, number, [keeper.envelope(row) for row in rows])
                 kept = tuple(keeper.message(message) for message in new)
                 messages.commit(db, number, kept)
             return kept

@@ -1,6 +1,7 @@
 """What a function answered, as the parts of a result."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -8,51 +9,76 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
+# Of one result; the last of more says how many were left out.
+MOST_PARTS = 1_000
+
 
 def parts_of(value: object) -> tuple[ResultPart, ...]:
     """None is no part, a text is a text, parts are themselves, anything else is JSON.
 
-    In a list or tuple with a part in it each element is a part of its own; any other is one piece of JSON. Raises
-    ToolFailed for what JSON cannot say.
+    In a list or tuple with a part in it each element is a part of its own, up to MOST_PARTS; any other is one piece of
+    JSON. Raises ToolFailed for what JSON cannot say.
     """
     if value is None:
         return ()
     if isinstance(value, list | tuple):
         elements = tuple(cast("tuple[object, ...]", value))
         if any(isinstance(each, Text | Json | Image) for each in elements):
-            return tuple(_part(each) for each in elements)
+            first, rest = first_of(elements)
+            return (*(_part(each) for each in first), *((left_out(rest),) if rest else ()))
     return (_part(cast("object", value)),)
+
+
+def first_of(parts: Sequence[object]) -> tuple[tuple[object, ...], int]:
+    """Those of a list or tuple that are taken, and how many are left out.
+
+    Past whatever a class of somebody's own makes of its length and its elements.
+    """
+    kind: Any = list if issubclass(type(parts), list) else tuple
+    count = kind.__len__(parts)
+    taken = count if count <= MOST_PARTS else MOST_PARTS - 1
+    return tuple(kind.__getitem__(parts, slice(taken))), count - taken
+
+
+def left_out(count: int) -> Text:
+    """The word about parts that are not there."""
+    return Text(text=f"[left out: {count:,} more parts]")
+
+
+def plain(text: object) -> str:
+    """The characters alone, past whatever a class of somebody's own makes of them. Raises TypeError for no text."""
+    return str.__str__(text)  # pyright: ignore[reportArgumentType]  it raises for what is none
+
+
+def whole(text: str) -> str:
+    """Half a character, which Python's texts may hold, can be neither kept nor sent."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _part(value: object) -> ResultPart:
     if isinstance(value, Text | Json | Image):
         return value
     if isinstance(value, str):
-        return Text(text=_whole(value))
+        return Text(text=whole(value))
     try:
-        return Json(value=_clean(to_jsonable_python(_clean(value))))
+        return Json(value=clean(to_jsonable_python(clean(value))))
     except (PydanticSerializationError, ValueError, RecursionError):
         kind = type(value).__name__
         what = Sentence("The tool ran, but answered with something that JSON cannot say ({kind}).", {"kind": kind})
         raise ToolFailed(what, "Do not run it again for that; its program must be corrected.") from None
 
 
-def _whole(text: str) -> str:
-    """Half a character, which Python's texts may hold, can be neither kept nor sent."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _clean(value: Any) -> Any:
+def clean(value: Any) -> Any:
     """Without what JSON has no place for but Python's writers let through: half characters, no number, infinity."""
     match value:
         case str() if type(value) is str:
-            return _whole(value)
+            return whole(value)
         case float() if not math.isfinite(value):
             return str(value)
         case dict():
             pairs = cast("dict[Any, Any]", value).items()
-            return {_whole(name) if type(name) is str else name: _clean(each) for name, each in pairs}
+            return {whole(name) if type(name) is str else name: clean(each) for name, each in pairs}
         case list() | tuple():
-            return [_clean(each) for each in cast("list[Any]", value)]
+            return [clean(each) for each in cast("list[Any]", value)]
         case _:
             return value

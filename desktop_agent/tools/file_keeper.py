@@ -11,6 +11,7 @@ from desktop_agent.tools.keeping.looking import look, path_of, place_of
 from desktop_agent.tools.keeping.putting_back import LeftAlone
 from desktop_agent.tools.keeping.restoring import Restoring, still_there
 from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import new_id, now
@@ -46,15 +47,28 @@ class Restored:
     @property
     def failed(self) -> tuple[str, ...]:
         """Files that could not be put back: never saved, or the disk refused."""
-        return tuple(each.path for each in self.left_alone if not each.is_conflict)
+        return tuple(each.path for each in self.left_alone if not each.is_conflict and not each.is_undo)
+
+    @property
+    def undone(self) -> str:
+        """What the tool said when it undid what the call did besides."""
+        return self.checkpoint.undo_said or ""
+
+    @property
+    def not_undone(self) -> str:
+        """Why it did not."""
+        return next((str(each.why) for each in self.left_alone if each.is_undo), "")
 
 
 class FileKeeper:
-    """Saves files of a workspace before a call changes them, and puts them back. `keep` writes a checkpoint durably."""
+    """Saves files of a workspace before a call changes them, and puts them back. `keep` writes a checkpoint durably.
+
+    Without a workspace it saves no files, only what a tool needs to undo a call.
+    """
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: Workspace | None,
         blobs: Blobs,
         keep: Callable[[Checkpoint], Awaitable[None]],
         conversation_id: str,
@@ -64,33 +78,46 @@ class FileKeeper:
         self._keep = keep
         self._conversation_id = conversation_id
 
-    async def before(self, tool_use_id: str, message_id: str, paths: tuple[str, ...]) -> Checkpoint | None:
+    async def before(
+        self,
+        tool_use_id: str,
+        message_id: str,
+        paths: tuple[str, ...],
+        *,
+        tool: str = "",
+        arguments: JsonObject | None = None,
+    ) -> Checkpoint | None:
         """Save these files, durably; None when there is nothing to save.
 
-        Raises OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
+        `tool` is the identity of the tool, `arguments` what will run where the tool can undo it. Raises
+        OutsideWorkspace, ToolFailed and StorageFailed: the call must not start then.
         """
-        places = await in_thread(lambda _sign: _located(self._workspace, paths))
-        if not places:
+        workspace = self._workspace
+        places = () if workspace is None else await in_thread(lambda _sign: _located(workspace, paths))
+        if not places and arguments is None:
             return None
         checkpoint = Checkpoint(
             id=new_id(),
             conversation_id=self._conversation_id,
             tool_use_id=tool_use_id,
             message_id=message_id,
-            workspace=str(self._workspace.folder),
+            workspace=self._folder,
             created_at=now(),
-            files=tuple([await self._saved(place) for place in places]),
-            new_folders=await in_thread(lambda _sign: _missing_folders(self._workspace, places)),
+            files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
+            new_folders=() if workspace is None else await in_thread(lambda _sign: _missing_folders(workspace, places)),
+            tool=tool,
+            input=arguments,
         )
         await self._keep(checkpoint)
         return checkpoint
 
-    async def after(self, checkpoint: Checkpoint) -> Checkpoint:
+    async def after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
         """Note how the call left the files, whatever became of it. Done to the end even when cancelled.
 
-        Raises StorageFailed; it is then not known how the call left them.
+        `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
+        left them.
         """
-        return await _to_the_end(self._after(checkpoint))
+        return await _to_the_end(self._after(checkpoint, succeeded=succeeded))
 
     async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> Restored:
         """Put back the files that are as the call left them; twice equals once.
@@ -98,25 +125,38 @@ class FileKeeper:
         `even_if_changed` also replaces those that were changed since. Raises StorageFailed when the files were put
         back but it could not be noted.
         """
-        if checkpoint.workspace != str(self._workspace.folder):
+        if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
+        if self._workspace is None:
+            noted = checkpoint.model_copy(update={"restored": not checkpoint.owes_undo})
+            await self._note(checkpoint, noted)
+            return Restored(noted)
         restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed=even_if_changed)
         noted = await restoring.run()
-        if noted != checkpoint:
-            await self._keep(noted)
+        await self._note(checkpoint, noted)
         paths = tuple(str(step.place) for step in restoring.put_back)
         return Restored(noted, paths, tuple(restoring.left_alone))
 
-    async def _saved(self, place: Place) -> SavedFile:
-        found = await in_thread(lambda sign: look(self._workspace, place, sign, with_data=True))
+    @property
+    def _folder(self) -> str:
+        return "" if self._workspace is None else str(self._workspace.folder)
+
+    async def _note(self, before: Checkpoint, noted: Checkpoint) -> None:
+        if noted != before:
+            await self._keep(noted)
+
+    async def _saved(self, workspace: Workspace, place: Place) -> SavedFile:
+        found = await in_thread(lambda sign: look(workspace, place, sign, with_data=True))
         if found.data is not None:
             await self._blobs.put(found.data)
         return SavedFile(path=path_of(place), before=found.state)
 
-    async def _after(self, checkpoint: Checkpoint) -> Checkpoint:
-        files = [await in_thread(partial(_left_by_call, self._workspace, file)) for file in checkpoint.files]
-        folders = await in_thread(lambda _sign: still_there(self._workspace, checkpoint.new_folders))
-        noted = checkpoint.model_copy(update={"files": tuple(files), "new_folders": folders})
+    async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
+        noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
+        if workspace is not None:
+            files = [await in_thread(partial(_left_by_call, workspace, file)) for file in checkpoint.files]
+            folders = await in_thread(lambda _sign: still_there(workspace, checkpoint.new_folders))
+            noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
         await self._keep(noted)
         return noted
 

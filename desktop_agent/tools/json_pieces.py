@@ -4,13 +4,21 @@ import json
 from collections.abc import Generator
 from typing import Any, cast
 
-from desktop_agent.tools.in_thread import is_large
+from desktop_agent.tools.in_thread import inner_values, is_large
+
+# Characters of a long text that are written at once.
+_PIECE = 65_536
 
 
 def json_pieces(value: Any, *, sort_keys: bool = False) -> Generator[str]:
     """What json.dumps writes without spaces and escapes, in pieces. Raises TypeError, ValueError, RecursionError."""
-    if not is_large(value) or isinstance(value, str):
+    if not is_large(value):
         yield _whole(value, sort_keys=sort_keys)
+    elif isinstance(value, str):
+        yield '"'
+        for start in range(0, str.__len__(value), _PIECE):
+            yield _whole(str.__getitem__(value, slice(start, start + _PIECE)), sort_keys=sort_keys)[1:-1]
+        yield '"'
     elif isinstance(value, list | tuple):
         yield "["
         for position, each in enumerate(cast("list[Any]", value)):
@@ -26,6 +34,16 @@ def json_pieces(value: Any, *, sort_keys: bool = False) -> Generator[str]:
         yield "}"
     else:
         yield _whole(value, sort_keys=sort_keys)
+
+
+def is_nested_deeper(value: object, levels: int) -> bool:
+    """Level by level, so that no depth is too deep to be looked at; how deep Python recurses differs by version."""
+    level = [value]
+    for _ in range(levels):
+        level = [inner for each in level for inner in inner_values(each)]
+        if not level:
+            return False
+    return True
 
 
 def _whole(value: Any, *, sort_keys: bool) -> str:

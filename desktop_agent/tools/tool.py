@@ -74,7 +74,9 @@ class Tool(Generic[Input]):
     `concurrency` is how many calls of it may run at once; None: as many as the schedule allows. `subjects` are the
     files, hosts and commands that a call is about, for rules to match. `changes` are the files that a call will
     change, relative to the workspace: they are saved before it starts. `undo` takes back what a call did, where files
-    alone do not tell it, and says in words what it did.
+    alone do not tell it, and says in words what it did. It runs at most once for a call, and only for one that
+    succeeded, when the person restores the call's checkpoint; in the tool's own time. Conversations that keep nothing
+    have no checkpoints, so there it never runs.
     """
 
     name: str

@@ -264,11 +264,14 @@ class CheckpointCreated:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRestored:
-    """They were put back, except `conflicts`, which were changed since, and `failed`, where it was not possible."""
+    """They were put back, except `conflicts`, which were changed since, and `failed`, where it was not possible.
+    The tool says what it undid in `undone`; `not_undone` is why it did not."""
 
     checkpoint_id: str
     conflicts: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    undone: str = ""
+    not_undone: str = ""
     type: Literal["checkpoint_restored"] = "checkpoint_restored"
 
 

@@ -26,7 +26,6 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     ToolResultsReceived,
     TurnStarted,
-    UserMessageQueued,
     UserMessageReturned,
 )
 from desktop_agent.vocabulary.messages import Message
@@ -298,9 +297,6 @@ class World(Observer):
         event = envelope.event
         if isinstance(event, UserMessageReturned):
             self.returned[event.message_id] += 1
-        elif isinstance(event, UserMessageQueued):
-            # One that was handed back while the program closes waits again, for the next start.
-            self.returned.pop(event.message_id, None)
         if not envelope.run_id:
             return
         self.runs.setdefault(envelope.run_id, []).append(envelope)
@@ -398,7 +394,7 @@ class World(Observer):
             if id_ not in self._kept and not there[id_] and not self.returned[id_]:
                 # It had not reached the disk when the program died.
                 continue
-            count = there[id_] + waiting[id_] + bool(self.returned[id_])
+            count = there[id_] + waiting[id_] + self.returned[id_]
             require(count == 1, 7, f"{text!r} is {count} times where it should be once")
 
     def _note_kept(self) -> None:

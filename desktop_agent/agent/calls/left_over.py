@@ -10,13 +10,17 @@ from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalRe
 
 @dataclass(frozen=True)
 class LeftOver:
-    """By the id of the call. `waiting` are those that were asked about and not decided, `announced` all told of."""
+    """By the id of the call. `waiting` are those that were asked about and not decided, `announced` all told of.
+
+    `iterations` is how often each guard, by name, had made the run go on.
+    """
 
     finished: Mapping[str, ToolResult] = field(default_factory=dict[str, ToolResult])
     started: frozenset[str] = frozenset()
     decided: Mapping[str, ApprovalResolved] = field(default_factory=dict[str, ApprovalResolved])
     waiting: Mapping[str, ApprovalRequested] = field(default_factory=dict[str, ApprovalRequested])
     announced: frozenset[str] = frozenset()
+    iterations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def note(self, call: Call) -> None:
         """Put down at the call what is known of it. What was finished or started is never run again."""

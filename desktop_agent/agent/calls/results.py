@@ -1,17 +1,26 @@
 """What a tool gives back: looked at before anybody relies on it, and cut to a length that history can bear."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
-from desktop_agent.tools.in_thread import by_size
-from desktop_agent.tools.json_pieces import json_pieces
-from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
-from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.images import Base64Source
+from pydantic import BaseModel, ValidationError
 
-MOST_PARTS = 1_000
+from desktop_agent.tools.answers import clean, first_of, left_out, plain, whole
+from desktop_agent.tools.foreign_code import first_problem, kind_of
+from desktop_agent.tools.in_thread import by_size
+from desktop_agent.tools.json_pieces import is_nested_deeper, json_pieces
+from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
+from desktop_agent.vocabulary.errors import AgentError, ToolFailed
+from desktop_agent.vocabulary.images import Base64Source, UrlSource
+
 # Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
 PICTURE_CHARACTERS = 64_000_000
+# Levels of nesting that are taken in: half of what every reader and writer down to the disk can carry.
+DEEPEST = 100
+
+_OF_A_PICTURE = {"source", "detail", "name"}
+_TOO_DEEP = "The tool gave back something that is nested too deep."
 
 
 class NoResult(ToolFailed):
@@ -24,9 +33,12 @@ class NoResult(ToolFailed):
 async def taken(given: object, most: int) -> tuple[ResultPart, ...]:
     """What a tool gave back, as parts of a result: at most this many characters in all, with a word about the rest.
 
-    Raises NoResult for what is none.
+    Every part is made anew, such that it can be kept and sent. Raises NoResult for what is none.
     """
-    return await by_size(lambda: _taken(given, most), given)
+    if not issubclass(type(given), tuple | list):
+        raise NoResult(f"The tool gave back no result but {kind_of(given)}.")
+    parts, rest = first_of(cast("Sequence[object]", given))
+    return await by_size(lambda: _taken(parts, rest, most), parts)
 
 
 def size_of(part: ResultPart) -> int:
@@ -36,44 +48,78 @@ def size_of(part: ResultPart) -> int:
             return len(part.text)
         case Json():
             return len(_written(part.value)[0])
+        case Image(source=Base64Source() as source):
+            return len(source.data)
+        case Image(source=UrlSource() as source):
+            return len(source.url)
         case Image():
-            return len(part.source.data) if isinstance(part.source, Base64Source) else 0
+            return 0
 
 
-def _taken(given: object, most: int) -> tuple[ResultPart, ...]:
-    if not isinstance(given, tuple | list):
-        raise NoResult(f"The tool gave back no result but {type(given).__name__}.")
-    parts = cast("tuple[object, ...] | list[object]", given)
+def _taken(parts: Sequence[object], rest: int, most: int) -> tuple[ResultPart, ...]:
+    """`rest` are so many behind these parts that are left out in any case."""
     kept: list[ResultPart] = []
     left, pictures = most, PICTURE_CHARACTERS
     for position, part in enumerate(parts):
-        if left <= 0 or position >= MOST_PARTS:
-            kept.append(Text(text=f"[left out: {len(parts) - position:,} more parts]"))
+        if left <= 0:
+            rest += len(parts) - position
             break
         if isinstance(part, Image):
-            size = size_of(part)
-            fits, pictures = size <= pictures, pictures - min(size, pictures)
-            kept.append(part if fits else Text(text="[left out: a picture that is too large]"))
+            picture = _picture(part, pictures)
+            pictures -= size_of(picture) if isinstance(picture, Image) else 0
+            kept.append(picture)
             continue
         words, size = _words(part, left)
         kept.append(words)
         left -= size
-    return tuple(kept)
+    return (*kept, left_out(rest)) if rest else tuple(kept)
+
+
+def _picture(part: Image, left: int) -> Image | Text:
+    """Made anew and checked like any other, unless it is larger than what is left."""
+    try:
+        source = part.source
+        size = len(source.data if isinstance(source, Base64Source) else getattr(source, "url", ""))
+        if size > left:
+            return Text(text="[left out: a picture that is too large]")
+        return Image.model_validate(clean(BaseModel.model_dump(part, include=_OF_A_PICTURE, warnings=False)))
+    except ValidationError as error:
+        raise NoResult(f"The tool gave back a picture that cannot be used: {first_problem(error)}.") from None
+    except AgentError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is made of
+        raise NoResult(f"The tool gave back a picture that cannot be used ({kind_of(error)}).") from None
 
 
 def _words(part: object, left: int) -> tuple[ResultPart, int]:
     """A part without pictures, cut to what is left, and how much it takes."""
     if isinstance(part, Text):
-        size = len(part.text)
         # Nothing but its words: opaque state would go to a provider as if its own model had said it.
-        return (Text(text=part.text) if size <= left else _cut(part.text, left, f"{size:,}")), size
+        text = _text(part.text)
+        size = len(text)
+        return (Text(text=whole(text)) if size <= left else _cut(text, left, f"{size:,}")), size
     if isinstance(part, Json):
         text, is_whole = _written(part.value, left)
         size = len(text)
         if size <= left:
-            return Json(value=json.loads(text)), size
+            return Json(value=_read(text)), size
         return _cut(text, left, f"{size:,}" if is_whole else f"more than {left:,}"), size
-    raise NoResult(f"The tool gave back {type(part).__name__} as a part of its result.")
+    raise NoResult(f"The tool gave back {kind_of(part)} as a part of its result.")
+
+
+def _text(given: object) -> str:
+    try:
+        return plain(given)
+    except TypeError:
+        raise NoResult(f"The tool gave back {kind_of(given)} where the text of its result should be.") from None
+
+
+def _read(text: str) -> Any:
+    """As it will be read from the disk. What JSON has no word for becomes a text: NaN, infinity."""
+    value = json.loads(whole(text), parse_constant=str)
+    if is_nested_deeper(value, DEEPEST):
+        raise NoResult(_TOO_DEEP)
+    return value
 
 
 def _written(value: Any, most: int | None = None) -> tuple[str, bool]:
@@ -89,10 +135,12 @@ def _written(value: Any, most: int | None = None) -> tuple[str, bool]:
             size += len(piece)
         else:
             is_whole = True
+    except RecursionError:
+        raise NoResult(_TOO_DEEP) from None
     except (TypeError, ValueError, RuntimeError):
         raise NoResult("The tool gave back something that cannot be written as JSON.") from None
     return "".join(pieces), is_whole
 
 
 def _cut(text: str, left: int, size: str) -> Text:
-    return Text(text=f"{text[:left]}\n[cut: {size} characters in all]")
+    return Text(text=f"{whole(text[:left])}\n[cut: {size} characters in all]")

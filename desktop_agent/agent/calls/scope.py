@@ -12,7 +12,8 @@ from desktop_agent.agent.calls.work_clock import WorkClock
 from desktop_agent.agent.conduct.slots import PARALLEL_DELEGATES, Slots
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.repair import missing_result
-from desktop_agent.permissions.hook_running import HistoryForHooks
+from desktop_agent.permissions.foreign_messages import ShownHistory
+from desktop_agent.tools.answers import plain, whole
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.engine_events import Event, ToolFinished
@@ -42,7 +43,7 @@ class Scope:
         self.trouble: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None
         self.history: tuple[Message, ...] = ()
-        self.for_hooks = HistoryForHooks(())
+        self.for_hooks = ShownHistory(())
         self.message_id = ""
         self.tasks: set[asyncio.Task[None]] = set()
         self._is_over = False
@@ -51,7 +52,7 @@ class Scope:
     def begin(self) -> None:
         """Look at what the calls stand in."""
         self.history = self.around.recorder.history()
-        self.for_hooks = HistoryForHooks(self.history)
+        self.for_hooks = ShownHistory(self.history)
         first = self.calls[0].use if self.calls else None
         self.message_id = next(
             (each.id for each in reversed(self.history) if first is not None and first in each.tool_uses), ""
@@ -83,8 +84,9 @@ class Scope:
             self.emit(ToolFinished(call.use.id, result, seconds))
 
     def answer(self, call: Call, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
-        """A result of words alone."""
-        self.finish(call, missing_result(call.use, outcome, why), seconds)
+        """A result of words alone; some of them may be a tool's own."""
+        said = whole(plain(why)[: self.limits.result_characters])
+        self.finish(call, missing_result(call.use, outcome, said), seconds)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task of the round's own; a fault in it ends the round."""

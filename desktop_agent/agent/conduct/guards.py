@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from desktop_agent.tools.foreign_code import trace_of
+from desktop_agent.permissions.foreign_messages import ShownHistory
+from desktop_agent.tools.foreign_code import Fault, contained
 from desktop_agent.vocabulary.conduct.guards import (
     Guard,
     GuardAbort,
@@ -17,7 +19,7 @@ from desktop_agent.vocabulary.conduct.guards import (
     GuardVerdict,
 )
 from desktop_agent.vocabulary.engine_events import ContinuationInjected, EngineEvent, GuardAborted
-from desktop_agent.vocabulary.errors import AgentError, Sentence, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -77,9 +79,9 @@ class Guards:
         """All, in the order in which they are asked."""
         return tuple(self._guards.values())
 
-    def begin_run(self) -> None:
-        """A new run: iterations are counted from 0."""
-        self._iterations.clear()
+    def begin_run(self, iterations: Mapping[str, int] | None = None) -> None:
+        """A run begins: iterations are counted from 0, or from where the run stood that is gone on with."""
+        self._iterations = dict(iterations or {})
 
     async def consult(
         self,
@@ -96,12 +98,13 @@ class Guards:
         of them makes this raise.
         """
         tell = told or self._tell
+        shown = ShownHistory(tuple(history))
         wishes: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
             if guard.at != at or not self._has(guard):
                 continue
-            moment = GuardMoment(tuple(history), stop_reason, self._iterations.get(guard.name, 0), turns)
-            verdict = await self._ask(guard, moment, tell)
+            asked = partial(self._asked, guard, shown, stop_reason, turns)
+            verdict = await self._bounded(guard, asked, tell)
             if self._has(guard):
                 wishes.append((guard, verdict))
         return self._strictest(wishes, tell)
@@ -109,16 +112,23 @@ class Guards:
     def _has(self, guard: Guard) -> bool:
         return self._guards.get(guard.name) is guard
 
-    async def _ask(self, guard: Guard, moment: GuardMoment, tell: Tell) -> GuardVerdict:
-        try:
-            return _checked(await _bounded(guard, moment, self._seconds))
-        except _NoVerdict as problem:
-            self._drop(guard, str(problem), tell)
-        except Exception as error:  # noqa: BLE001 - a guard may raise anything; it must not end the run
-            _log.error("guard %s failed: %s", guard.name, trace_of(error))
-            # The text of a foreign exception may hold anything; only our own sentences go to the person.
-            said = str(error) if isinstance(error, AgentError) else f"It failed with {type(error).__name__}."
-            self._drop(guard, said, tell)
+    async def _asked(
+        self, guard: Guard, shown: ShownHistory, stop_reason: StopReason | None, turns: int
+    ) -> GuardVerdict:
+        iteration = self._iterations.get(guard.name, 0)
+        return _checked(await guard.check(GuardMoment(await shown.copied(), stop_reason, iteration, turns)))
+
+    async def _bounded(self, guard: Guard, asked: Callable[[], Awaitable[GuardVerdict]], tell: Tell) -> GuardVerdict:
+        """Its verdict, in its time. Whatever it does instead, it must not end the run: it is removed."""
+        made = await _within(asked, self._seconds)
+        if not isinstance(made, Fault):
+            return made
+        if isinstance(made.error, _NoVerdict):
+            self._drop(guard, str(made.error), tell)
+            return GuardPass()
+        _log.error("guard %s failed: %s", guard.name, made.trace)
+        # The text of a foreign exception may hold anything; only our own sentences go to the person.
+        self._drop(guard, made.said or f"It failed with {made.kind}.", tell)
         return GuardPass()
 
     def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", tell: Tell) -> GuardOutcome:
@@ -162,33 +172,34 @@ class _NoVerdict(Exception):
 
 
 def _checked(verdict: object) -> GuardVerdict:
-    if verdict is None:
-        return GuardPass()
-    if not isinstance(verdict, GuardPass | GuardContinue | GuardStop | GuardAbort):
-        raise _NoVerdict("It answered with something that is no verdict.")
-    if isinstance(verdict, GuardContinue) and not verdict.prompt.strip():
+    """As our own; of its words nothing but the words. Raises _NoVerdict."""
+    match verdict:
+        case None | GuardPass():
+            return GuardPass()
+        case GuardStop():
+            return GuardStop()
+        case GuardAbort(reason=str(reason)):
+            return GuardAbort(str.__str__(reason))
+        case GuardContinue(prompt=str(prompt)):
+            words = str.__str__(prompt)
+        case _:
+            raise _NoVerdict("It answered with something that is no verdict.")
+    if not words.strip():
         raise _NoVerdict("It wanted the agent to go on without a prompt.")
-    return verdict
+    return GuardContinue(words)
 
 
-async def _bounded(guard: Guard, moment: GuardMoment, seconds: float) -> object:
+async def _within(asked: Callable[[], Awaitable[GuardVerdict]], seconds: float) -> GuardVerdict | Fault:
     # A task of its own, because a guard that swallows its cancellation would hold up a plain timeout for ever.
-    task = asyncio.ensure_future(guard.check(moment))
+    task = asyncio.create_task(contained(asked))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
-            raise _NoVerdict(f"It gave no answer within {seconds:g} seconds.")
+            return Fault(_NoVerdict(f"It gave no answer within {seconds:g} seconds."))
     finally:
         if not task.done():
-            task.add_done_callback(_forget)
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
     if task.cancelled():
-        raise _NoVerdict("It was cancelled from within.")
+        return Fault(_NoVerdict("It was cancelled from within."))
     return task.result()
-
-
-def _forget(task: "asyncio.Future[GuardVerdict | None]") -> None:
-    """Look at what a guard left behind ends with, so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()

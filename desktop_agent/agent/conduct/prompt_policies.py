@@ -68,7 +68,7 @@ class PromptPolicies:
         return tuple(policy for policy in self._policies.values() if policy.scope == "persistent")
 
     def for_turn(self, turn_id: str, *, mode: str, tools: frozenset[str], prompt: str) -> tuple[PromptPolicy, ...]:
-        """What applies to this turn, in order; those for one turn are used up by it.
+        """What applies to this turn, in order. Nothing is used up before the turn has its answer: see `use_up`.
 
         `mode` is the name of the one that holds, `tools` are the names called in the turn before, `prompt` is the
         text of the newest prompt.
@@ -76,10 +76,13 @@ class PromptPolicies:
         applied = tuple(policy for policy in self.list() if _applies(policy.trigger, mode, tools, prompt))
         if applied:
             self._tell(PolicyApplied(turn_id, tuple(policy.id for policy in applied)))
-        for policy in applied:
-            if policy.scope == "next_turn":
-                self.remove(policy.id)
         return applied
+
+    def use_up(self, policies: Iterable[PromptPolicy]) -> None:
+        """These went with an answer: those for one turn are taken out, unless they were removed or replaced since."""
+        for policy in policies:
+            if policy.scope == "next_turn" and self._policies.get(policy.id) is policy:
+                self.remove(policy.id)
 
     def _add(self, policy: PromptPolicy) -> None:
         if policy.id in self._policies:

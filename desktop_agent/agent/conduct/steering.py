@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from desktop_agent.permissions.foreign_messages import sound
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
 from desktop_agent.vocabulary.errors import WrongUse
@@ -27,15 +28,21 @@ class SteeringQueue:
         return tuple(self._entries)
 
     def add(self, message: Message, when: When = "soon") -> None:
-        """Put a prompt at the end. Raises WrongUse for one that is no prompt, says nothing or waits already."""
-        self._append(QueuedMessage(message=message, when=when))
+        """Put a prompt at the end.
+
+        Raises WrongUse for one that is no prompt, says nothing, waits already or cannot be kept.
+        """
+        self._append(QueuedMessage(message=sound(message), when=when))
         self._on_change()
 
     def edit(self, message_id: str, blocks: Sequence[Block]) -> None:
-        """Say something else instead; id and place stay. Raises WrongUse for an unknown id or no blocks."""
+        """Say something else instead; id and place stay.
+
+        Raises WrongUse for an unknown id, no blocks, and what cannot be kept.
+        """
         index = self._index(message_id)
         entry = self._entries[index]
-        message = entry.message.model_copy(update={"blocks": tuple(blocks)})
+        message = sound(entry.message.model_copy(update={"blocks": tuple(blocks)}))
         _check(message)
         self._entries[index] = entry.model_copy(update={"message": message})
         self._on_change()

@@ -13,7 +13,7 @@ from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.steering import SteeringQueue
-from desktop_agent.agent.request import RunSettings
+from desktop_agent.agent.request import Prepared, RunSettings
 from desktop_agent.agent.specialists.order import WorkOrder
 from desktop_agent.agent.specialists.watching import WatchedRecorder
 from desktop_agent.agent.surroundings import Surroundings
@@ -163,6 +163,7 @@ class _Delegation:
             policies=PromptPolicies(),
             guards=Guards(),
             specialists=callable_ones,
+            prepared=Prepared(),
             agent_path=(*around.agent_path, specialist.name),
         )
 

@@ -79,6 +79,7 @@ class Calls:
                 break
             del self._shown.items[index]
             self._calls.pop(last.tool_use_id, None)
+            self._places.pop(last.id, None)
             changes.append(Removed(index, 1))
         return changes
 

@@ -79,6 +79,10 @@ def _of_the_agent(event: Event) -> Fact | None:
 
 def _restored(event: CheckpointRestored) -> Fact:
     said: list[Sentence] = []
+    if event.undone:
+        said.append(Sentence("What a call did was taken back: {words}", {"words": event.undone}))
+    if event.not_undone:
+        said.append(Sentence("What a call did was not taken back: {why}", {"why": event.not_undone}))
     if event.conflicts:
         values = {"paths": _named(event.conflicts)}
         said.append(Sentence("Not put back, because they were changed since: {paths}", values))
@@ -87,8 +91,9 @@ def _restored(event: CheckpointRestored) -> Fact:
     if not said:
         return Fact(PUT_BACK)
     paths = (*event.conflicts, *event.failed)
-    detail = "\n".join(paths) if len(paths) > _NAMED_FILES else ""
-    return Fact(said[0], said[1] if len(said) > 1 else None, detail=detail)
+    shown, more = said[:2], said[2:]
+    detail = [*map(str, more), *(paths if len(paths) > _NAMED_FILES else ())]
+    return Fact(shown[0], shown[1] if len(shown) > 1 else None, detail="\n".join(detail))
 
 
 def _named(paths: Sequence[str]) -> str:

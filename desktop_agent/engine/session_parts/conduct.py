@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.mode_switch import ModeSwitch
@@ -11,6 +13,7 @@ from desktop_agent.agent.conduct.steering import SteeringQueue
 from desktop_agent.engine.session_parts.approvals import ToldApprovals
 from desktop_agent.engine.session_parts.rules import KeptStanding
 from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Writer
 from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
@@ -27,6 +30,52 @@ from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
 _STOPPED = "Stopped before it was sent."
+# Whoever hears that a message was handed back asks for it then; of those that nobody asks for, so many are remembered.
+MOST_RETURNED = 500
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _Closable:
+    """What may be changed until its conversation is closed: another session may have that by then."""
+
+    is_closed = False
+
+
+def _until_closed(change: Method) -> Method:
+    """The same; raises WrongUse, before anything is changed, when the conversation is closed."""
+
+    @wraps(change)
+    def changed(of: _Closable, *given: object, **named: object) -> object:
+        if of.is_closed:
+            raise closed()
+        return change(of, *given, **named)
+
+    return cast("Method", changed)
+
+
+class _Modes(_Closable, ModeSwitch):
+    set_by_person = _until_closed(ModeSwitch.set_by_person)
+    request_by_agent = _until_closed(ModeSwitch.request_by_agent)
+    cancel_request = _until_closed(ModeSwitch.cancel_request)
+
+
+class _Policies(_Closable, PromptPolicies):
+    install = _until_closed(PromptPolicies.install)
+    remove = _until_closed(PromptPolicies.remove)
+
+
+class _Guards(_Closable, Guards):
+    add = _until_closed(Guards.add)
+    remove = _until_closed(Guards.remove)
+
+
+class _Queue(_Closable, SteeringQueue):
+    add = _until_closed(SteeringQueue.add)
+    edit = _until_closed(SteeringQueue.edit)
+    move = _until_closed(SteeringQueue.move)
+    remove = _until_closed(SteeringQueue.remove)
+    take_next = _until_closed(SteeringQueue.take_next)
+    hand_back = _until_closed(SteeringQueue.hand_back)
 
 
 class Conduct:
@@ -43,6 +92,7 @@ class Conduct:
         self._on_the_way: dict[str, QueuedMessage] = {}
         self._returned: dict[str, Message] = {}
         self._keeps_undecided = False
+        self._is_closed = False
         self.approvals = ToldApprovals(writer.tell_between_runs)
         self.questions = QuestionBroker()
         self.standing = KeptStanding(
@@ -53,11 +103,11 @@ class Conduct:
             names=setup.names,
             own_folders=setup.own_folders,
         )
-        self.modes = ModeSwitch(self.standing, setup.modes, self._tell_and_keep)
-        self.policies = PromptPolicies(_each_once(state.policies), tell, self.keep_soon)
-        self.guards = Guards(setup.guards, tell)
-        self.queue = SteeringQueue(_undelivered(state.queue, writer.history()), self.keep_soon)
-        writer.subscribe(None, self._on_event)
+        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep)
+        self.policies = _Policies(_each_once(state.policies), tell, self.keep_soon)
+        self.guards = _Guards(setup.guards, tell)
+        self.queue = _Queue(_undelivered(state.queue, writer.history()), self.keep_soon)
+        writer.followers.append(self._on_event)
 
     def begin(self, prompt: Message, *, is_judged: bool) -> None:
         """This prompt is on its way into the history. `is_judged`: hooks look at it first, so it is kept meanwhile."""
@@ -86,7 +136,7 @@ class Conduct:
     def settle(self, prompt: Message | None) -> None:
         """The run of this prompt is over: if it never reached the history, it goes back to who wrote it, or waits."""
         begun = self._on_the_way.pop(prompt.id, None) if prompt is not None else None
-        if begun is not None and begun.id not in {message.id for message in self._writer.history()}:
+        if begun is not None and begun.id not in self._writer.known_ids:
             if self._keeps_undecided:
                 self._wait_again(begun)
             else:
@@ -102,7 +152,7 @@ class Conduct:
         self._return([entry.message for entry in self.queue.hand_back()])
 
     def returned(self, message_id: str) -> Message | None:
-        """A message that was handed back, whole. Once."""
+        """A message that was handed back, whole. Once; of messages that nobody asked for, the oldest are forgotten."""
         return self._returned.pop(message_id, None)
 
     def note_stop(self, run_id: str) -> None:
@@ -123,8 +173,16 @@ class Conduct:
                 "queue": self._waiting(),
             }
         )
-        if self._state != self._writer.record.state:
+        if not self._is_closed and self._state != self._writer.record.state:
             self._writer.ledger.change_record(state=self._state)
+
+    def close(self) -> None:
+        """Keep how things stand for good. Who changes anything of it after this gets WrongUse."""
+        self.keep()
+        self.standing.leave()
+        for each in (self.modes, self.policies, self.guards, self.queue):
+            each.is_closed = True
+        self._is_closed = True
 
     def _wait_again(self, entry: QueuedMessage) -> None:
         self.queue.add(entry.message, entry.when)
@@ -133,22 +191,25 @@ class Conduct:
 
     def _return(self, messages: Iterable[Message]) -> None:
         for message in messages:
-            self._returned[message.id] = message
+            self._remember_returned(message)
             self._writer.tell_between_runs(UserMessageReturned(message.id, _STOPPED))
 
     def _on_event(self, envelope: Envelope) -> None:
         """What a run hands back by itself is remembered before anybody else hears of it."""
         event = envelope.event
         if isinstance(event, UserMessageReturned):
-            if self._keeps_undecided and event.message_id in self._on_the_way:
-                return
             waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
             if event.message_id in waiting:
-                self._returned[event.message_id] = waiting[event.message_id].message
+                self._remember_returned(waiting[event.message_id].message)
             self._on_the_way.pop(event.message_id, None)
 
+    def _remember_returned(self, message: Message) -> None:
+        self._returned[message.id] = message
+        if len(self._returned) > MOST_RETURNED:
+            del self._returned[next(iter(self._returned))]
+
     def _waiting(self) -> tuple[QueuedMessage, ...]:
-        known = {message.id for message in self._writer.history()}
+        known = self._writer.known_ids
         waiting = {each.id: each for each in (*self._on_the_way.values(), *self.queue.entries)}
         return tuple(each for each in waiting.values() if each.id not in known)
 

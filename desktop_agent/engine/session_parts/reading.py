@@ -45,3 +45,7 @@ class Reading:
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
         """Stop telling this one."""
         self._writer.unsubscribe(listener)
+
+    async def settle(self) -> None:
+        """Return when everything so far is on the disk. Raises StorageFailed, and goes on trying."""
+        await self._writer.settle()

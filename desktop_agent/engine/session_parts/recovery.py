@@ -1,28 +1,40 @@
 """What a process that died left behind: its journal becomes messages again, and calls that can be gone on with."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from desktop_agent.agent.budget import NOTHING_USED, Used, tokens_of
 from desktop_agent.agent.calls.left_over import LeftOver
 from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.compacted import summary_of
 from desktop_agent.conversation.repair import missing_result, unanswered
 from desktop_agent.engine.writer import Writer
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
+    ContextCompacted,
+    ContinuationInjected,
+    CostUpdated,
     Envelope,
+    Event,
+    QuestionAnswered,
+    QuestionAsked,
     RunEnd,
     RunFinished,
+    RunStarted,
     ToolCallPending,
     ToolFinished,
     ToolProgress,
+    ToolResultsReceived,
     ToolStarted,
     TurnStarted,
 )
 from desktop_agent.vocabulary.messages import Message, MessageState, Role, now
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
+from desktop_agent.vocabulary.usage import Usage
 
 _STARTED = "The program ended while this call was running. Whether it took effect is not known; it is not run again."
 _NOT_STARTED = "The program ended before this call was started."
@@ -32,13 +44,15 @@ _NOT_STARTED = "The program ended before this call was started."
 class OpenCalls:
     """The open calls of a run that can be gone on with. `last` is the last envelope of its journal.
 
-    `results` answers all of them, for when nobody goes on. `shown` is what the transcript is to be told of them.
+    `results` answers all of them, for when nobody goes on. `shown` is what the transcript is to be told of them. `used`
+    is what the run has used so far.
     """
 
     last: Envelope
     left: LeftOver
     results: Message
     shown: tuple[Envelope, ...] = ()
+    used: Used = NOTHING_USED
 
 
 @dataclass(frozen=True)
@@ -53,10 +67,16 @@ class Recovery:
     open_calls: OpenCalls | None = field(default=None)
 
 
-def recovered(messages: Sequence[Message], journal: Sequence[Envelope], stopped_run: str | None = None) -> Recovery:
+def recovered(
+    messages: Sequence[Message],
+    journal: Sequence[Envelope],
+    stopped_run: str | None = None,
+    below: Sequence[Envelope] = (),
+) -> Recovery:
     """Answers that broke off, with a result for each of their calls; the calls of a whole answer stay open.
 
-    `stopped_run` is the run that the person stopped: nothing of it is gone on with.
+    `stopped_run` is the run that the person stopped: nothing of it is gone on with. `below` is what runs of specialists
+    used that are over.
     """
     roots = [envelope for envelope in journal if envelope.parent_run_id is None]
     answers = _broken_answers(messages, roots)
@@ -66,6 +86,8 @@ def recovered(messages: Sequence[Message], journal: Sequence[Envelope], stopped_
     last = {envelope.run_id: envelope for envelope in journal}
     if open_calls is not None:
         del last[open_calls.last.run_id]
+        used = _used(open_calls.last.run_id, messages, (*journal, *below))
+        open_calls = replace(open_calls, used=used)
     return Recovery((*answers, *results), tuple(last.values()), open_calls)
 
 
@@ -98,10 +120,11 @@ def _open_calls(messages: Sequence[Message], journal: Sequence[Envelope], stoppe
     turn = _turn_of(answer, journal)
     if not turn or turn[0].run_id == stopped_run:
         return None
-    left = _left_over(turn)
+    run = [envelope for envelope in journal if envelope.run_id == turn[0].run_id]
+    continued = [each.event for each in run if isinstance(each.event, ContinuationInjected)]
+    left = replace(_left_over(turn), iterations={each.guard_name: each.iteration for each in continued})
     if any(resolved.by == "stop" and id_ not in left.finished for id_, resolved in left.decided.items()):
         return None
-    run = [envelope for envelope in journal if envelope.run_id == turn[0].run_id]
     shown = tuple(each for each in turn if isinstance(each.event, ToolProgress | ToolFinished))
     results = Message.tool_results([_result(call, left) for call in answer.tool_uses])
     return OpenCalls(run[-1], left, results, shown)
@@ -144,6 +167,116 @@ def _left_over(turn: Sequence[Envelope]) -> LeftOver:
             case _:
                 pass
     return LeftOver(finished, frozenset(started), decided, waiting, frozenset(announced))
+
+
+def _used(run_id: str, messages: Sequence[Message], journal: Sequence[Envelope]) -> Used:
+    """What this run, and all runs below it, have used: by the messages, and by the journal where there is none."""
+    journal = [each for each in journal if each.run_id == run_id or each.parent_run_id is not None]
+    own = [envelope.event for envelope in journal if envelope.run_id == run_id]
+    turns = {event.message_id: event.turn_id for event in own if isinstance(event, TurnStarted)}
+    summaries = {event.summary for event in own if isinstance(event, ContextCompacted)}
+    committed = [
+        message.usage
+        for message in messages
+        if message.id in turns or ((summary := summary_of(message)) is not None and summary.text in summaries)
+    ]
+    known = {turns.get(message.id) for message in messages}
+    usages = [usage for usage in (*committed, *_usages(journal, known)) if usage is not None]
+    told = [event.cost for event in own if isinstance(event, CostUpdated)]
+    costs = [usage.cost for usage in usages if usage.cost is not None]
+    # What came to nothing is only in what was told, and what came since only in the sum.
+    cost = max((sum(costs), *told)) if costs or told else None
+    rounds = sum(isinstance(event, ToolResultsReceived) for event in own)
+    return Used(len(turns), rounds, sum(map(tokens_of, usages)), cost, _seconds_at_work(run_id, journal))
+
+
+def _usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
+    """Of each turn but the known ones. What specialists say is in the journal alone."""
+    turns: dict[str | None, Usage] = {}
+    for envelope in journal:
+        if isinstance(envelope.event, UsageUpdate) and envelope.turn_id not in known:
+            before = turns.get(envelope.turn_id)
+            usage = envelope.event.usage
+            turns[envelope.turn_id] = usage if before is None else before.merge_max(usage)
+    return turns.values()
+
+
+def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
+    """The time between its records, without that in which a person was waited for and that between two processes."""
+    seconds, before, clock = 0.0, None, _Clock(run_id)
+    for envelope in sorted(journal, key=lambda each: each.at):
+        if isinstance(envelope.event, RunStarted) and envelope.event.resumed:
+            before = None
+        if before is not None and clock.goes_on:
+            seconds += (envelope.at - before).total_seconds()
+        before = envelope.at
+        clock.take(envelope)
+    return seconds
+
+
+class _Clock:
+    """Whether the time at work of this run went on, as its budget said while it lived. A call is named with its run."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._above: dict[str, str | None] = {}
+        self._running: set[tuple[str, str]] = set()
+        self._asked_about: set[tuple[str, str]] = set()
+        self._questions: set[str] = set()
+
+    @property
+    def goes_on(self) -> bool:
+        """While a person is waited for, only where a call runs that does not itself wait for that person."""
+        if not self._asked_about and not self._questions:
+            return True
+        handed_on = Counter(self._above.get(run_id) for run_id in self._waiting_runs())
+        running = Counter(run_id for run_id, _ in self._running)
+        if self._questions:
+            del running[self._run_id]
+        return any(count > handed_on[run_id] for run_id, count in running.items())
+
+    def take(self, envelope: Envelope) -> None:
+        """What happened next."""
+        event, run_id = envelope.event, envelope.run_id
+        self._above[run_id] = envelope.parent_run_id
+        match event:
+            case RunStarted(resumed=True):
+                # What its specialists and its tools asked is asked no more; questions about its own calls are.
+                self._asked_about = {each for each in self._asked_about if each[0] == self._run_id}
+                self._questions, self._running = set(), set()
+            case QuestionAsked():
+                self._questions.add(event.question_id)
+            case QuestionAnswered():
+                self._questions.discard(event.question_id)
+            case ToolResultsReceived():
+                self._asked_about = {each for each in self._asked_about if each[0] != run_id}
+            case _:
+                self._take_call(event, run_id)
+
+    def _take_call(self, event: Event, run_id: str) -> None:
+        match event:
+            case ApprovalRequested():
+                self._asked_about.add((run_id, event.tool_use_id))
+            case ApprovalResolved():
+                self._asked_about.discard((run_id, event.tool_use_id))
+            case ToolStarted():
+                self._running.add((run_id, event.id))
+            case ToolFinished():
+                # A card that fits its call no more ends without a word.
+                self._asked_about.discard((run_id, event.id))
+                self._running.discard((run_id, event.id))
+            case _:
+                pass
+
+    def _waiting_runs(self) -> set[str]:
+        """Those that ask about a call, and those above them."""
+        found: set[str] = set()
+        for run_id, _ in self._asked_about:
+            above: str | None = run_id
+            while above is not None and above not in found:
+                found.add(above)
+                above = self._above.get(above)
+        return found
 
 
 def _results(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:

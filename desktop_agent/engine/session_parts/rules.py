@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from weakref import WeakSet
 
+from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Keeps
 from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy, Standing
 from desktop_agent.storage.records import StoredRules
@@ -10,6 +11,7 @@ from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.tool_calls import Effect
 
 
 def unread_rules(stored: StoredRules) -> tuple[Sentence, ...]:
@@ -55,6 +57,10 @@ class RuleBook:
     def join(self, standing: "KeptStanding") -> None:
         """Tell this one, for as long as somebody holds it, what others add and revoke."""
         self._standings.add(standing)
+
+    def leave(self, standing: "KeptStanding") -> None:
+        """Tell this one no more."""
+        self._standings.discard(standing)
 
     def add(self, rule: Rule, by: "KeptStanding") -> None:
         """One more, also for the others unless it is bound to one conversation."""
@@ -105,18 +111,32 @@ class KeptStanding(Standing):
         )
         self._ledger = ledger
         self._book = book
+        self._added: set[str] = set()
+        self._is_closed = False
         book.join(self)
 
+    def set_mode(self, mode: Mode) -> None:
+        """Change it, at once. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().set_mode(mode)
+
     def add(self, rule: Rule) -> None:
-        """One more, kept."""
+        """One more, kept. Raises WrongUse, also when the conversation is closed."""
+        self._refuse_when_closed()
         super().add(rule)
-        placed = self._rules[-1]
+        # Who was told of it just now may have added another or revoked this one.
+        placed = next((each for each in self._rules if each.id == rule.id), None)
+        if placed is None:
+            return
         self._ledger.save_rule(placed)
+        self._added.add(rule.id)
         self._book.add(placed, self)
 
     def revoke(self, rule_id: str) -> Rule | None:
-        """One less, forgotten; None when there is none of this id."""
+        """One less, forgotten; None when there is none of this id. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
         revoked = super().revoke(rule_id)
+        self._added.discard(rule_id)
         if revoked is not None:
             self._ledger.delete_rule(rule_id)
             self._book.remove(rule_id, self)
@@ -130,16 +150,42 @@ class KeptStanding(Standing):
                 self._book.replace(rule)
                 self._ledger.rule_used(rule_id, rule.last_used_at or now())
 
+    def suspend(self, effects: frozenset[Effect], why: str) -> None:
+        """As in Standing. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().suspend(effects, why)
+
+    def lift(self) -> None:
+        """As in Standing. Raises WrongUse when the conversation is closed."""
+        self._refuse_when_closed()
+        super().lift()
+
     def learn(self, rule: Rule) -> None:
         """Another conversation added this; it is kept already."""
         super().add(rule)
 
     def unlearn(self, rule_id: str) -> None:
-        """Somebody else revoked this; it is forgotten already."""
+        """Somebody else revoked this; it is forgotten already, unless this one's writing of it still waits."""
         super().revoke(rule_id)
+        if rule_id in self._added:
+            self._added.discard(rule_id)
+            self._ledger.delete_rule(rule_id)
+
+    def leave(self) -> None:
+        """The conversation is closed: others may say what they like, and nothing changes here any more."""
+        self._book.leave(self)
+        self._is_closed = True
 
     def move_to(self, workspace: str | None) -> None:
-        """The conversation works in this folder now: in another one, other rules hold."""
+        """The conversation works in this folder now: in another one, other rules hold.
+
+        Raises WrongUse when the conversation is closed.
+        """
+        self._refuse_when_closed()
         if workspace != self._workspace:
             self._workspace = workspace
             self._tell()
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise closed()

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.budget import NOTHING_USED, Budget, Used
 from desktop_agent.agent.calls.left_over import LeftOver
 from desktop_agent.agent.conduct.ask_user import ask_user
 from desktop_agent.agent.conduct.change_mode import change_mode
-from desktop_agent.agent.request import RunSettings
+from desktop_agent.agent.request import Prepared, RunSettings
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.picture_fitting import PictureFitter
@@ -59,11 +59,15 @@ class RunMaking:
         self._checkpoints = checkpoints
         self._record = record
         self._fitter = PictureFitter()
+        self._prepared = Prepared()
 
-    def run(self, recorder: RunRecorder) -> Run:
-        """A run that is ready to start. Raises WrongUse where something it needs is gone."""
+    def run(self, recorder: RunRecorder, used: Used = NOTHING_USED) -> Run:
+        """A run that is ready to start. Raises WrongUse where something it needs is gone.
+
+        `used` is what one that is gone on with had used before.
+        """
         settings = self._settings()
-        budget = Budget(settings.limits)
+        budget = Budget(settings.limits, used=used)
         return Run(self._around(recorder, budget), settings, budget)
 
     def compacting(self, recorder: RunRecorder) -> CompactingRun:
@@ -92,6 +96,7 @@ class RunMaking:
             specialists=setup.specialists,
             files=files,
             fitter=self._fitter,
+            prepared=self._prepared,
         )
 
     def _settings(self) -> RunSettings:
@@ -117,6 +122,6 @@ class RunMaking:
         record = self._record()
         if self._setup.files_for is not None:
             return self._setup.files_for(record)
-        if self._checkpoints is None or record.workspace is None:
+        if self._checkpoints is None:
             return None
-        return self._checkpoints.keeper(Workspace(Path(record.workspace)))
+        return self._checkpoints.keeper(Workspace(Path(record.workspace)) if record.workspace else None)

@@ -7,14 +7,24 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from desktop_agent.agent.calls.fence import Fault
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.tools.foreign_code import told, trace_of
+from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
 
 _log = logging.getLogger(__name__)
 Write = TypeVar("Write")
 
 # Streamed text reaches the disk at least this often, in seconds: twice as often as promised.
 FLUSH_INTERVAL = 0.25
+
+
+def closed() -> WrongUse:
+    """For whoever still wants something of a conversation that was closed."""
+    return WrongUse("This conversation is closed.", "Open it again, and go on there.")
+
+
+def _never_written(error: Exception) -> StorageFailed:
+    _log.error("a part of the conversation could not be written: %s", trace_of(error))
+    return StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
 
 
 class WriteBehind(ABC, Generic[Write]):
@@ -26,6 +36,8 @@ class WriteBehind(ABC, Generic[Write]):
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._in_trouble = False
+        self._lost: StorageFailed | None = None
+        self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
         self._watchers: list[Callable[[], None]] = []
 
@@ -43,32 +55,36 @@ class WriteBehind(ABC, Generic[Write]):
         self._watchers.append(watcher)
 
     async def settle(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed.
+        """Return when everything so far is durable. Raises StorageFailed, also for what was lost since the last time.
 
         A caller that is cancelled leaves the writing to go on: half a write would be written twice.
         """
-        writing = asyncio.create_task(self._write_in_turn())
-        writing.add_done_callback(lambda _: self._tell_watchers())
-        trouble = await asyncio.shield(writing)
-        if trouble is not None:
-            raise trouble
+        trouble = await self._written()
+        lost, self._lost = self._lost, None
+        if (fault := trouble or lost) is not None:
+            raise fault
 
     async def write_all(self) -> None:
         """Write what waits; a refusal of the disk is told to who listens for trouble, not raised."""
-        try:
-            await self.settle()
-        except StorageFailed:
-            return  # who listens has been told; the writes are kept
+        await self._written()
+
+    async def _written(self) -> StorageFailed | None:
+        writing = asyncio.create_task(self._write_in_turn())
+        writing.add_done_callback(lambda _: self._tell_watchers())
+        return await asyncio.shield(writing)
 
     async def close(self) -> None:
-        """Write what is left and stop the timer."""
+        """Write what is left and stop the timer; what comes later raises WrongUse. Harmless when repeated."""
         self._stop_timer()
         if self._flushing is not None:
             await self._flushing
         await self.write_all()
+        self._is_closed = True
 
     def _append(self, write: Write) -> None:
-        """Written with whatever is written next."""
+        """Written with whatever is written next. Raises WrongUse when it is closed."""
+        if self._is_closed:
+            raise closed()
         self._pending.append(write)
         if len(self._pending) == 1:
             self._tell_watchers()
@@ -95,26 +111,27 @@ class WriteBehind(ABC, Generic[Write]):
             self._timer = None
 
     def _tell_watchers(self) -> None:
-        for watcher in self._watchers:
-            watcher()
+        for watcher in tuple(self._watchers):
+            told(watcher)
 
     async def _write_in_turn(self) -> StorageFailed | None:
         async with self._lock:
             trouble: StorageFailed | None = None
             try:
-                await self._write_pending()
+                trouble = await self._write_pending()
             except StorageFailed as error:
                 trouble = error
-            except Exception as error:  # noqa: BLE001 - what can never be written must not hold up what can
-                _log.error("a part of the conversation could not be written: %s", Fault(error).trace)
-                trouble = StorageFailed(f"A part of the conversation could not be written ({type(error).__name__}).")
+            except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only
+                trouble = _never_written(error)
             if (trouble is not None) != self._in_trouble:
                 self._in_trouble = trouble is not None
-                for listener in self._trouble_listeners:
-                    listener(trouble)
+                for listener in tuple(self._trouble_listeners):
+                    told(listener, trouble)
             return trouble
 
-    async def _write_pending(self) -> None:
+    async def _write_pending(self) -> StorageFailed | None:
+        """Write all that waits; what can never be written does not hold up what can, and is told at the end."""
+        trouble: StorageFailed | None = None
         while self._pending:
             await self._prepare(self._pending[0])
             # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
@@ -124,9 +141,11 @@ class WriteBehind(ABC, Generic[Write]):
             except (StorageFailed, asyncio.CancelledError):
                 self._pending.appendleft(write)
                 raise
-            except Exception:
+            except Exception as error:  # noqa: BLE001 - see above
                 self._give_up(write)
-                raise
+                # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
+                trouble = self._lost = _never_written(error)
+        return trouble
 
     @abstractmethod
     async def _prepare(self, write: Write) -> None:

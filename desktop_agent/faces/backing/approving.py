@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
-from desktop_agent.tools.foreign_code import trace_of
+from desktop_agent.tools.foreign_code import Fault, contained, kind_of, trace_of
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, Envelope
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.options import Approver
@@ -49,16 +49,17 @@ class Approving:
             self._approvals.answer(approval_id, decision)
         except AgentError as error:
             self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
-        except Exception as error:  # noqa: BLE001 - edited arguments are checked by the tool's own code
+        except BaseException as error:  # noqa: BLE001 - it may be anything that calls itself a decision
             _log.error("a decision could not be taken: %s", trace_of(error))
-            words = f"The approver's decision could not be taken ({type(error).__name__})."
+            words = f"The approver's decision could not be taken ({kind_of(error)})."
             self._approvals.answer(approval_id, Deny(message=words))
 
     async def _decision(self, approval: Approval) -> Decision:
-        if isinstance(self._approver, str):
-            return AllowOnce() if self._approver == "always" else Deny(message=_NOBODY)
-        try:
-            return await self._approver(approval)
-        except Exception as error:  # noqa: BLE001 - it is the caller's own code, and a call must not wait for ever
-            _log.error("the approver failed: %s", trace_of(error))
-            return Deny(message=f"The approver failed ({type(error).__name__}).")
+        approver = self._approver
+        if isinstance(approver, str):
+            return AllowOnce() if approver == "always" else Deny(message=_NOBODY)
+        made = await contained(lambda: approver(approval))
+        if not isinstance(made, Fault):
+            return made
+        _log.error("the approver failed: %s", made.trace)
+        return Deny(message=f"The approver failed ({made.kind}).")

@@ -1,14 +1,16 @@
 """One conversation behind a face of the library: starts runs on the engine's session, one after the other."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from desktop_agent.conversation.repair import unanswered
-from desktop_agent.faces.backing.results import GivenResults
+from desktop_agent.faces.backing.results import GivenResults, sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.stopping import InterruptHandle
+from desktop_agent.permissions.foreign_messages import sound_messages
+from desktop_agent.tools.foreign_code import copied
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import AgentError, WrongUse
@@ -31,7 +33,7 @@ class Conversing:
         self.options = options
         self.run: RunEvents | None = None
         self.handle = InterruptHandle(self.interrupt)
-        self._first = _messages(history)
+        self._first = sound_messages(history)
         self._listener = listener
         self.loop: asyncio.AbstractEventLoop | None = None
         self._opened: Opened | None = None
@@ -55,8 +57,8 @@ class Conversing:
 
     @property
     def waiting_calls(self) -> tuple[ToolUse, ...]:
-        """Calls that the caller has to answer."""
-        return () if self._working else self._results.missing(self.history)
+        """Calls that the caller has to answer, as copies."""
+        return () if self._working else copied(self._results.missing(self.history))
 
     async def begin(self, prompt: Message | None) -> RunEvents:
         """Start a run on this prompt, or go on from the history with the results that were given.
@@ -79,7 +81,7 @@ class Conversing:
             )
         if self._working:
             raise WrongUse("The model is still answering.", "Read its answer to the end first.")
-        self._results.give(self.history, *results)
+        self._results.give(self.history, *sound_results(results))
 
     def interrupt(self) -> None:
         """Stop at once what is under way, also waiting for results. Nothing under way: nothing happens."""
@@ -156,10 +158,11 @@ class Conversing:
     async def _replaced(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
         async with self._beginning:
             if self._opened is None:
-                self._first = _messages(change(self._first))
+                self._first = sound_messages(change(self._first), self._first)
             else:
-                await self._opened.session.wait_idle()
-                self._opened.session.edit_history(_messages(change(self._opened.session.history)))
+                session = self._opened.session
+                await session.wait_idle()
+                session.edit_history(change(session.history))
             self._results.forget()
             self._stopped_waiting = False
 
@@ -195,11 +198,3 @@ class Conversing:
             self.run.hear(envelope)
         if self._listener is not None:
             self._listener(envelope)
-
-
-def _messages(given: object) -> tuple[Message, ...]:
-    if isinstance(given, Iterable):
-        found = tuple(cast("Iterable[object]", given))
-        if all(isinstance(each, Message) for each in found):
-            return cast("tuple[Message, ...]", found)
-    raise WrongUse("A history is a list of messages, and this is none.", "Make them with Message.user(…) and the like.")

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from desktop_agent.conversation.repair import missing_result, unanswered
+from desktop_agent.permissions.foreign_messages import sound
+from desktop_agent.tools.foreign_code import kind_of
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 
 _NOT_RUN = "This call was not run: the conversation went on without it."
 
@@ -46,6 +48,15 @@ class GivenResults:
     def forget(self) -> None:
         """The history is another one now."""
         self._given.clear()
+
+
+def sound_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
+    """Results that the caller made, as our own. Raises WrongUse for what is none."""
+    for each in given:
+        if not isinstance(each, ToolResult):
+            raise WrongUse(f"This is no result but {kind_of(each)}.", "Make it with ToolResult(tool_use_id=…).")
+    message = sound(Message.model_construct(role=Role.TOOL, blocks=tuple(given)))
+    return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
 
 
 def result_of(tool_use_id: str, content: Any, *, is_error: bool) -> ToolResult:

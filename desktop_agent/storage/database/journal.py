@@ -1,7 +1,7 @@
 """The rows of the journal, run by run."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from desktop_agent.storage.database.connection import text_of, text_or_none
@@ -11,6 +11,8 @@ from desktop_agent.vocabulary.errors import Sentence, WrongUse
 
 _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
+_ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
+_USE = "('usage', 'approval_requested', 'approval_resolved')"
 
 
 def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
@@ -55,17 +57,36 @@ def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple
     envelopes: list[Envelope] = []
     skipped = 0
     for number, run_id in runs:
-        for row in connection.execute(
-            "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
-            " ORDER BY number",
-            (number << _SEQ_BITS, (number + 1) << _SEQ_BITS),
-        ):
+        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
+        for row in connection.execute(f"{_ROWS} ORDER BY number", span):
             envelope = _envelope(text_of(run_id), *row)
             if envelope:
                 envelopes.append(envelope)
             else:
                 skipped += 1
     return tuple(envelopes), skipped
+
+
+def below(connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]) -> tuple[Envelope, ...]:
+    """What runs that are over, and that these or runs below these started, used and were asked; in order."""
+    above = set(run_ids)
+    envelopes: list[Envelope] = []
+    # A run is numbered behind the one that started it.
+    runs = connection.execute(
+        "SELECT number, id FROM runs WHERE conversation = ? AND finished = 1 AND number >"
+        " (SELECT min(number) FROM runs WHERE conversation = ? AND finished = 0) ORDER BY number",
+        (conversation, conversation),
+    ).fetchall()
+    for number, run_id in runs:
+        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
+        sql = "SELECT parent_run_id FROM journal WHERE number >= ? AND number < ? ORDER BY number LIMIT 1"
+        first = connection.execute(sql, span).fetchone()
+        if first is None or text_or_none(first[0]) not in above:
+            continue
+        above.add(text_of(run_id))
+        rows = connection.execute(f"{_ROWS} AND type IN {_USE} ORDER BY number", span)
+        envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+    return tuple(envelopes)
 
 
 def _envelope(

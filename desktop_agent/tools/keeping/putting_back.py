@@ -24,12 +24,16 @@ _AGAIN = Sentence("Remove the cause, then restore once more.")
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """A file that was not put back. `is_conflict`: because it is not as the call left it; else it was not possible."""
+    """A file that was not put back. `is_conflict`: because it is not as the call left it; else it was not possible.
+
+    `is_undo`: what the call did besides was not undone; `path` is the tool then.
+    """
 
     path: str
     why: Sentence
     remedy: Sentence
     is_conflict: bool = False
+    is_undo: bool = False
 
 
 class ChangedMeanwhile(ToolFailed):

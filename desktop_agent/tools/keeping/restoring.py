@@ -108,7 +108,7 @@ class Restoring:
             update={
                 "files": files,
                 "new_folders": still_there(self._workspace, self._checkpoint.new_folders),
-                "restored": all(is_same(file.before, file.after) for file in files),
+                "restored": not self._checkpoint.owes_undo and all(is_same(each.before, each.after) for each in files),
             }
         )
 

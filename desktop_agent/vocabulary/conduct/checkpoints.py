@@ -1,9 +1,11 @@
-"""Checkpoints: the files that a call was about to change, as they were."""
+"""Checkpoints: the files that a call was about to change, as they were, and what its tool needs to undo it."""
 
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from desktop_agent.vocabulary.blocks import JsonObject
 
 Unread = Literal["folder", "too_large", "not_permitted", "not_a_file"]
 
@@ -37,7 +39,13 @@ class SavedFile(BaseModel):
 
 
 class Checkpoint(BaseModel):
-    """What can be put back of one call. `new_folders` were not there before it; paths as in SavedFile."""
+    """What can be put back of one call. `new_folders` were not there before it; paths as in SavedFile.
+
+    `workspace` is "" where the conversation has none. `tool` is the identity of the tool, and `input` what ran, None
+    when the tool cannot undo it. `succeeded` is None while it is not known how the call ended. `undone` is True from
+    the moment on in which undoing begins, and `undo_said` has what the tool said once it came to its end: between the
+    two nobody knows what it did.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,3 +58,13 @@ class Checkpoint(BaseModel):
     files: tuple[SavedFile, ...]
     new_folders: tuple[str, ...] = ()
     restored: bool = False
+    tool: str = ""
+    input: JsonObject | None = None
+    succeeded: bool | None = None
+    undone: bool = False
+    undo_said: str | None = None
+
+    @property
+    def owes_undo(self) -> bool:
+        """Whether the call may have had an effect that its tool has not certainly undone."""
+        return self.input is not None and self.succeeded is not False and self.undo_said is None

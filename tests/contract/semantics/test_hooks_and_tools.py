@@ -18,6 +18,7 @@ from desktop_agent.storage.json_form import read_event
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import RunningCall
+from desktop_agent.vocabulary import engine_events as engine
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolUse
 from desktop_agent.vocabulary.conduct import hooks as h
 from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
@@ -28,8 +29,9 @@ from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.vocabulary.tool_calls import AllowOnce, DiffPreview, Effect, ToolClass
-from tests.contract.scenes import ACT, DONE, LOOK, in_folder, on_disk, one, only, until, write
+from tests.contract.scenes import ACT, DONE, LOOK, answer_all, in_folder, on_disk, one, only, until, write
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.desktop_agent.engine.stage import Stage, shaky_store
 from tests.desktop_agent.faces.acting import acting, blocks_of, says
 
 Verdict = Any
@@ -342,7 +344,7 @@ async def test_tool__shows_its_effect_before_it_happens(tmp_path: Path) -> None:
         await stage.session.close()
 
 
-async def test_tool__may_say_how_to_undo_it() -> None:
+async def test_tool__may_say_how_to_undo_it(tmp_path: Path) -> None:
     done: list[str] = []
 
     async def undo(made: dict[str, Any]) -> str:
@@ -354,8 +356,20 @@ async def test_tool__may_say_how_to_undo_it() -> None:
         done.append(city)
         return city
 
-    arguments = book.checked({"city": "Oslo"})
-    await book.run(arguments, RunningCall("1", lambda _: None))
-    assert book.undo is not None
-    assert await book.undo(arguments) == "Unbooked Oslo."
-    assert done == []
+    use = ToolUse(id="1", name="book", input={"city": "Oslo"})
+    async with shaky_store(tmp_path / "data") as shaky:
+        stage = Stage(shaky, Turn(use), DONE, tools=(book,), setup={"store": shaky.store})
+        stage.session.send(Message.user("go"))
+        await answer_all(stage, AllowOnce())
+        await stage.idle()
+        assert done == ["Oslo"]
+        assert stage.session.checkpoints is not None
+        created = one(stage.of(engine.CheckpointCreated))
+        for _ in range(2):
+            await stage.session.checkpoints.restore(created.checkpoint_id)
+            assert done == []
+        assert (
+            stage.of(engine.CheckpointRestored)
+            == [engine.CheckpointRestored(created.checkpoint_id, undone="Unbooked Oslo.")] * 2
+        )
+        await stage.session.close()

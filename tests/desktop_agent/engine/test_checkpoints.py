@@ -33,9 +33,13 @@ class Desk:
             store,
             conversation_id,
             history=lambda: self.messages,
-            is_working=lambda: self.working,
+            refuse=self._refuse,
             tell=self.told.append,
         )
+
+    def _refuse(self) -> None:
+        if self.working:
+            raise WrongUse("The model is still working.")
 
     def say(self) -> Message:
         self.messages.append(Message.user("go on"))
@@ -180,7 +184,7 @@ from desktop_agent.tools.workspace import Workspace
 async def main():
     data, work, conversation = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     store = await Store.open(data)
-    checkpoints = Checkpoints(store, conversation, history=lambda: (), is_working=lambda: False, tell=print)
+    checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, tell=print)
     await checkpoints.keeper(Workspace(work)).before("call", "message", ("touched", "untouched", "new"))
     (work / "touched").write_text("half")
     print("in the middle", flush=True)

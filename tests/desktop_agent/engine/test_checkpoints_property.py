@@ -154,7 +154,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.store,
             self.conversation,
             history=lambda: self.messages,
-            is_working=lambda: False,
+            refuse=lambda: None,
             tell=self.told.append,
         )
         self.keeper = self.checkpoints.keeper(self.workspace)

@@ -1,7 +1,7 @@
 """What was said is edited, summarised, put back: the session goes on from it, the disk keeps all."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from desktop_agent.conversation.compacted import as_sent
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.reopening import reopened
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import Summary
+from desktop_agent.vocabulary.blocks import Summary, Text
 from desktop_agent.vocabulary.engine_events import (
     CheckpointCreated,
     CheckpointRestored,
@@ -278,3 +278,43 @@ async def test_an_edit_can_be_taken_back(shaky: Shaky) -> None:
     assert texts(stage.session.history) == ["a", "one"]
     await stage.session.close()
     assert await stage.stored() == stage.session.history
+
+
+@pytest.mark.parametrize("door", ["edit_history", "send", "queue.add", "queue.edit"])
+async def test_what_cannot_be_kept_is_refused_at_every_door(shaky: Shaky, door: str) -> None:
+    block = Text(text="x").model_copy(update={"metadata": {"a": fails}})
+    odd = Message.user("x").model_copy(update={"blocks": (block,)})
+    stage = Stage(shaky, Turn(ContentDelta("one")))
+    session, waits = stage.session, Message.user("waits")
+    await stage.say("a")
+    if door == "queue.edit":
+        session.queue.add(waits)
+    before = session.history, session.queue.entries
+    doors: dict[str, Callable[[], None]] = {
+        "edit_history": lambda: session.edit_history((*session.history, odd)),
+        "send": lambda: session.send(odd),
+        "queue.add": lambda: session.queue.add(odd),
+        "queue.edit": lambda: session.queue.edit(waits.id, odd.blocks),
+    }
+    with pytest.raises(WrongUse) as refused:
+        doors[door]()
+    assert str(refused.value.remedy)
+    assert (session.history, session.queue.entries) == before
+    await session.close()
+
+
+def fails() -> None:
+    """No JSON says this."""
+
+
+async def test_what_the_caller_does_to_a_message_later_changes_nothing(shaky: Shaky) -> None:
+    stage = Stage(shaky, Turn(ContentDelta("one")))
+    await stage.say("a")
+    metadata: dict[str, Any] = {"a": 1}
+    given = Text(text="x").model_copy(update={"metadata": metadata})
+    stage.session.edit_history([Message.user("x").model_copy(update={"blocks": (given,)})])
+    metadata["a"] = 2
+    (block,) = stage.session.history[0].blocks
+    assert isinstance(block, Text)
+    assert block.metadata == {"a": 1}
+    await stage.session.close()

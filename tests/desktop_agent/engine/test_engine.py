@@ -404,3 +404,29 @@ async def test_rules_that_are_not_understood_are_told_of(tmp_path: Path) -> None
     assert "in part" in str(engine.notices[0])
     assert "do not hold" in str(engine.notices[1])
     await engine.close()
+
+
+async def test_a_closed_conversation_is_opened_only_when_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = await opened(tmp_path, *(Turn(ContentDelta(word)) for word in ("one", "two", "three")))
+    first = engine.new_session()
+    first.send(Message.user("go"))
+    await first.wait_idle()
+
+    async def full(*_given: object, **_named: object) -> None:
+        raise StorageFailed("The disk is full.")
+
+    with monkeypatch.context() as patched:
+        for name in ("commit", "append_journal", "update_conversation"):
+            patched.setattr(engine.store, name, full)
+        first.send(Message.user("more"))
+        await first.wait_idle()
+        await first.close()
+        with pytest.raises(StorageFailed):
+            await engine.session(first.record.id)
+    again = await engine.session(first.record.id)
+    again.send(Message.user("again"))
+    await again.wait_idle()
+    assert [each.text for each in again.history] == ["go", "one", "more", "two", "again", "three"]
+    await engine.close()

@@ -1,7 +1,7 @@
 """The ledger: in order, again after a failure, never twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.session_parts.write_behind import FLUSH_INTERVAL
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
 from desktop_agent.vocabulary.errors import StorageFailed
@@ -75,10 +76,76 @@ async def test_writes_keep_their_order(kept: Kept) -> None:
     kept.ledger.change_record(title="named")
     await kept.ledger.commit(Message.assistant("two"))
     await kept.ledger.finish_run("run")
-    writes = ["create_conversation", "append_journal", "commit", "append_journal", "update_conversation"]
+    # What was journalled just before messages goes to the disk with them.
+    writes = ["create_conversation", "commit", "append_journal", "update_conversation"]
     assert kept.shaky.asked == [*writes, "commit", "finish_run"]
     assert await kept.messages() == ["one", "two"]
     assert [each.event for each in await kept.journal()] == [RunStarted("p")]
+
+
+def refuse_some_rows(kept: Kept) -> None:
+    """Nothing goes to the disk together with such a row."""
+    real = kept.shaky.store.append_journal
+
+    async def refuses(conversation_id: str, envelopes: Sequence[Envelope]) -> None:
+        if any(each.event == ContentDelta("no row") for each in envelopes):
+            raise TypeError("no such column")
+        await real(conversation_id, envelopes)
+
+    async def commits(conversation_id: str, *messages: Message, envelopes: Sequence[Envelope] = ()) -> Any:
+        await refuses(conversation_id, envelopes)
+        return await Store.commit(kept.shaky.store, conversation_id, *messages)
+
+    kept.shaky.store.append_journal = refuses  # type: ignore[method-assign]
+    kept.shaky.store.commit = commits  # type: ignore[method-assign]
+
+
+async def test_a_row_that_can_never_be_written_does_not_take_the_messages_behind_it_along(kept: Kept) -> None:
+    refuse_some_rows(kept)
+    kept.ledger.note(envelope(1, ContentDelta("a")))
+    await kept.ledger.commit(Message.user("p"))
+    kept.ledger.note(envelope(2, ContentDelta("no row")))
+    await kept.ledger.commit(Message.user("q"))
+    assert [each is None for each in kept.trouble] == [False]
+    assert await kept.messages() == ["p", "q"]
+    assert kept.ledger.is_settled
+    kept.ledger.note(envelope(3, ContentDelta("b")))
+    with pytest.raises(StorageFailed, match="TypeError"):
+        await kept.ledger.settle()
+    assert await text_of(kept) == "ab"
+
+
+async def test_two_rows_that_can_never_be_written_leave_nothing_behind_at_the_end(kept: Kept) -> None:
+    refuse_some_rows(kept)
+    kept.shaky.refuse = DISK
+    for number, words in enumerate(("p", "q"), 1):
+        kept.ledger.note(envelope(number, ContentDelta("no row")))
+        await kept.ledger.commit(Message.user(words))
+    kept.shaky.refuse = None
+    await kept.ledger.close()
+    assert kept.ledger.is_settled
+    assert await kept.messages() == ["p", "q"]
+
+
+async def test_who_waits_hears_of_what_was_lost_before_the_last_write(kept: Kept) -> None:
+    refuse_some_rows(kept)
+    await kept.ledger.commit(Message.user("p"))
+    kept.ledger.note(envelope(1, ContentDelta("no row")))
+    kept.ledger.change_record(title="named")
+    with pytest.raises(StorageFailed, match="TypeError"):
+        await kept.ledger.settle()
+    assert (await kept.shaky.store.load(kept.ledger.record.id)).record.title == "named"
+
+
+async def test_what_was_lost_in_the_background_is_heard_by_who_asks_next(kept: Kept) -> None:
+    refuse_some_rows(kept)
+    await kept.ledger.commit(Message.user("p"))
+    kept.ledger.note(envelope(1, ContentDelta("no row")))
+    await kept.ledger.write_all()
+    assert kept.ledger.is_settled
+    with pytest.raises(StorageFailed, match="TypeError"):
+        await kept.ledger.settle()
+    await kept.ledger.settle()
 
 
 async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> None:

@@ -41,6 +41,18 @@ def setup(*turns: Turn, **more: Any) -> tuple[SessionSetup, ScriptedProvider]:
     return made, provider
 
 
+async def test_a_rule_for_a_closed_one_is_refused() -> None:
+    made, _ = setup()
+    session = unkept_session(made, model="m")
+    rule = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.CONVERSATION)
+    session.standing.add(rule)
+    await session.close()
+    with pytest.raises(WrongUse, match="closed"):
+        session.standing.add(rule.model_copy(update={"id": "another"}))
+    with pytest.raises(WrongUse, match="closed"):
+        session.standing.revoke(rule.id)
+
+
 async def test_it_speaks_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made, provider = setup(Turn(ContentDelta("Hi")), Turn(ContentDelta("again")))

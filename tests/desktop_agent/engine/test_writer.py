@@ -1,14 +1,17 @@
 """The single writer, and the recorder of one run."""
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed
+from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, UserItem
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.session_parts.recorder import RunRecorder
 from desktop_agent.engine.writer import Writer
+from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
@@ -16,13 +19,17 @@ from desktop_agent.vocabulary.engine_events import (
     RunEnd,
     RunFinished,
     RunStarted,
+    ToolStarted,
     TurnStarted,
+    UserMessageReturned,
 )
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, ToolArgsDelta, UsageUpdate
+from desktop_agent.vocabulary.tool_calls import AllowOnce
 from desktop_agent.vocabulary.usage import Usage
-from tests.desktop_agent.engine.stage import DISK, Shaky, record, shaky_store
+from tests.desktop_agent.agent.desk import call, tool
+from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, shaky_store
 
 
 def writer(shaky: Shaky, *messages: Message) -> Writer:
@@ -95,6 +102,107 @@ async def test_two_listeners_hear_the_same_and_one_that_fails_harms_nobody(
         assert caplog.text.count("a listener failed") == 3
         assert len(events[0]) == 3
         await about.ledger.close()
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_a_listener_that_raises_anything_ends_no_run_and_silences_nobody(
+    tmp_path: Path, kind: type[BaseException]
+) -> None:
+    def fail(_: object) -> None:
+        raise kind
+
+    async with shaky_store(tmp_path) as shaky:
+        stage = Stage(shaky, Turn(call("1", "look")), Turn(ContentDelta("done")), tools=(tool("look", read_only=True),))
+        changes: list[Any] = []
+        heard: list[Envelope] = []
+        session = stage.session
+        session.subscribe(fail, fail)
+        session.subscribe(changes.extend, heard.append)
+        await stage.say()
+        assert [each.event for each in heard if isinstance(each.event, RunFinished)] == [RunFinished(RunEnd.COMPLETED)]
+        assert [each.seq for each in heard] == list(range(1, len(heard) + 1))
+        assert changes
+        assert (await stage.stored())[-1].text == "done"
+        await session.close()
+
+
+async def test_what_listeners_do_to_what_they_hear_reaches_neither_the_call_nor_the_disk_nor_the_model(
+    tmp_path: Path,
+) -> None:
+    ran: list[str] = []
+
+    async def work(word: str) -> str:
+        ran.append(word)
+        return word
+
+    def vandal(envelope: Envelope) -> None:
+        event: Any = envelope.event
+        for name in ("input", "metadata", "effective_input", "details"):
+            for each in (getattr(event, name, None), getattr(getattr(event, "result", None), name, None)):
+                if isinstance(each, dict):
+                    each.clear()
+                    each["word"] = "vandal"
+
+    def thief(news: Any) -> None:
+        with suppress(AttributeError, TypeError):
+            news.clear()
+
+    async with shaky_store(tmp_path) as shaky:
+        stage = Stage(shaky, Turn(call("1", "act", "kept")), Turn(ContentDelta("done")), tools=(tool("act", work),))
+        session, changes = stage.session, list[Any]()
+        session.subscribe(thief, vandal)
+        session.subscribe(changes.extend)
+        session.send(Message.user("go"))
+        await stage.until(lambda: session.approvals.open_approvals)
+        assert session.approvals.open_approvals[0].input == {"word": "kept"}
+        session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce())
+        await stage.idle()
+        assert ran == ["kept"]
+        assert changes
+        for messages in (session.history, await stage.stored(), stage.provider.requests[-1].messages):
+            (use,) = [use for message in messages for use in message.tool_uses]
+            assert (use.input, use.metadata) == ({"word": "kept"}, {})
+        assert [item.input for item in session.transcript if isinstance(item, ToolCallItem)] == [{"word": "kept"}]
+        await session.close()
+
+
+async def test_the_journal_has_what_was_said_and_not_what_a_listener_made_of_it(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+
+        def vandal(envelope: Envelope) -> None:
+            if isinstance(envelope.event, ToolStarted):
+                envelope.event.input["word"] = "vandal"
+
+        about.subscribe(None, vandal)
+        await about.commit(Message.user("p"))
+        RunRecorder(about).emit(ToolStarted("1", {"word": "kept"}))
+        await about.settle()
+        (kept,) = (await shaky.store.load(about.record.id)).journal
+        assert kept.event == ToolStarted("1", {"word": "kept"})
+        await about.ledger.close()
+
+
+async def test_of_prompts_that_were_shown_nothing_piles_up(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        shown, steered = Message.user("shown"), Message.user("steered")
+        about.show(shown)
+        await about.commit(shown)
+        await about.commit(steered)
+        texts = [item.text for item in about.transcript if isinstance(item, UserItem)]
+        assert texts == ["shown", "steered"]
+        sizes = _sizes(about)
+        for _ in range(50):
+            handed_back = Message.user("handed back")
+            about.show(handed_back)
+            about.tell_between_runs(UserMessageReturned(handed_back.id, "why"))
+        assert _sizes(about) == sizes
+        await about.ledger.close()
+
+
+def _sizes(about: Writer) -> dict[str, int]:
+    return {name: len(value) for name, value in vars(about).items() if isinstance(value, set | dict | list)}
 
 
 async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:

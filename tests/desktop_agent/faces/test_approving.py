@@ -75,6 +75,61 @@ async def test_an_approver_that_raises_or_edits_nonsense_denies() -> None:
         assert [event.outcome for event in await finished(options)] == [Outcome.DENIED]
 
 
+@pytest.mark.parametrize("later", [True, False])
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_whatever_an_approver_raises_denies_and_the_run_goes_on(kind: type[BaseException], later: bool) -> None:
+    async def approver(_: Approval) -> Decision:
+        if later:
+            await asyncio.sleep(0)
+        raise kind("a secret")
+
+    options, provider = asked(approver=approver)
+    async with Client(options) as client:
+        events = await listed(client.stream("add"))
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert (finished.outcome, events[-1].reason) == (Outcome.DENIED, RunEnd.COMPLETED)
+    assert "secret" not in str(finished)
+    provider.assert_finished()
+
+
+async def test_what_an_approver_does_to_what_it_is_shown_changes_nothing() -> None:
+    async def approver(approval: Approval) -> Decision:
+        for shown in (approval.input, approval.tool_use.input):
+            shown.clear()
+            shown["a"] = 100
+        return AllowOnce()
+
+    options, provider = asked(approver=approver)
+    async with Client(options) as client:
+        events = await listed(client.stream("add"))
+        assert client.history[1].tool_uses[0].input == {"a": 1, "b": 2}
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.result.content == (Text(text="3"),)
+    assert provider.requests[-1].messages[1].tool_uses[0].input == {"a": 1, "b": 2}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [300, 5_000])
+async def test_edited_arguments_that_are_nested_deeply_are_one_failed_call(levels: int) -> None:
+    async def approver(_: Approval) -> Decision:
+        return AllowOnce(edited_input={"a": nested(levels), "b": 2})
+
+    options, provider = asked(approver=approver)
+    async with Client(options) as client:
+        events = await listed(client.stream("add"))
+        assert client.history[-1].text == "ok"
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.outcome is Outcome.DENIED
+    assert "nested too deep" in str(finished.result.content)
+    provider.assert_finished()
+
+
 async def test_what_an_approver_raises_is_logged_without_what_it_says(caplog: pytest.LogCaptureFixture) -> None:
     async def approver(_: Approval) -> Decision:
         raise RuntimeError("a secret")

@@ -6,7 +6,8 @@ import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus, ApprovalBroker
 from desktop_agent.permissions.gate import Allowed, Ask, still_allowed
-from desktop_agent.tools.tool import AnyTool
+from desktop_agent.tools.schemas import JsonSchema
+from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
@@ -225,3 +226,99 @@ async def test_of_those_that_ended_long_ago_nothing_is_kept(tool: AnyTool, monke
         broker.answer(id_, AllowOnce())
     late = [broker.answer(id_, Deny()).status for id_ in ids]
     assert late == [AnswerStatus.UNKNOWN] * 2 + [AnswerStatus.ALREADY_DECIDED] * 2
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+async def test_what_is_asked_about_is_a_copy(tool: AnyTool) -> None:
+    broker, arguments = ApprovalBroker(), {"path": "b"}
+    asked = use()
+    approval = broker.open(asked, tool, arguments=arguments)
+    assert (approval.tool_use, approval.input) == (asked, arguments)
+    assert approval.input is approval.input
+    approval.tool_use.input["path"] = "other"
+    approval.input["path"] = "other"
+    broker.answer(approval.approval_id, AllowOnce())
+    resolution = await approval.resolution()
+    assert (asked.input, arguments, resolution.input) == ({"path": "a"}, {"path": "b"}, {"path": "b"})
+    assert resolution.digest == tool.digest({"path": "b"})
+
+
+async def test_what_is_done_to_edited_arguments_later_changes_nothing(tool: AnyTool) -> None:
+    broker = ApprovalBroker()
+    approval, edited = broker.open(use(), tool), {"path": "b"}
+    decision = AllowOnce(edited_input=edited)
+    broker.answer(approval.approval_id, decision)
+    edited["path"] = "other"
+    assert decision.edited_input is not None
+    decision.edited_input["path"] = "other"
+    resolution = await approval.resolution()
+    assert (resolution.input, resolution.digest) == ({"path": "b"}, tool.digest({"path": "b"}))
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"path": nested(5_000)},
+        {"path": nested(300)},
+        {"path": float("nan")},
+        {"path": {1, 2}},
+        {"path": object()},
+    ],
+    ids=["5,000 deep", "300 deep", "NaN", "set", "object"],
+)
+async def test_edited_arguments_that_nothing_can_keep_are_refused_in_a_sentence(
+    make_tool: MakeTool, edited: dict[str, Any]
+) -> None:
+    anything = JsonSchema({"type": "object"})
+    tool: AnyTool = Tool("touch", "", anything, make_tool().run)
+    broker = ApprovalBroker()
+    approval = broker.open(use(), tool)
+    with pytest.raises(ToolInputInvalid) as refused:
+        broker.answer(approval.approval_id, AllowOnce(edited_input=edited))
+    assert str(refused.value).endswith(".")
+    assert broker.open_approvals == (approval,)
+    assert broker.answer(approval.approval_id, Deny()).accepted
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, LookupError, RecursionError])
+async def test_whatever_a_tool_makes_of_edited_arguments_it_is_said_in_a_sentence(
+    make_tool: MakeTool, kind: type[BaseException]
+) -> None:
+    class Burst:
+        @property
+        def json_schema(self) -> dict[str, Any]:
+            return {"type": "object"}
+
+        def checked(self, _arguments: dict[str, Any]) -> Any:
+            raise kind("a secret")
+
+    tool: AnyTool = Tool("touch", "", Burst(), make_tool().run)
+    broker = ApprovalBroker()
+    approval = broker.open(use(), tool)
+    with pytest.raises(ToolInputInvalid) as refused:
+        broker.answer(approval.approval_id, AllowOnce(edited_input={"path": "b"}))
+    assert "secret" not in str(refused.value)
+    assert broker.open_approvals == (approval,)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Deny.model_construct(message=5),
+        AllowOnce.model_construct(edited_input="words"),
+        AllowAlways.model_construct(),
+        DenyAndStop.model_construct(type="allow_once", message="x"),
+    ],
+)
+async def test_a_decision_of_rubbish_is_no_decision(tool: AnyTool, said: Any) -> None:
+    broker = ApprovalBroker()
+    approval = broker.open(use(), tool)
+    with pytest.raises(WrongUse):
+        broker.answer(approval.approval_id, said)
+    assert broker.open_approvals == (approval,)

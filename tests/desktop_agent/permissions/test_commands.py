@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.permissions import commands
 from desktop_agent.permissions.commands import LONGEST_LINE, parsed
 
 N = None
@@ -224,3 +225,10 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_line_that_is_too_long_is_not_remembered() -> None:
+    known = commands._parsed.cache_info().currsize
+    for length in range(1, 20):
+        assert not parsed("a" * (LONGEST_LINE + length)).understood
+    assert commands._parsed.cache_info().currsize == known

@@ -1,7 +1,6 @@
 """All hooks run, the strictest wins, and nothing that a hook does reaches further than its verdict."""
 
 import asyncio
-import copy
 import logging
 import re
 import threading
@@ -12,9 +11,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from desktop_agent.permissions.hook_running import HistoryForHooks, after_call, before_call, before_prompt
+from desktop_agent.permissions.foreign_messages import ShownHistory
+from desktop_agent.permissions.hook_running import after_call, before_call, before_prompt
+from desktop_agent.tools.foreign_code import copied
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.hooks import (
     HookAllow,
     HookAsk,
@@ -59,6 +60,13 @@ def ended(outcome: Outcome = Outcome.SUCCEEDED) -> PostToolUse:
     return PostToolUse("1", "speak", {"word": "one"}, result, history(1))
 
 
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
 def saying(verdict: Any, seen: list[Any] | None = None) -> Callable[[Any], Awaitable[Any]]:
     """A hook that says this, and notes what it was given."""
 
@@ -72,6 +80,15 @@ def saying(verdict: Any, seen: list[Any] | None = None) -> Callable[[Any], Await
 
 async def failing(_moment: Any) -> Any:
     raise LookupError("the password is 1234")
+
+
+def bursting(kind: type[BaseException], *, later: bool) -> Callable[[Any], Awaitable[Any]]:
+    async def hook(_moment: Any) -> Any:
+        if later:
+            await asyncio.sleep(0)
+        raise kind("the password is 1234")
+
+    return hook
 
 
 async def silent(_moment: Any) -> Any:
@@ -137,6 +154,8 @@ async def test_all_run_in_order_and_each_sees_what_those_before_made_of_it(tool:
         ({"word": "two", "other": 1}, "other: Extra inputs are not permitted"),
         ({"word": "two", "more": {1, 2}}, r"cannot be used \(TypeError\)"),
         ({"word": "two", "more": [float("nan")]}, r"cannot be used \(ValueError\)"),
+        ({"word": "two", "more": nested(5_000)}, "nested too deep"),
+        ({"word": "two", "more": nested(300)}, "nested too deep"),
     ],
 )
 async def test_an_edit_that_does_not_fit_the_tool_denies(tool: AnyTool, wanted: dict[str, Any], why: str) -> None:
@@ -153,7 +172,19 @@ async def test_arguments_of_a_tool_that_is_not_there_can_be_edited_all_the_same(
     assert (ruled.verdict, ruled.input) == ("allow", {"any": ["a", 1]})
 
 
-@pytest.mark.parametrize("fault", [failing, cancelling_itself, saying("deny"), saying(True), saying(HookEdit())])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        failing,
+        cancelling_itself,
+        *(bursting(kind, later=later) for kind in (SystemExit, GeneratorExit, KeyboardInterrupt) for later in (0, 1)),
+        saying("deny"),
+        saying(True),
+        saying(HookEdit()),
+        saying(HookDeny(5)),  # type: ignore[arg-type]
+        saying(HookAsk(None)),  # type: ignore[arg-type]
+    ],
+)
 async def test_a_fault_denies_says_no_secret_and_the_others_run(
     tool: AnyTool, fault: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -309,6 +340,8 @@ async def test_edits_of_a_prompt_chain_and_keep_its_id() -> None:
         HookAsk("no"),
         HookEdit(prompt=Message.user_with_blocks([])),
         HookEdit(prompt=Message.tool_results([ToolResult(tool_use_id="1")])),
+        HookEdit(prompt=Message.user("x").model_copy(update={"blocks": (Text.model_construct(text=5),)})),
+        HookEdit(prompt=Message.user("x").model_copy(update={"blocks": (Image.model_construct(source="a.png"),)})),
     ],
 )
 async def test_a_refused_prompt_comes_back_as_it_was_sent(verdict: Any) -> None:
@@ -323,7 +356,7 @@ async def test_a_copy_of_the_history_is_made_once_and_is_no_part_of_the_real_one
     moment, seen = call(100), list[PreToolUse]()
     hooks = before(saying(None, seen), saying(None, seen))
     await before_call(hooks, moment, tool)
-    shared = HistoryForHooks(moment.history)
+    shared = ShownHistory(moment.history)
     for _ in range(2):
         await before_call(hooks, replace(moment, history=()), tool, history=shared)
     first, second, *others = (each.history for each in seen)
@@ -338,13 +371,13 @@ async def test_what_is_copied_for_a_hook_is_copied_in_a_thread_if_it_is_large(
     monkeypatch: pytest.MonkeyPatch, numbers: int
 ) -> None:
     threads: list[int] = []
-    copied = copy.deepcopy
 
     def noted(value: Any) -> Any:
         threads.append(threading.get_ident())
         return copied(value)
 
-    monkeypatch.setattr("desktop_agent.permissions.hook_running.copy.deepcopy", noted)
+    for name in ("hook_running.copied", "foreign_messages.read_only"):
+        monkeypatch.setattr(f"desktop_agent.permissions.{name}", noted)
     big = ToolResult(tool_use_id="1", content=(Json(value=list(range(numbers))),))
     moment = PostToolUse("1", "speak", {}, big, (Message.tool_results([big]),))
     await after_call(after(None), moment)

@@ -8,7 +8,7 @@ from desktop_agent.permissions.gate import Allowed, Ask, Refused, Verdict
 from desktop_agent.permissions.standing import NamePolicy, Standing
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import PathPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import OutsideWorkspace, WrongUse
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
@@ -62,6 +62,14 @@ async def test_a_rule_ends_when_it_expires(tool: AnyTool) -> None:
     assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
 
 
+async def test_a_time_without_a_zone_is_that_of_the_clock_on_the_wall(tool: AnyTool) -> None:
+    wall = datetime.now()  # noqa: DTZ005 - that is what people write
+    standing = Standing([rule(expires_at=wall - timedelta(seconds=1))])
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+    standing.add(rule(expires_at=wall + timedelta(hours=1)))
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+
+
 @pytest.mark.parametrize(
     ("more", "holds"),
     [
@@ -79,6 +87,29 @@ async def test_rules_of_other_conversations_and_workspaces_do_not_match(
 ) -> None:
     standing = Standing([rule(**more)], conversation_id="here", workspace="/ws")
     assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed) is holds
+
+
+@pytest.mark.parametrize(
+    ("more", "holds"),
+    [
+        ({}, True),
+        ({"scope": RuleScope.ALWAYS}, True),
+        ({"scope": RuleScope.CONVERSATION, "conversation_id": "there"}, False),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/ws"}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/ws2"}, False),
+        ({"scope": RuleScope.WORKSPACE}, False),
+        ({"scope": RuleScope.ALWAYS, "expires_at": START}, False),
+        ({"scope": RuleScope.ALWAYS, "expires_at": START + timedelta(hours=1)}, True),
+    ],
+)
+async def test_rules_of_a_mode_hold_where_and_as_long_as_they_say_too(
+    tool: AnyTool, more: dict[str, Any], holds: bool
+) -> None:
+    mode = Mode(name="mine", title="Mine", rules=(rule(**more),))
+    standing = Standing(mode=mode, conversation_id="here", workspace="/ws", clock=lambda: START)
+    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed) is holds
+    assert isinstance(await verdict(standing.nested(), tool, "/ws/a"), Allowed) is holds
+    assert standing.mode is mode
 
 
 async def test_a_rule_that_does_not_say_where_it_holds_is_bound_when_it_is_added() -> None:
@@ -202,8 +233,8 @@ async def test_what_is_suspended_above_is_suspended_below(tool: AnyTool) -> None
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
 
 
-@pytest.mark.parametrize("error", [OutsideWorkspace("out"), RuntimeError("broken")])
-async def test_a_tool_that_fails_to_say_what_a_call_is_about(tool: AnyTool, error: Exception) -> None:
+@pytest.mark.parametrize("error", [OutsideWorkspace("out"), RuntimeError("broken"), SystemExit(), GeneratorExit()])
+async def test_a_tool_that_fails_to_say_what_a_call_is_about(tool: AnyTool, error: BaseException) -> None:
     async def failing(_input: Any) -> Any:
         raise error
 

@@ -17,6 +17,7 @@ from PIL import Image as Pillow
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
 from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
@@ -108,11 +109,14 @@ async def test_a_commit_that_fails_half_way_leaves_nothing(tmp_path: Path) -> No
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="t")
     broken = Message.user("x").model_copy(update={"id": None})  # NOT NULL in the table
+    row = Envelope(1, "run", None, None, datetime.now(UTC), RunStarted("p"))
     with pytest.raises(sqlite3.IntegrityError):
-        await store.commit(made.id, Message.user("good"), broken)
-    assert (await store.load(made.id)).messages == ()
-    await store.commit(made.id, Message.user("still works"))
-    assert len((await store.load(made.id)).messages) == 1
+        await store.commit(made.id, Message.user("good"), broken, envelopes=(row,))
+    loaded = await store.load(made.id)
+    assert (loaded.messages, loaded.journal) == ((), ())
+    await store.commit(made.id, Message.user("still works"), envelopes=(row,))
+    loaded = await store.load(made.id)
+    assert (len(loaded.messages), loaded.journal) == (1, (row,))
     await store.close()
 
 

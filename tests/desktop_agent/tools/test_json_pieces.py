@@ -41,6 +41,15 @@ def test_a_large_call_has_the_digest_that_a_small_one_would_have(arguments: dict
     assert tool.digest(arguments) == call_digest(name, arguments)
 
 
+@pytest.mark.parametrize("length", [65_535, 65_536, 65_537, 200_000])
+def test_a_long_text_is_written_piece_by_piece(length: int) -> None:
+    text = ('a"\\\n\x00é\ud83c\udf00𝄞' * length)[:length]
+    pieces = list(json_pieces({"long": text}))
+    assert "".join(pieces) == json.dumps({"long": text}, ensure_ascii=False, separators=(",", ":"))
+    assert max(map(len, pieces)) < 500_000
+    assert len(pieces) > 3
+
+
 def test_keys_that_are_no_texts_are_written_as_json_writes_them() -> None:
     value = {1: [1, 2, 3], None: {"a": 1, "b": 2}, 2.5: 4}
     assert "".join(json_pieces(value)) == json.dumps(value, separators=(",", ":"))

@@ -1,12 +1,13 @@
 """What a person is shown of a call before they decide: what it would do, and which rules they may make of it."""
 
 import logging
-from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault, Fence
 from desktop_agent.permissions.standing import Standing
+from desktop_agent.tools.answers import plain
+from desktop_agent.tools.foreign_code import copied, kind_of
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
@@ -20,33 +21,24 @@ _log = logging.getLogger(__name__)
 LOOKING = 10.0
 
 
-def copied(arguments: JsonObject) -> JsonObject:
+def own_copy(arguments: JsonObject) -> JsonObject:
     """For code that may change them. What is nested too deep to be copied is refused before it is looked at."""
     try:
-        return _copied(arguments)
+        return copied(arguments)
     except RecursionError:
         return arguments
 
 
-def _copied(value: Any) -> Any:
-    # Several times faster than deepcopy on what JSON is made of.
-    if type(value) is dict:
-        return {key: _copied(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if type(value) is list:
-        return [_copied(each) for each in cast("list[Any]", value)]
-    return deepcopy(value)
-
-
 async def checked_copy(call: Call, tool: AnyTool) -> Any:
     """The arguments as the tool wants them; whatever it does to them, the call's own stay as they are."""
-    return await by_size(lambda: tool.checked(copied(call.input)), call.input)
+    return await by_size(lambda: tool.checked(own_copy(call.input)), call.input)
 
 
 async def own_arguments(call: Call, tool: AnyTool) -> tuple[str, Any]:
     """The arguments for the tool to run with, and the digest of just these, which nobody else can change any more."""
 
     def made() -> tuple[str, Any]:
-        own = copied(call.input)
+        own = own_copy(call.input)
         return tool.digest(own), tool.checked(own)
 
     return await by_size(made, call.input)
@@ -54,7 +46,7 @@ async def own_arguments(call: Call, tool: AnyTool) -> tuple[str, Any]:
 
 async def copied_call(use: ToolUse) -> ToolUse:
     """The call with arguments that may be changed."""
-    return await by_size(lambda: use.model_copy(update={"input": copied(use.input)}), use.input)
+    return await by_size(lambda: use.model_copy(update={"input": own_copy(use.input)}), use.input)
 
 
 async def preview_of(call: Call, tool: AnyTool, fence: Fence) -> Preview | None:
@@ -63,18 +55,30 @@ async def preview_of(call: Call, tool: AnyTool, fence: Fence) -> Preview | None:
     if make is None:
         return None
 
-    async def look() -> object:
-        return await make(await checked_copy(call, tool))
+    async def look() -> Preview | None:
+        try:
+            return _own(await make(await checked_copy(call, tool)))
+        except ToolFailed as error:
+            return TextPreview(plain(str(error)))
 
     made = await fence.value(look, LOOKING)
-    if made is None or isinstance(made, TextPreview | DiffPreview):
+    if not isinstance(made, Fault):
         return made
-    if isinstance(made, Fault):
-        if isinstance(made.error, ToolFailed):
-            return TextPreview(str(made.error))
-        _log.error("the preview of tool %s failed: %s", tool.name, made.trace)
-        return TextPreview(f"What it would do cannot be shown ({type(made.error).__name__}).")
-    return TextPreview(f"What it would do cannot be shown ({type(made).__name__}).")
+    _log.error("the preview of tool %s failed: %s", tool.name, made.trace)
+    return TextPreview(f"What it would do cannot be shown ({made.kind}).")
+
+
+def _own(made: object) -> Preview | None:
+    """Of what a tool shows nothing but the words. Raises TypeError."""
+    match made:
+        case None:
+            return None
+        case TextPreview():
+            return TextPreview(plain(made.text))
+        case DiffPreview():
+            return DiffPreview(plain(made.path), None if made.before is None else plain(made.before), plain(made.after))
+        case _:
+            return TextPreview(f"What it would do cannot be shown ({kind_of(made)}).")
 
 
 async def proposals_for(call: Call, tool: AnyTool, fence: Fence, standing: Standing) -> tuple[Rule, ...]:

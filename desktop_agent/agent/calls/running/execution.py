@@ -11,7 +11,7 @@ from desktop_agent.agent.calls.fence import Fault
 from desktop_agent.agent.calls.judging.showing import own_arguments
 from desktop_agent.agent.calls.results import taken
 from desktop_agent.agent.calls.running.progress import Progress
-from desktop_agent.agent.calls.running.start import Gone, MustAsk, NotRun, Start, note_end
+from desktop_agent.agent.calls.running.start import Gone, MustAsk, NotRun, Start, note_end, took_effect
 from desktop_agent.agent.calls.scope import Scope
 from desktop_agent.permissions.gate import Allowed
 from desktop_agent.permissions.hook_running import after_call
@@ -70,7 +70,7 @@ class Execution:
                 await start.clear(call)
                 given = await self._work(call, tool)
         except BaseException:
-            await self._seen_through(note_end(self._scope.around.files, checkpoint))
+            await self._seen_through(note_end(self._scope.around.files, checkpoint, succeeded=took_effect(call, None)))
             raise
         await self._conclude(call, tool, given, checkpoint)
 
@@ -106,12 +106,14 @@ class Execution:
     ) -> ToolResult:
         """The call's result, before hooks. `hears`: they are to hear of it."""
         outcome, value = given
+        succeeded = took_effect(call, outcome)
         made = await self._scope.fence.here(lambda: taken(value, self._scope.limits.result_characters))
         if isinstance(made, Fault):
             outcome, made = self._failed(tool, made)
+            made = await taken(made, self._scope.limits.result_characters)
         result = ToolResult(tool_use_id=call.use.id, content=made, outcome=outcome)
         call.ended = _unheard(result) if hears and self._scope.around.hooks.post_tool_use else result
-        await note_end(self._scope.around.files, checkpoint)
+        await note_end(self._scope.around.files, checkpoint, succeeded=succeeded)
         return result
 
     async def _work(self, call: Call, tool: AnyTool) -> _Given | None:

@@ -6,6 +6,7 @@ import threading
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.scope import Scope
+from desktop_agent.tools.answers import plain
 from desktop_agent.vocabulary.engine_events import ToolProgress
 
 # What one piece counts at least, so that a flood of empty ones ends too.
@@ -34,10 +35,11 @@ class Progress:
     def _tell(self, text: object) -> None:
         call = self._call
         is_heard = call.is_running and call.is_open and not call.is_stopped and not self._scope.is_closed
-        if not is_heard or self._left <= 0 or not isinstance(text, str):
+        if not is_heard or self._left <= 0 or not issubclass(type(text), str):
             return
-        shown = text[: self._left]
-        self._left -= max(len(text), _LEAST)
+        words = plain(text)
+        shown = words[: self._left]
+        self._left -= max(len(words), _LEAST)
         self._scope.emit(ToolProgress(call.use.id, shown))
         if self._left <= 0:
             self._scope.emit(ToolProgress(call.use.id, _ENOUGH))

@@ -10,6 +10,7 @@ from desktop_agent.agent.calls.judging.gates import Gates
 from desktop_agent.agent.calls.judging.showing import LOOKING, checked_copy, preview_of
 from desktop_agent.agent.calls.scope import Scope
 from desktop_agent.permissions.gate import Allowed, Refused, Verdict
+from desktop_agent.tools.answers import plain
 from desktop_agent.tools.file_keeper import FileKeeper
 from desktop_agent.tools.foreign_code import trace_of
 from desktop_agent.tools.tool import AnyTool
@@ -78,13 +79,16 @@ class Start:
         return True
 
     async def save_files(self, call: Call, tool: AnyTool) -> Checkpoint | None:
-        """Save what the call will change, durably. Raises NotRun."""
+        """Save what the call will change, and what undoing it takes, durably. Raises NotRun."""
         keeper, changes = self._scope.around.files, tool.changes
-        if keeper is None or changes is None:
+        if keeper is None or (changes is None and tool.undo is None):
             return None
-        paths = await self._paths(call, tool, changes)
+        paths = () if changes is None else await self._paths(call, tool, changes)
+        arguments = None if tool.undo is None else call.input
         try:
-            checkpoint = await keeper.before(call.use.id, self._scope.message_id, paths)
+            checkpoint = await keeper.before(
+                call.use.id, self._scope.message_id, paths, tool=tool.identity, arguments=arguments
+            )
         except AgentError as error:
             raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} {error} {error.remedy}") from error
         except Exception as error:
@@ -132,23 +136,32 @@ class Start:
     async def _paths(
         self, call: Call, tool: AnyTool, changes: Callable[[Any], Awaitable[tuple[str, ...]]]
     ) -> tuple[str, ...]:
-        async def look() -> object:
-            return await changes(await checked_copy(call, tool))
+        async def look() -> tuple[str, ...]:
+            given = cast("object", await changes(await checked_copy(call, tool)))
+            if not isinstance(given, tuple | list):
+                raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} The tool does not say which they are.")
+            return tuple([plain(str(path)) for path in cast("tuple[object, ...] | list[object]", given)])
 
-        given = await self._scope.fence.value(look, LOOKING)
-        if isinstance(given, Fault):
-            raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} {given.words}")
-        if not isinstance(given, tuple | list):
-            raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} The tool does not say which they are.")
-        paths = cast("tuple[object, ...] | list[object]", given)
-        return tuple(str(path) for path in paths)
+        paths = await self._scope.fence.value(look, LOOKING)
+        if not isinstance(paths, Fault):
+            return paths
+        if isinstance(paths.error, NotRun):
+            raise paths.error
+        raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} {paths.words}")
 
 
-async def note_end(keeper: FileKeeper | None, checkpoint: Checkpoint | None) -> None:
-    """How the call left the files that were saved for it."""
+def took_effect(call: Call, outcome: Outcome | None) -> bool | None:
+    """By how its tool ended: None where it was broken off, so that nobody knows."""
+    if call.began_at is None or outcome is Outcome.FAILED:
+        return False
+    return True if outcome is Outcome.SUCCEEDED else None
+
+
+async def note_end(keeper: FileKeeper | None, checkpoint: Checkpoint | None, *, succeeded: bool | None) -> None:
+    """How the call ended, and how it left the files that were saved for it."""
     if keeper is None or checkpoint is None:
         return
     try:
-        await keeper.after(checkpoint)
+        await keeper.after(checkpoint, succeeded=succeeded)
     except Exception as error:  # noqa: BLE001 - the call took place; only its files may have to be asked about
         _log.error("it could not be noted how a call left its files: %s", trace_of(error))

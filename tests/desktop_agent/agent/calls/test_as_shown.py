@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from desktop_agent.vocabulary.tool_calls import (
     Decision,
     DiffPreview,
     Preview,
+    TextPreview,
 )
 from tests.desktop_agent.agent.calls.rounds import Desk, Words, call, tool, until
 
@@ -73,6 +75,41 @@ async def test_who_always_allows_it_gets_it_and_the_rule_was_proposed() -> None:
     await running
     assert page.text == "new"
     assert approval.proposals[-1].id in {rule.id for rule in desk.standing.rules}
+
+
+class Mute(str):
+    """Words that do not want to be read or compared."""
+
+    def refuse(self, *_: object) -> bool:
+        raise SystemExit
+
+    __eq__ = __ne__ = __len__ = __str__ = refuse  # type: ignore[assignment]
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize(
+    ("shown", "seen"),
+    [
+        (TextPreview(Mute("words")), TextPreview("words")),
+        (DiffPreview(Mute("p"), Mute("a"), Mute("b")), DiffPreview("p", "a", "b")),
+        (DiffPreview("p", None, "b"), DiffPreview("p", None, "b")),
+        (TextPreview(5), TextPreview("What it would do cannot be shown (TypeError).")),  # type: ignore[arg-type]
+        (5, TextPreview("What it would do cannot be shown (int).")),
+        (None, None),
+    ],
+    ids=["words", "difference", "new file", "number", "no preview", "none"],
+)
+async def test_of_what_a_tool_shows_only_the_words_are_shown(shown: Any, seen: Preview | None) -> None:
+    async def preview(_given: Words) -> Any:
+        return shown
+
+    desk = Desk(call("1", "act"), tools=[replace(tool("act"), preview=preview)])
+    running = desk.start()
+    await desk.asked()
+    assert desk.approvals.open_approvals[0].preview == seen
+    desk.decide(AllowOnce())
+    await running
+    assert desk.outcomes == [Outcome.SUCCEEDED]
 
 
 async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:

@@ -1,21 +1,28 @@
 """A tool may do anything; its call gets a result, and the others go on."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import model_validator
 
 from desktop_agent.agent.calls.round import RoundEnd
-from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text
+from desktop_agent.tools.decorator import tool as made_tool
+from desktop_agent.tools.file_keeper import FileKeeper
+from desktop_agent.tools.tool import ModelSchema, RunningCall
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 from desktop_agent.vocabulary.engine_events import ToolProgress
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
 from desktop_agent.vocabulary.images import UrlSource
-from tests.desktop_agent.agent.calls.rounds import Desk, Stubborn, call, tool
+from desktop_agent.vocabulary.tool_calls import AllowOnce, ToolClass
+from tests.desktop_agent.agent.calls.rounds import Desk, Stubborn, Words, call, tool, until
 
 
 class Mute(ToolFailed):
@@ -54,6 +61,7 @@ async def beside_a_good_one(bad: Any, **more: Any) -> Desk:
         ZeroDivisionError(),
         SystemExit(1),
         KeyboardInterrupt(),
+        GeneratorExit(),
         asyncio.CancelledError(),
         RecursionError(),
         MemoryError(),
@@ -69,6 +77,44 @@ async def test_whatever_it_raises_is_a_failed_call(error: BaseException) -> None
     desk = await beside_a_good_one(raising(error))
     assert desk.outcomes[0] is Outcome.FAILED
     assert type(error).__name__ in desk.words[0]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration])
+@pytest.mark.parametrize("place", ["run", "preview", "subjects", "changes", "checked"])
+async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: type[BaseException], place: str) -> None:
+    class Burst(Words):
+        @model_validator(mode="before")
+        @classmethod
+        def burst(cls, _data: Any) -> Any:
+            raise kind
+
+    async def burst(*_given: Any) -> Any:
+        raise kind
+
+    made = tool("bad", reads=True)
+    bad = replace(made, schema=ModelSchema(Burst)) if place == "checked" else replace(made, **{place: burst})
+    desk = Desk(call("1", "bad"), call("2", "good"), tools=[bad, tool("good", reads=True)])
+    desk.standing.add(Rule(effect=RuleEffect.ASK, tool="bad"))
+    object.__setattr__(desk.around, "files", FileKeeper(None, None, None, "c"))  # type: ignore[arg-type]
+    running = desk.start()
+    await until(lambda: desk.approvals.open_approvals or running.done())
+    if desk.approvals.open_approvals:
+        desk.decide(AllowOnce())
+    assert await running is RoundEnd.ANSWERED
+    # What cannot be shown or told of a call makes it doubtful; here a person allows it all the same.
+    outcome = Outcome.SUCCEEDED if place in {"preview", "subjects"} else Outcome.FAILED
+    assert desk.outcomes == [outcome, Outcome.SUCCEEDED]
+
+
+async def test_a_function_in_a_thread_that_ends_the_program_is_a_failed_call() -> None:
+    @made_tool(tool_class=ToolClass.READ_ONLY)
+    def leave() -> str:
+        """Leave."""
+        sys.exit(3)
+
+    desk = Desk(ToolUse(id="1", name="leave"), tools=[leave])
+    assert await desk.run() is RoundEnd.ANSWERED
+    assert (desk.outcomes, "SystemExit" in desk.words[0]) == ([Outcome.FAILED], True)
 
 
 async def test_what_it_says_itself_reaches_the_model_with_its_remedy() -> None:
@@ -220,6 +266,25 @@ class TestProgress:
         await desk.run()
         assert [event.text for event in desk.memory.of(ToolProgress)] == ["from a thread"]
         assert set(threads) == {threading.get_ident()}
+
+    @pytest.mark.parametrize("from_thread", [True, False])
+    async def test_of_words_that_do_not_want_to_be_read_only_the_words_are_told(self, from_thread: bool) -> None:
+        class Hostile(str):
+            def refuse(self, *_: object) -> Any:
+                raise SystemExit
+
+            __len__ = __getitem__ = __str__ = refuse  # type: ignore[assignment]
+
+        async def work(word: str, running: RunningCall) -> str:
+            if from_thread:
+                await asyncio.to_thread(running.progress, Hostile("one"))
+            else:
+                running.progress(Hostile("one"))
+            await asyncio.sleep(0)
+            return word
+
+        desk = await beside_a_good_one(work)
+        assert [(event.text, type(event.text)) for event in desk.memory.of(ToolProgress)] == [("one", str)]
 
     @pytest.mark.parametrize("piece", ["", "x" * 30])
     async def test_a_flood_ends(self, piece: str) -> None:

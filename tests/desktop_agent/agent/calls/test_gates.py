@@ -397,8 +397,7 @@ class TestLarge:
         desk = Desk(call("1", "act"), tools=[tool("act")])
         running = desk.start()
         await desk.asked()
-        (approval,) = desk.approvals.open_approvals
         desk.decide(AllowOnce())
-        approval.input["word"] = "another"
+        desk.uses[0].input["word"] = "another"
         await running
         assert desk.outcomes == [Outcome.DENIED]

@@ -177,7 +177,7 @@ class TestFiles:
         assert folder.page.read_text() == "old"
         assert not desk.memory.of(ToolStarted)
 
-    @pytest.mark.parametrize("changes", ["outside", "burst", "nonsense"])
+    @pytest.mark.parametrize("changes", ["outside", "burst", "nonsense", "mute"])
     async def test_nor_one_whose_tool_cannot_say_which_they_are(self, folder: Folder, changes: str) -> None:
         async def burst(_given: Words) -> tuple[str, ...]:
             raise SystemExit
@@ -185,7 +185,15 @@ class TestFiles:
         async def nonsense(_given: Words) -> Any:
             return 5
 
-        more = {"burst": {"changes": burst}, "nonsense": {"changes": nonsense}}.get(changes, {})
+        class Mute:
+            def __str__(self) -> str:
+                raise SystemExit
+
+        async def mute(_given: Words) -> Any:
+            return (Mute(),)
+
+        more = {"burst": {"changes": burst}, "nonsense": {"changes": nonsense}, "mute": {"changes": mute}}
+        more = more.get(changes, {})
         desk = folder.desk(changes, **more)
         await desk.run()
         assert desk.outcomes == [Outcome.FAILED]

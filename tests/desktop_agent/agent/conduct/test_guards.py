@@ -12,6 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from desktop_agent.agent.conduct import guards as module
 from desktop_agent.agent.conduct.guards import GuardOutcome, Guards
+from desktop_agent.tools.foreign_code import read_only
+from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.guards import (
     Guard,
     GuardAbort,
@@ -24,7 +26,7 @@ from desktop_agent.vocabulary.conduct.guards import (
 )
 from desktop_agent.vocabulary.engine_events import ContinuationInjected, EngineEvent, GuardAborted
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
 At = Literal["turn_end", "session_stop"]
@@ -239,6 +241,83 @@ async def test_a_guard_that_is_removed_while_it_thinks_has_no_say() -> None:
     guards = Guards((Guard("a", check, 1), Guard("b", late, 1)))
     assert await ask(guards) == GuardOutcome()
     assert (asked, guards.list()) == ([], ())
+
+
+@pytest.mark.parametrize("later", [True, False])
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_whatever_a_guard_raises_it_alone_is_gone(kind: type[BaseException], later: bool) -> None:
+    async def burst(_moment: GuardMoment) -> None:
+        if later:
+            await asyncio.sleep(0)
+        raise kind("a secret")
+
+    told: list[EngineEvent] = []
+    guards = Guards((Guard("a", burst, 1), Guard("b", always(GuardContinue("more")), 1)), told.append)
+    assert (await ask(guards)).prompt == "more"
+    assert heard(told) == ["gone a", "b 1"]
+
+
+async def test_a_guard_that_is_no_coroutine_function_is_gone() -> None:
+    def check(_moment: GuardMoment) -> GuardVerdict:
+        raise SystemExit
+
+    guards = Guards((Guard("a", check, 1), Guard("b", lambda _: GuardStop(), 1)))  # type: ignore[arg-type, return-value]
+    assert (await ask(guards)).kind == "pass"
+    assert guards.list() == ()
+
+
+class Hostile(str):
+    """Words that do not want to be read."""
+
+    def strip(self, *_: object) -> str:  # type: ignore[override]
+        raise SystemExit
+
+    __len__ = __getitem__ = __format__ = __str__ = strip  # type: ignore[assignment]
+
+
+async def test_of_what_a_guard_says_only_the_words_are_taken() -> None:
+    guards = Guards((Guard("a", always(GuardContinue(Hostile("more"))), 1),))
+    outcome = await ask(guards)
+    assert (outcome.prompt, type(outcome.prompt)) == ("more", str)
+    told: list[EngineEvent] = []
+    guards = Guards((Guard("a", always(GuardAbort(5)), 1),), told.append)  # type: ignore[arg-type]
+    assert (await ask(guards)).kind == "pass"
+    assert told == [GuardAborted("a", "It answered with something that is no verdict.")]
+
+
+async def test_what_a_guard_does_to_the_history_changes_nothing_of_it() -> None:
+    use = ToolUse(id="1", name="look", input={"words": ["one"]})
+    history = (Message.user("go"), Message(role=Role.ASSISTANT, blocks=(use,)))
+    before = [message.model_dump_json() for message in history]
+
+    async def vandal(moment: GuardMoment) -> None:
+        moment.history[1].tool_uses[0].input["words"].append("two")
+        moment.history[1].tool_uses[0].metadata["more"] = 1
+
+    await ask(Guards((Guard("a", vandal, 1),)), *history)
+    assert [message.model_dump_json() for message in history] == before
+
+
+async def test_however_long_the_history_is_a_guard_costs_what_was_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[int] = []
+
+    def counted(messages: list[Message]) -> list[Message]:
+        copies.append(len(messages))
+        return read_only(messages)
+
+    monkeypatch.setattr("desktop_agent.permissions.foreign_messages.read_only", counted)
+    seen: list[int] = []
+
+    async def check(moment: GuardMoment) -> None:
+        seen.append(len(moment.history))
+
+    guards = Guards((Guard("a", check, 1), Guard("b", check, 1)))
+    history = [Message.user("go") for _ in range(10_000)]
+    for _ in range(20):
+        await ask(guards, *history)
+        history.append(Message.user("more"))
+    assert seen[:2] + seen[-2:] == [10_000, 10_000, 10_019, 10_019]
+    assert copies == [10_000, *([1] * 19)]
 
 
 class Deaf:

@@ -9,7 +9,7 @@ from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.questions import QuestionBroker
 from desktop_agent.agent.conduct.steering import SteeringQueue
 from desktop_agent.agent.run import Run
-from desktop_agent.providers.scripted import Turn
+from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment, GuardVerdict
@@ -27,6 +27,7 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageDelivered,
 )
+from desktop_agent.vocabulary.errors import QuotaExhausted
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import Desk, call, tool
@@ -130,6 +131,85 @@ async def test_policies_shape_the_instructions_in_order_and_once() -> None:
     assert first.index("Say hello.") < first.index("Be brief.")
     assert "Say hello." not in second
     assert "Be brief." in second
+
+
+def hello_once() -> PromptPolicies:
+    policies = PromptPolicies()
+    policies.install("once", "Say hello.", scope="next_turn")
+    return policies
+
+
+def instructions(desk: Desk) -> list[str]:
+    return [request.config.system_prompt or "" for request in desk.provider.requests]
+
+
+async def test_a_policy_for_one_turn_outlasts_a_question_that_failed() -> None:
+    policies = hello_once()
+    desk = Desk(Turn(QuotaExhausted("empty")), Turn(ContentDelta("Hello.")), Turn(), policies=policies)
+    for end in (RunEnd.FAILED, RunEnd.COMPLETED, RunEnd.COMPLETED):
+        assert await Run(desk.around, desk.settings).execute() is end
+    assert instructions(desk) == ["Say hello.", "Say hello.", ""]
+    assert policies.list() == ()
+
+
+async def test_a_policy_for_one_turn_outlasts_a_stop_before_anything_came() -> None:
+    policies, wait = hello_once(), Wait(asyncio.Event(), asyncio.Event())
+    desk = Desk(Turn(wait), Turn(ContentDelta("Hello.")), policies=policies)
+    assert wait.reached is not None
+    running = desk.start()
+    await wait.reached.wait()
+    desk.run.interrupt()
+    assert await running is RunEnd.CANCELLED
+    assert [policy.id for policy in policies.list()] == ["once"]
+    assert await Run(desk.around, desk.settings).execute() is RunEnd.COMPLETED
+    assert instructions(desk) == ["Say hello."] * 2
+    assert policies.list() == ()
+
+
+async def test_half_an_answer_uses_up_what_was_added_for_it() -> None:
+    policies, wait = hello_once(), Wait(asyncio.Event(), asyncio.Event())
+    desk = Desk(Turn(ContentDelta("Hel"), wait), policies=policies)
+    assert wait.reached is not None
+    running = desk.start()
+    await wait.reached.wait()
+    desk.run.interrupt()
+    assert await running is RunEnd.CANCELLED
+    assert desk.memory.messages[-1].text == "Hel"
+    assert policies.list() == ()
+
+
+async def test_an_answer_that_is_being_written_when_stop_comes_uses_it_up_too() -> None:
+    policies, writing = hello_once(), asyncio.Event()
+    desk = Desk(Turn(ContentDelta("Hello.")), policies=policies)
+    remember = desk.memory.commit
+
+    async def commit(*messages: Message) -> None:
+        await remember(*messages)
+        writing.set()
+        await asyncio.Event().wait()
+
+    desk.memory.commit = commit  # type: ignore[method-assign]
+    running = desk.start()
+    await writing.wait()
+    desk.run.interrupt()
+    assert await running is RunEnd.CANCELLED
+    assert desk.memory.messages[-1].text == "Hello."
+    assert policies.list() == ()
+
+
+async def test_one_that_was_replaced_while_the_model_wrote_waits_for_its_own_turn() -> None:
+    policies = hello_once()
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    desk = Desk(Turn(wait, call("1", "look")), Turn(), tools=(tool("look", read_only=True),), policies=policies)
+    assert wait.reached is not None
+    running = desk.start()
+    await wait.reached.wait()
+    policies.remove("once")
+    policies.install("once", "Say goodbye.", scope="next_turn")
+    wait.until.set()
+    assert await running is RunEnd.COMPLETED
+    assert instructions(desk) == ["Say hello.", "Say goodbye."]
+    assert policies.list() == ()
 
 
 async def test_a_stubborn_guard_does_not_keep_a_run_alive() -> None:

@@ -61,6 +61,8 @@ class Policies(RuleBasedStateMachine):
         self.kept: tuple[PromptPolicy, ...] = ()
         self.model: dict[str, Installed] = {}
         self.count = 0
+        self.applied: tuple[PromptPolicy, ...] = ()
+        self.went: dict[str, int] = {}
 
     def keep(self) -> None:
         self.kept = self.policies.persistent
@@ -108,11 +110,19 @@ class Policies(RuleBasedStateMachine):
         expected = [each for each in self.in_order if each.applies(mode, tools, prompt)]
         ids = tuple(each.policy_id for each in expected)
         assert tuple(policy.id for policy in applied) == ids
-        used_up = [each.policy_id for each in expected if each.scope == "next_turn"]
+        assert self.told.taken() == ([PolicyApplied("t", ids)] if ids else [])
+        self.applied = applied
+        self.went = {each.policy_id: each.number for each in expected if each.scope == "next_turn"}
+
+    @rule()
+    def have_the_answer(self) -> None:
+        """Of the newest turn; also a second time, and after what was applied was removed or replaced."""
+        self.policies.use_up(self.applied)
+        numbers = {each.policy_id: each.number for each in self.model.values()}
+        used_up = [policy_id for policy_id, number in self.went.items() if numbers.get(policy_id) == number]
         for policy_id in used_up:
             del self.model[policy_id]
-        told = [PolicyApplied("t", ids)] if ids else []
-        assert self.told.taken() == [*told, *(PolicyRemoved(policy_id) for policy_id in used_up)]
+        assert self.told.taken() == [PolicyRemoved(policy_id) for policy_id in used_up]
 
     @invariant()
     def the_list_is_in_order(self) -> None:

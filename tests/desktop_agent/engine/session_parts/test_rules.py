@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import ApprovalRequested
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, results_of, shaky_store
@@ -200,3 +201,76 @@ async def test_a_folder_that_is_changed_while_a_run_works_holds_from_the_next_on
     session.change_record(workspace=None)
     assert isinstance(await session.standing.verdict(call("3", "act"), tool("act")), Ask)
     await session.close()
+
+
+@pytest.mark.parametrize(
+    ("about", "allows"),
+    [
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/here"}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/there"}, False),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/here/below"}, False),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/"}, False),
+        ({"scope": RuleScope.WORKSPACE}, False),
+        ({"scope": RuleScope.CONVERSATION, "conversation_id": "this"}, True),
+        ({"scope": RuleScope.CONVERSATION, "conversation_id": "another"}, False),
+        ({"scope": RuleScope.CONVERSATION}, False),
+        ({"scope": RuleScope.ALWAYS, "workspace": "/there", "conversation_id": "another"}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/here", "expires_at": now() + timedelta(days=1)}, True),
+        ({"scope": RuleScope.WORKSPACE, "workspace": "/here", "expires_at": now() - timedelta(seconds=1)}, False),
+        ({"scope": RuleScope.ALWAYS, "expires_at": now() - timedelta(seconds=1)}, False),
+    ],
+)
+async def test_a_stored_rule_holds_only_where_and_as_long_as_it_says(
+    shaky: Shaky, about: dict[str, Any], allows: bool
+) -> None:
+    """Also for the agents that this one starts, and after it came here from the disk."""
+    await shaky.store.rules.save(rule(**about))
+    here = Open(shaky, RuleBook(await shaky.store.rules.all()), id="this", workspace="/here")
+    assert await here.allows() is allows
+    nested = here.standing.nested(rules=[Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)])
+    assert isinstance(await nested.verdict(call("1", "act"), tool("act")), Allowed) is allows
+    await here.ledger.close()
+
+
+async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_does_not_hold_here(
+    shaky: Shaky,
+) -> None:
+    book = RuleBook()
+    here, there = (Open(shaky, book, workspace=each) for each in ("/here", "/there"))
+    there.standing.add(rule(RuleScope.WORKSPACE))
+    # Also one that names a folder which is not its own.
+    there.standing.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
+    assert (await here.allows(), await there.allows()) == (False, True)
+    here.standing.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
+    assert not await here.allows()
+    here.standing.move_to("/there")
+    assert await here.allows()
+    for each in (here, there):
+        await each.ledger.close()
+
+
+async def test_a_rule_that_forbids_in_another_workspace_forbids_nothing_here(shaky: Shaky) -> None:
+    deny = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.WORKSPACE, workspace="/there")
+    here = Open(shaky, RuleBook([deny, rule(RuleScope.ALWAYS)]), workspace="/here")
+    assert await here.allows()
+    here.standing.move_to("/there")
+    assert not await here.allows()
+    await here.ledger.close()
+
+
+async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile(shaky: Shaky) -> None:
+    one, two, never = (rule(RuleScope.ALWAYS, id=each) for each in ("one", "two", "never"))
+    here = Open(shaky, RuleBook())
+
+    def meddle() -> None:
+        known = {each.id for each in here.standing.rules}
+        if "one" in known and "two" not in known:
+            here.standing.add(two)
+        if "never" in known:
+            here.standing.revoke("never")
+
+    here.standing.on_change(meddle)
+    here.standing.add(one)
+    here.standing.add(never)
+    await here.ledger.close()
+    assert {each.id for each in await shaky.store.rules.all()} == {"one", "two"}

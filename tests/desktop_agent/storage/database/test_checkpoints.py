@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.database.checkpoints import _read, _text
 from desktop_agent.storage.database.opening import DATABASE_NAME, KEPT_IN_TRASH, note_damage
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, SavedFile
@@ -144,3 +145,15 @@ async def test_a_damaged_database_carries_them_over(store: Store, tmp_path: Path
     assert await again.checkpoints.of(id_) == (kept,)
     assert await again._run(lambda db: db.execute("SELECT count(*) FROM checkpoints").fetchone()[0]) == 1
     await again.close()
+
+
+def test_a_row_of_before_there_was_undo_still_loads() -> None:
+    body = (
+        '{"id":"c","conversation_id":"v","tool_use_id":"t","message_id":"m","workspace":"/w",'
+        '"created_at":"2026-01-02T03:04:05Z","files":[],"new_folders":[],"restored":false}'
+    )
+    read = _read(body)
+    assert read is not None
+    assert (read.tool, read.input, read.undone, read.owes_undo) == ("", None, False, False)
+    known = read.model_copy(update={"tool": "book", "input": {"a": [1]}, "succeeded": True, "undone": True})
+    assert _read(_text(known)) == known

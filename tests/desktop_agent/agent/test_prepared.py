@@ -1,0 +1,191 @@
+"""What a model reads, remembered from request to request: the same as worked out afresh, for any history."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from desktop_agent.agent import request
+from desktop_agent.agent.pictures import count_pictures
+from desktop_agent.agent.request import Prepared, without_given_up
+from desktop_agent.conversation.compacted import as_sent
+from desktop_agent.conversation.repair import repaired
+from desktop_agent.vocabulary.blocks import Image, Json, Summary, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.provider_events import StopReason
+
+CALLS = st.lists(st.sampled_from("abc"), max_size=3)
+PICTURE = Image(source=UrlSource(url="https://example.org/cat.png"))
+
+
+def plain(history: Sequence[Message]) -> list[Message]:
+    return without_given_up(as_sent(repaired(history)))
+
+
+def answer(calls: Sequence[str], text: str, state: MessageState, stop: StopReason | None) -> Message:
+    said = (Text(text=text),) if text else ()
+    blocks = (*said, *(ToolUse(id=each, name="f") for each in calls))
+    return Message(role=Role.ASSISTANT, blocks=blocks, state=state, stop_reason=stop)
+
+
+def results(calls: Sequence[str], picture: bool) -> Message:
+    content = (Text(text="ok"), PICTURE) if picture else (Json(value=1),)
+    return Message.tool_results([ToolResult(tool_use_id=each, content=content) for each in calls])
+
+
+PIECES = st.one_of(
+    st.builds(
+        answer,
+        CALLS,
+        st.sampled_from(["", "Yes."]),
+        st.sampled_from(MessageState),
+        st.sampled_from([None, StopReason.PAUSE_TURN]),
+    ),
+    st.builds(results, CALLS, st.booleans()),
+    st.builds(Message.user, st.just("Go on.")),
+    st.builds(lambda: Message.user_with_blocks((Text(text="see"), PICTURE))),
+    st.builds(lambda: Message.user("Go on.").model_copy(update={"injected_by": "guard"})),
+    st.builds(lambda: Message.user("Half a prompt.").model_copy(update={"state": MessageState.INTERRUPTED})),
+    st.builds(Message.system, st.just("Be brief.")),
+)
+
+
+class OnePrepared(RuleBasedStateMachine):
+    """A history that grows, is summarised, and is edited, read by one Prepared all along."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared = Prepared()
+        self.history: list[Message] = []
+        self.serial = 0
+
+    def add(self, message: Message) -> None:
+        self.serial += 1
+        self.history.append(message.model_copy(update={"id": f"m{self.serial}"}))
+
+    @rule(pieces=st.lists(PIECES, min_size=1, max_size=6))
+    def go_on(self, pieces: list[Message]) -> None:
+        for piece in pieces:
+            self.add(piece)
+
+    @rule(back=st.integers(-3, 12), alone=st.booleans())
+    def summarise(self, back: int, alone: bool) -> None:
+        """From anywhere on: what was kept may be long gone, or not be there yet."""
+        block = Summary(text="In short.", first_kept_id=f"m{self.serial + 1 - back}")
+        self.add(Message(role=Role.SYSTEM, blocks=(block,) if alone else (Text(text="Be brief."), block)))
+
+    @rule(at=st.integers(0, 30), pieces=st.lists(PIECES, max_size=3))
+    def say_something_else(self, at: int, pieces: list[Message]) -> None:
+        """Go on from an earlier place."""
+        del self.history[at:]
+        self.go_on(pieces)
+
+    @rule(at=st.integers(0, 30), piece=PIECES)
+    def change_one(self, at: int, piece: Message) -> None:
+        if at < len(self.history):
+            self.history[at] = piece.model_copy(update={"id": self.history[at].id})
+
+    @rule(at=st.integers(0, 30))
+    def leave_one_out(self, at: int) -> None:
+        del self.history[at : at + 1]
+
+    @rule(at=st.integers(0, 30))
+    def name_two_alike(self, at: int) -> None:
+        if at < len(self.history) and self.history:
+            self.history[-1] = self.history[-1].model_copy(update={"id": self.history[at].id})
+
+    @invariant()
+    def it_reads_what_would_be_read_afresh(self) -> None:
+        read, places = self.prepared.of(tuple(self.history))
+        assert read == plain(self.history)
+        assert places == count_pictures(read)
+        assert list(places) == sorted(places)
+
+
+def test_a_reading_is_that_of_the_plain_function_whatever_happens_to_the_history() -> None:
+    run_state_machine_as_test(OnePrepared, settings=settings(deadline=None, max_examples=300, stateful_step_count=20))
+
+
+class Worked:
+    """How many messages were gone through, by all that goes through a history."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        for name in ("repaired", "as_sent", "without_given_up", "count_pictures"):
+            monkeypatch.setattr(request, name, self._counting(getattr(request, name)))
+
+    def _counting(self, real: Any) -> Any:
+        def counting(messages: Sequence[Message], *more: Any) -> Any:
+            self.count += len(messages)
+            return real(messages, *more)
+
+        return counting
+
+    def taken(self) -> int:
+        count, self.count = self.count, 0
+        return count
+
+
+def a_round(number: int) -> list[Message]:
+    calls = answer((f"c{number}",), "Let me see.", MessageState.COMPLETE, None)
+    return [Message.user("And?"), calls, results((f"c{number}",), picture=False), Message.assistant("So.")]
+
+
+def test_what_was_read_before_is_not_gone_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, worked = Prepared(), Worked(monkeypatch)
+    history = [message for number in range(500) for message in a_round(number)]
+    prepared.of(tuple(history))
+    assert worked.taken() >= 2 * len(history)
+    for number in range(500, 520):
+        for message in a_round(number):
+            history.append(message)
+            read, _ = prepared.of(tuple(history))
+            assert len(read) >= len(history)
+            assert worked.taken() <= 20
+    cut = Summary(text="In short.", first_kept_id=history[-8].id)
+    history.append(Message(role=Role.SYSTEM, blocks=(cut,)))
+    for message in a_round(520):
+        history.append(message)
+        read, _ = prepared.of(tuple(history))
+        assert read == plain(history)
+    worked.taken()
+    history.append(Message.user("More?"))
+    assert len(prepared.of(tuple(history))[0]) < 20
+    assert worked.taken() <= 20
+
+
+def test_a_late_result_belongs_to_what_was_read_already() -> None:
+    """As after an edit: what stood between is gone, and nothing else changed."""
+    prepared = Prepared()
+    calls = answer("ab", "", MessageState.COMPLETE, None)
+    history = (calls, results("a", picture=False))
+    prepared.of((*history, Message.user("And?")))
+    late = (*history, results("b", picture=True))
+    assert prepared.of(late)[0] == plain(late)
+    assert plain(late)[-1].blocks[1] == late[-1].blocks[0]
+
+
+def test_a_half_answer_before_an_answer_without_anything_in_it_is_given_up_only_until_the_next_prompt() -> None:
+    prepared = Prepared()
+    half = answer((), "Ye", MessageState.INTERRUPTED, None)
+    empty = answer((), "", MessageState.COMPLETE, None)
+    history = (Message.user("And?"), half, empty, Message.user("Go on."))
+    for end in range(1, len(history) + 1):
+        prepared.of(history[:end])
+    assert prepared.of(history)[0] == plain(history) == [history[0], half, history[3]]
+    assert Prepared().of(history)[0] == plain(history)
+
+
+def test_the_messages_themselves_are_those_that_were_sent_before() -> None:
+    """So that what is worked out for a message can be kept with it."""
+    prepared = Prepared()
+    history = tuple(message for number in range(5) for message in a_round(number))
+    before, _ = prepared.of(history)
+    after, _ = prepared.of((*history, Message.user("More?")))
+    assert all(one is other for one, other in zip(before[:-1], after, strict=False))
+    before.clear()
+    assert prepared.of(history)[0] == plain(history)

@@ -1,0 +1,328 @@
+"""A session that is closed: one story for who listens, and nothing can be wanted of it any more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.conversation.items import UserItem
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.conduct import MOST_RETURNED
+from desktop_agent.engine.session_parts.rules import RuleBook
+from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.storage.records import LoadedConversation
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.conduct.guards import Guard, GuardMoment, GuardPass
+from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks, HookVerdict, UserPromptSubmit
+from desktop_agent.vocabulary.conduct.interrupts import StopTool
+from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import (
+    RunEnd,
+    RunFinished,
+    UserMessageQueued,
+    UserMessageReturned,
+)
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import Effect
+from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
+
+ALWAYS = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
+GIVEN = Rule(effect=RuleEffect.DENY, tool="other", scope=RuleScope.ALWAYS)
+WAITS = Message.user("waits")
+
+
+async def no_guard(_: GuardMoment) -> GuardPass:
+    return GuardPass()
+
+
+@pytest.fixture
+async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
+    async with shaky_store(tmp_path) as shaky:
+        yield shaky
+
+
+def told_of(stage: Stage, message: Message) -> list[type]:
+    """What listeners heard about this message, in order."""
+    return [type(each.event) for each in stage.events if getattr(each.event, "message_id", None) == message.id][1:]
+
+
+class Looking:
+    """A hook that is asked about a prompt and does not answer before it is told to."""
+
+    def __init__(self, verdict: HookVerdict | None = None) -> None:
+        self.reached = asyncio.Event()
+        self.goes_on = asyncio.Event()
+        self.verdict = verdict
+
+    async def __call__(self, _: UserPromptSubmit) -> HookVerdict | None:
+        self.reached.set()
+        await self.goes_on.wait()
+        return self.verdict
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        return {"hooks": Hooks().add_user_prompt_submit(self)}
+
+
+async def test_a_prompt_that_closing_keeps_is_never_said_to_be_handed_back(shaky: Shaky) -> None:
+    looking = Looking()
+    stage = Stage(shaky, setup=looking.setup)
+    prompt = Message.user("mine")
+    stage.session.send(prompt)
+    await looking.reached.wait()
+    await stage.session.close()
+    assert told_of(stage, prompt) == [UserMessageQueued]
+    assert stage.session.returned(prompt.id) is None
+    assert not [each for each in stage.session.transcript if isinstance(each, UserItem)]
+    loaded = await shaky.store.load(stage.session.record.id)
+    assert [each.message for each in loaded.record.state.queue] == [prompt]
+
+
+async def test_a_prompt_that_stop_hands_back_is_said_to_be_once(shaky: Shaky) -> None:
+    looking = Looking()
+    stage = Stage(shaky, setup=looking.setup)
+    prompt = Message.user("mine")
+    stage.session.send(prompt)
+    await looking.reached.wait()
+    stage.session.interrupt()
+    await stage.idle()
+    assert told_of(stage, prompt) == [UserMessageReturned]
+    assert not [each for each in stage.session.transcript if isinstance(each, UserItem)]
+    await stage.session.close()
+    assert told_of(stage, prompt) == [UserMessageReturned]
+
+
+async def test_one_that_was_refused_while_it_closed_is_handed_back_and_not_kept(shaky: Shaky) -> None:
+    looking = Looking(HookDeny("no"))
+    stage = Stage(shaky, setup=looking.setup)
+    prompt = Message.user("mine")
+    stage.session.send(prompt)
+    await looking.reached.wait()
+    # The hook has answered, and nobody has heard it yet.
+    looking.goes_on.set()
+    await asyncio.sleep(0)
+    await stage.session.close()
+    returned = told_of(stage, prompt) == [UserMessageReturned]
+    kept = (await shaky.store.load(stage.session.record.id)).record.state.queue
+    assert returned == (kept == ())
+    assert returned == (stage.session.returned(prompt.id) == prompt)
+
+
+async def test_a_prompt_that_is_sent_when_the_stopped_one_ends_stays_shown(shaky: Shaky) -> None:
+    looking = Looking()
+    stage = Stage(shaky, Turn(ContentDelta("fine")), setup=looking.setup)
+    first, second = Message.user("first"), Message.user("second")
+
+    def again(envelope: Any) -> None:
+        if envelope.event == RunFinished(RunEnd.CANCELLED):
+            looking.goes_on.set()
+            stage.session.send(second)
+
+    stage.session.subscribe(on_event=again)
+    stage.session.send(first)
+    await looking.reached.wait()
+    stage.session.interrupt()
+    await stage.idle()
+    assert [each.message_id for each in stage.session.transcript if isinstance(each, UserItem)] == [second.id]
+    assert stage.session.returned(first.id) == first
+    await stage.session.close()
+
+
+ACTS: dict[str, Callable[[Session], Any]] = {
+    "send": lambda session: session.send(Message.user("more")),
+    "steer": lambda session: session.steer(Message.user("more")),
+    "steer when idle": lambda session: session.steer(Message.user("more"), "idle"),
+    "retry": lambda session: session.retry(),
+    "go on": lambda session: session.go_on(),
+    "resume": lambda session: session.resume(),
+    "compact": lambda session: session.compact(),
+    "edit": lambda session: session.edit_history(()),
+    "rename": lambda session: session.change_record(title="Mine"),
+    "mode": lambda session: session.modes.set_by_person("plan"),
+    "policy": lambda session: session.policies.install("brief", "Be brief.", scope="persistent"),
+    "queue": lambda session: session.queue.add(Message.user("more")),
+    "rule": lambda session: session.standing.add(ALWAYS),
+    "no mode of the agent's": lambda session: session.modes.cancel_request(),
+    "no policy": lambda session: session.policies.remove("there"),
+    "guard": lambda session: session.guards.add(Guard("more", no_guard, max_iterations=1)),
+    "no guard": lambda session: session.guards.remove("there"),
+    "edit what waits": lambda session: session.queue.edit(WAITS.id, (Text(text="else"),)),
+    "move what waits": lambda session: session.queue.move(WAITS.id, 0),
+    "not that which waits": lambda session: session.queue.remove(WAITS.id),
+    "take what waits": lambda session: session.queue.take_next(),
+    "hand back": lambda session: session.queue.hand_back(),
+    "no rule": lambda session: session.standing.revoke(GIVEN.id),
+    "another folder": lambda session: session.standing.move_to("/elsewhere"),
+    "standing mode": lambda session: session.standing.set_mode(PLAN_MODE),
+    "suspend": lambda session: session.standing.suspend(frozenset(Effect), "why"),
+    "lift": lambda session: session.standing.lift(),
+}
+
+
+def stands(session: Session) -> tuple[object, ...]:
+    """All that may be changed while a conversation is open."""
+    standing, queue = session.standing, session.queue.entries
+    of_standing = (standing.mode, standing.rules, standing._workspace, standing._suspension)
+    return (session.modes.current, session.policies.list(), session.guards.list(), queue, *of_standing)
+
+
+@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_what_a_closed_one_is_asked_for_is_refused_with_a_remedy(shaky: Shaky, name: str, is_kept: bool) -> None:
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    stage = Stage(shaky, Turn(ContentDelta("one")), Turn(wait), setup={"rules": (GIVEN,)})
+    stage.session.policies.install("there", "Be brief.")
+    stage.session.guards.add(Guard("there", no_guard, max_iterations=1))
+    if is_kept:
+        await stage.say()
+        stage.session.send(Message.user("two"))
+        assert wait.reached is not None
+        await wait.reached.wait()
+        stage.session.steer(WAITS, "idle")
+    await stage.session.close()
+    stood = stands(stage.session)
+    heard, history, shown = list(stage.events), stage.session.history, list(stage.session.transcript)
+    stored = await shaky.store.load(stage.session.record.id) if is_kept else None
+    with pytest.raises(WrongUse, match="closed") as refused:
+        ACTS[name](stage.session)
+    assert "Open it again" in str(refused.value.remedy)
+    await stage.idle()
+    await asyncio.sleep(0)
+    assert (stage.events, stage.session.history, list(stage.session.transcript)) == (heard, history, shown)
+    assert (await shaky.store.load(stage.session.record.id) if is_kept else None) == stored
+    assert await shaky.store.rules.all() == ()
+    assert stands(stage.session) == stood
+    assert not stage.busy
+
+
+async def test_what_is_changed_while_it_closes_is_kept(shaky: Shaky) -> None:
+    """The run that is being stopped may still need what stands around it, so that refuses nothing yet."""
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    stage = Stage(shaky, Turn(wait))
+    stage.session.send(Message.user("go"))
+    assert wait.reached is not None
+    await wait.reached.wait()
+    shaky.gate = asyncio.Event()
+    closing = asyncio.create_task(stage.session.close())
+    await shaky.reached.wait()
+    assert stage.session.is_closed
+    stage.session.policies.install("late", "Be brief.", scope="persistent")
+    stage.session.queue.add(WAITS)
+    stage.session.standing.add(ALWAYS)
+    with pytest.raises(WrongUse, match="closed"):
+        stage.session.send(Message.user("more"))
+    shaky.gate.set()
+    await closing
+    state = (await shaky.store.load(stage.session.record.id)).record.state
+    assert [each.id for each in state.policies] == ["late"]
+    assert [each.message for each in state.queue] == [WAITS]
+    assert [each.id for each in await shaky.store.rules.all()] == [ALWAYS.id]
+
+
+async def test_a_closed_one_hears_no_more_of_rules_that_others_lay_down(shaky: Shaky) -> None:
+    book = RuleBook()
+    closed, opened = (Stage(shaky, setup={"book": book}) for _ in range(2))
+    await closed.session.close()
+    opened.session.standing.add(ALWAYS)
+    assert (closed.session.standing.rules, opened.session.standing.rules) == ((), (ALWAYS,))
+    await opened.session.close()
+
+
+async def test_to_stop_to_wait_and_to_close_are_harmless_behind_the_end(shaky: Shaky) -> None:
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    stage = Stage(shaky, Turn(wait))
+    stage.session.send(Message.user("go"))
+    assert wait.reached is not None
+    await wait.reached.wait()
+    waits = Message.user("waits")
+    stage.session.steer(waits, "idle")
+    await asyncio.gather(stage.session.close(), stage.session.close())
+    heard = list(stage.events)
+    assert not stage.session.interrupt()
+    assert not stage.session.interrupt(StopTool("1"))
+    await stage.session.wait_idle()
+    await stage.session.close()
+    assert stage.events == heard
+    assert stage.of(UserMessageReturned) == []
+    assert [each.message for each in (await shaky.store.load(stage.session.record.id)).record.state.queue] == [waits]
+
+
+async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    stage = Stage(shaky, Turn(ContentDelta("one")), setup={"store": shaky.store}, workspace=str(work))
+    await stage.say()
+    checkpoints = stage.session.checkpoints
+    assert checkpoints is not None
+    keeper = checkpoints.keeper(Workspace(work))
+    checkpoint = await keeper.before("call", stage.session.history[-1].id, ("a",))
+    assert checkpoint is not None
+    (work / "a").write_text("1")
+    await keeper.after(checkpoint)
+    await stage.session.close()
+    assert [each.id for each in await checkpoints.list()] == [checkpoint.id]
+    for restoring in (checkpoints.restore(checkpoint.id), checkpoints.restore_since(stage.session.history[0].id)):
+        with pytest.raises(WrongUse, match="closed"):
+            await restoring
+    assert (work / "a").read_text() == "1"
+
+
+async def test_a_closed_one_is_opened_afresh(tmp_path: Path) -> None:
+    """Not before it has come to its end: its run is over, and all of it is written."""
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    engine = await Engine.open(tmp_path, RunDefaults(model="m"))
+    turns = Turn(ContentDelta("one")), Turn(ContentDelta("two"), wait), Turn(ContentDelta("three"))
+    engine.connections._providers["e"] = ScriptedProvider(*turns)
+    store, shaky = engine.store, Shaky(engine.store)
+    shaky.checkpoints = store.checkpoints  # type: ignore[attr-defined]
+    engine.store = shaky  # type: ignore[assignment]
+    first = engine.new_session(endpoint_id="e")
+    first.send(Message.user("go"))
+    await first.wait_idle()
+    first.send(Message.user("on"))
+    assert wait.reached is not None
+    await wait.reached.wait()
+    loaded: list[str] = []
+
+    async def load(id_: str) -> LoadedConversation:
+        with pytest.raises(WrongUse, match="closed"):
+            first.queue.hand_back()
+        loaded.append(id_)
+        return await store.load(id_)
+
+    shaky.load = load  # type: ignore[method-assign]
+    shaky.gate = asyncio.Event()
+    closing = asyncio.create_task(first.close())
+    await shaky.reached.wait()
+    opening = asyncio.create_task(engine.session(first.record.id))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert loaded == []
+    shaky.gate.set()
+    again = await opening
+    assert closing.done()
+    assert again is not first
+    assert await engine.session(first.record.id) is again
+    again.send(Message.user("more"))
+    await again.wait_idle()
+    assert [each.text for each in again.history] == ["go", "one", "on", "two", "more", "three"]
+    await engine.close()
+
+
+async def test_what_was_handed_back_and_nobody_asks_for_is_not_remembered_for_ever(shaky: Shaky) -> None:
+    stage = Stage(shaky)
+    messages = [Message.user(str(number)) for number in range(MOST_RETURNED + 1)]
+    for message in messages:
+        stage.session.queue.add(message)
+    stage.session.interrupt()
+    assert len(stage.of(UserMessageReturned)) == len(messages)
+    assert [stage.session.returned(each.id) for each in messages] == [None, *messages[1:]]
+    assert stage.session.returned(messages[-1].id) is None
+    await stage.session.close()

@@ -1,0 +1,357 @@
+"""The limits of a run are those of all of it, however many processes it took: real SQLite, opened again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.agent.budget import Used
+from desktop_agent.engine.session_parts.recovery import recovered
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import Outcome, Summary, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ContextCompacted,
+    CostUpdated,
+    Envelope,
+    GuardAborted,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+    ToolResultsReceived,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.messages import Message, Role, now
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from desktop_agent.vocabulary.usage import Usage
+from tests.desktop_agent.agent.desk import call
+from tests.desktop_agent.engine.stage import Shaky, results_of, shaky_store
+from tests.desktop_agent.engine.test_resuming import Life, copied
+
+FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look",), share=1.0)
+FIND = ToolUse(id="f", name="finder", input={"task": "t"})
+
+
+def used(tokens: int, cost: float | None = None) -> UsageUpdate:
+    return UsageUpdate(Usage(total_tokens=tokens, cost=cost))
+
+
+class Limited(Life):
+    """A process with a specialist, and with limits."""
+
+    def __init__(self, store: Store, limits: Limits, *turns: Turn) -> None:
+        super().__init__(store, *turns)
+        setup = replace(self.session._setup, specialists=(FINDER,), limits=lambda: limits)
+        self.session._setup = self.session._making._setup = setup
+
+    async def delegated(self) -> None:
+        """A specialist's work is over, and something waits for the person."""
+        await self.stage.until(lambda: self.stage.of(RunFinished))
+        await self.waiting()
+
+    @property
+    def reached(self) -> list[str]:
+        return [event.which for event in self.stage.of(LimitReached)]
+
+    @property
+    def end(self) -> RunEnd:
+        return self.stage.of(RunFinished)[-1].reason
+
+
+@pytest.fixture
+async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
+    async with shaky_store(tmp_path / "first") as shaky:
+        yield shaky
+
+
+LIMITS = {
+    "tokens": (Limits(tokens=100), "tokens"),
+    "cost": (Limits(cost=1.0), "cost"),
+    "turns": (Limits(turns=2), "turns"),
+    "rounds": (Limits(tool_iterations=2), "tool rounds"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_what_was_used_before_the_crash_counts(shaky: Shaky, tmp_path: Path, name: str, is_over: bool) -> None:
+    """By the run and by its specialist, whose work was over, or under way, when the process died."""
+    limits, which = LIMITS[name]
+    hangs = Wait(asyncio.Event(), asyncio.Event())
+    one = Turn(call("0", "look"), used(10, 0.1))
+    two = Turn(*((FIND, call("1", "act")) if is_over else (call("1", "act"), FIND)), used(10, 0.1))
+    found = Turn(ContentDelta("found"), used(60, 0.6), *(() if is_over else (hangs,)))
+    first = Limited(shaky.store, Limits(), one, two, found)
+    first.session.send(Message.user("go"))
+    if is_over:
+        await first.delegated()
+    else:
+        await first.waiting()
+        first.decide(AllowOnce())
+        assert hangs.reached is not None
+        await hangs.reached.wait()
+        await first.session._writer.settle()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        life = Limited(store, limits, Turn(call("2", "look"), used(25, 0.25)), Turn(ContentDelta("too much")))
+        await life.reopen(first.session.record.id)
+        assert life.session.resume()
+        if is_over:
+            await life.waiting()
+            life.decide(AllowOnce())
+        await life.idle()
+        assert (life.reached, life.end) == ([which], RunEnd.LIMIT)
+        spent = {"tokens": 1, "cost": 1, "turns": 0, "rounds": 0}[name]
+        assert len(life.stage.provider.requests) == spent
+        results = results_of(life.session.history)
+        assert results["1"].outcome is Outcome.SUCCEEDED
+        assert results["f"].outcome is (Outcome.SUCCEEDED if is_over else Outcome.UNKNOWN)
+        assert spent == 0 or results["2"].outcome is Outcome.LIMIT
+        await life.session.close()
+    hangs.until.set()
+    await first.session.close()
+
+
+async def test_a_limit_that_was_reached_before_the_crash_runs_no_more_calls(shaky: Shaky, tmp_path: Path) -> None:
+    limits = Limits(tokens=100)
+    first = Limited(shaky.store, Limits(), Turn(FIND, call("1", "act"), used(10)), Turn(ContentDelta("x"), used(90)))
+    first.session.send(Message.user("go"))
+    await first.delegated()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        life = Limited(store, limits)
+        await life.reopen(first.session.record.id)
+        life.session.resume()
+        await life.idle()
+        assert (life.reached, life.end, life.ran) == (["tokens"], RunEnd.LIMIT, [])
+        outcomes = {id_: each.outcome for id_, each in results_of(life.session.history).items()}
+        assert outcomes == {"f": Outcome.SUCCEEDED, "1": Outcome.LIMIT}
+        await life.session.close()
+        assert (await store.load(life.session.record.id)).journal == ()
+    await first.session.close()
+
+
+async def test_a_second_crash_forgets_nothing(shaky: Shaky, tmp_path: Path) -> None:
+    first = Limited(shaky.store, Limits(), Turn(FIND, call("1", "act"), used(10)), Turn(ContentDelta("x"), used(30)))
+    first.session.send(Message.user("go"))
+    await first.delegated()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        second = Limited(store, Limits(), Turn(FIND, call("2", "act"), used(10)), Turn(ContentDelta("y"), used(30)))
+        await second.reopen(first.session.record.id)
+        second.session.resume()
+        await second.waiting()
+        second.decide(AllowOnce())
+        await second.delegated()
+        async with copied(store, tmp_path / "third") as again:
+            loaded = await again.load(first.session.record.id)
+            found = recovered(loaded.messages, loaded.journal, below=loaded.below)
+            assert found.open_calls is not None
+            total = found.open_calls.used
+            assert (total.turns, total.rounds, total.tokens, total.cost) == (2, 1, 80, None)
+        await second.session.close()
+    await first.session.close()
+
+
+def answer(id_: str, usage: Usage, *calls: ToolUse) -> Message:
+    return Message(id=id_, role=Role.ASSISTANT, blocks=calls, usage=usage)
+
+
+class Journal:
+    """Rows of a run and of those below it, a second apart unless said otherwise."""
+
+    def __init__(self) -> None:
+        self.rows: list[Envelope] = []
+        self.at = now()
+
+    def add(self, event: Any, turn: str | None = None, run: str = "run", *, seconds: float = 1.0) -> None:
+        self.at += timedelta(seconds=seconds)
+        parent = None if run == "run" else "run"
+        seq = sum(each.run_id == run for each in self.rows) + 1
+        self.rows.append(Envelope(seq, run, parent, turn, self.at, event))
+
+    def used(self, *messages: Message, below: tuple[Envelope, ...] = ()) -> Used:
+        found = recovered(messages, self.rows, below=below)
+        assert found.open_calls is not None
+        return found.open_calls.used
+
+
+def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
+    """An answer that came to nothing, a summary, a summary that failed, and what the servers said meanwhile."""
+    cut = Message(
+        role=Role.SYSTEM, blocks=(Summary(text="In short.", first_kept_id="p"),), usage=Usage(total_tokens=7, cost=0.7)
+    )
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t0", "nothing", "m"), "t0")
+    journal.add(used(1, 0.1), "t0")
+    journal.add(used(3, 0.3), "t0")
+    journal.add(ContextCompacted("p", "In short."), "t0")
+    journal.add(TurnStarted("t1", "a1", "m"), "t1")
+    journal.add(used(4, 0.4), "t1")
+    journal.add(ToolResultsReceived(1), "t1")
+    journal.add(TurnStarted("t2", "a2", "m"), "t2")
+    journal.add(used(5, 0.5), "t2")
+    usages = Usage(total_tokens=40, cost=4.0), Usage(total_tokens=5, cost=0.5)
+    history = (
+        Message.user("p"),
+        cut,
+        answer("another run's", Usage(total_tokens=1_000, cost=100.0)),
+        answer("a1", usages[0]),
+        answer("a2", usages[1], call("1", "act")),
+    )
+    found = journal.used(*history)
+    assert (found.turns, found.rounds, found.tokens) == (3, 1, 3 + 7 + 40 + 5)
+    assert found.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
+    journal.add(CostUpdated(9.0), "t2")
+    assert journal.used(*history).cost == 9.0
+
+
+WORKING = (Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
+
+
+def test_time_at_work_leaves_out_the_person_and_what_lies_between_two_processes() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(ApprovalRequested("x", "1", "d"), "t1", seconds=3)
+    journal.add(ApprovalRequested("below", "2", "d"), "s", "sub", seconds=100)
+    journal.add(RunStarted("p", resumed=True), "t1", seconds=10_000)
+    journal.add(ApprovalResolved("x", "1", "allow_once", "person", digest="d"), "t1", seconds=1_000)
+    journal.add(used(1), "t1", seconds=4)
+    assert journal.used(*WORKING).seconds == 2 + 3 + 4
+
+
+def test_time_between_two_processes_is_no_time_at_work_though_nothing_waits() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(RunStarted("p", resumed=True), "t1", seconds=10_000)
+    journal.add(used(1), "t1", seconds=4)
+    assert journal.used(*WORKING).seconds == 2 + 4
+
+
+def test_time_goes_on_while_a_call_runs_beside_one_that_is_asked_about() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(ApprovalRequested("x", "1", "d"), "t1", seconds=3)
+    journal.add(ToolStarted("0", {}), "t1", seconds=1_000)
+    journal.add(ToolFinished("0", ToolResult(tool_use_id="0")), "t1", seconds=50)
+    journal.add(ApprovalResolved("x", "1", "allow_once", "person", digest="d"), "t1", seconds=1_000)
+    journal.add(used(1), "t1", seconds=4)
+    assert journal.used(*WORKING).seconds == 2 + 3 + 50 + 4
+
+
+def test_a_call_whose_specialist_asks_the_person_does_not_run_meanwhile() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(ToolStarted("f", {}), "t1", seconds=3)
+    journal.add(RunStarted("q", agent="finder", call_id="f"), None, "sub", seconds=1)
+    journal.add(ApprovalRequested("below", "1", "d"), "s", "sub", seconds=5)
+    journal.add(ToolStarted("0", {}), "t1", seconds=1_000)
+    journal.add(ToolFinished("0", ToolResult(tool_use_id="0")), "t1", seconds=50)
+    journal.add(ToolStarted("s0", {}), "s", "sub", seconds=1_000)
+    journal.add(ToolFinished("s0", ToolResult(tool_use_id="s0")), "s", "sub", seconds=60)
+    journal.add(ApprovalResolved("below", "1", "allow_once", "person", digest="d"), "s", "sub", seconds=1_000)
+    journal.add(ToolFinished("f", ToolResult(tool_use_id="f")), "t1", seconds=4)
+    assert journal.used(*WORKING).seconds == 2 + 3 + 1 + 5 + 50 + 60 + 4
+
+
+def test_a_call_that_asks_the_person_something_does_not_run_meanwhile() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(ToolStarted("q", {}), "t1", seconds=3)
+    journal.add(QuestionAsked("x", "Which?"), "t1", seconds=1)
+    journal.add(QuestionAnswered("x", "this"), "t1", seconds=1_000)
+    journal.add(ToolFinished("q", ToolResult(tool_use_id="q")), "t1", seconds=4)
+    assert journal.used(*WORKING).seconds == 2 + 3 + 1 + 4
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        (ToolStarted("1", {}), ToolFinished("1", ToolResult(tool_use_id="1"))),
+        (ToolFinished("1", ToolResult(tool_use_id="1")),),
+        (ToolResultsReceived(1),),
+        (
+            ApprovalRequested("new", "1", "other"),
+            ApprovalResolved("new", "1", "allow_once", "person", digest="other"),
+        ),
+    ],
+    ids=["started", "finished", "results", "asked again"],
+)
+def test_a_card_that_fits_its_call_no_more_stops_no_clock(end: tuple[Any, ...]) -> None:
+    """Nobody resolves it: the same call is asked about again, or runs, or ends."""
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t1", "a1", "m"), "t1", seconds=2)
+    journal.add(ApprovalRequested("old", "1", "d"), "t1", seconds=3)
+    journal.add(RunStarted("p", resumed=True), "t1", seconds=10_000)
+    for event in end:
+        journal.add(event, "t1", seconds=1_000)
+    journal.add(used(1), "t1", seconds=4)
+    works = 1_000 if isinstance(end[0], ToolStarted) else 0
+    assert journal.used(*WORKING).seconds == 2 + 3 + works + 4
+
+
+async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None:
+    """Also where their runs are over, and those of other runs do not count."""
+    about = await shaky.store.create_conversation(id_="c", title="t")
+    over = RunFinished(RunEnd.COMPLETED)
+    asked = [RunStarted("p"), TurnStarted("t", "a1", "m")]
+    rows = [(event, "run", None) for event in asked]
+    for run, parent, tokens in (("sub", "run", 10), ("deep", "sub", 20), ("deeper", "deep", 30), ("other", "x", 1_000)):
+        rows += [(event, run, parent) for event in (RunStarted("q"), used(tokens), over)]
+    await shaky.store.commit(about.id, Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
+    await shaky.store.append_journal(
+        about.id,
+        [
+            Envelope(seq, run, above, f"t-{run}" if above else "t", now(), event)
+            for seq, (event, run, above) in enumerate(rows, 1)
+        ],
+    )
+    loaded = await shaky.store.load(about.id)
+    found = recovered(loaded.messages, loaded.journal, below=loaded.below)
+    assert found.open_calls is not None
+    assert found.open_calls.used.tokens == 1 + 10 + 20 + 30
+
+
+async def test_a_guard_gets_no_new_iterations(shaky: Shaky, tmp_path: Path) -> None:
+    async def go_on(moment: GuardMoment) -> GuardContinue:
+        seen.append(moment.iteration)
+        return GuardContinue("More.")
+
+    seen: list[int] = []
+    guard = Guard("more", go_on, max_iterations=1)
+    first = Life(shaky.store, Turn(ContentDelta("done")), Turn(call("1", "act")))
+    first.session.guards.add(guard)
+    first.session.send(Message.user("go"))
+    await first.waiting()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        life = Life(store, Turn(ContentDelta("done again")))
+        await life.reopen(first.session.record.id)
+        life.session.guards.add(guard)
+        assert life.session.resume()
+        await life.waiting()
+        life.decide(AllowOnce())
+        await life.idle()
+        assert (seen, [each.guard_name for each in life.stage.of(GuardAborted)]) == ([0, 1], ["more"])
+        await life.session.close()
+    first.session.interrupt()
+    await first.idle()
+    await first.session.close()

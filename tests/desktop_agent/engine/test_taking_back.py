@@ -1,0 +1,270 @@
+"""What the person takes back: a rule everywhere, the trust in what a tool brought, the files since a message."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, CheckpointRestored, Envelope
+from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, Effect
+from tests.desktop_agent.engine.stage import LIMIT, results_of
+
+WRITES = Rule(effect=RuleEffect.ALLOW, tool="write_file", scope=RuleScope.ALWAYS)
+READ_A_PAGE = "A page from the web was read."
+
+
+def write(id_: str, text: str, path: str = "note.txt") -> ToolUse:
+    return ToolUse(id=id_, name="write_file", input={"path": path, "content": text})
+
+
+class Office:
+    """An engine over real files, whose only model is a scripted one."""
+
+    def __init__(self, folder: Path, *turns: Turn) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self.turns = turns
+        self.events: list[Envelope] = []
+
+    async def __aenter__(self) -> Self:
+        self.work.mkdir(exist_ok=True)
+        self.engine = await Engine.open(self.folder / "data", RunDefaults(model="m"))
+        self.engine.connections._providers["e"] = ScriptedProvider(*self.turns)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.engine.close()
+
+    def new_session(self) -> Session:
+        session = self.engine.new_session(endpoint_id="e", workspace=str(self.work))
+        session.subscribe(on_event=self.events.append)
+        return session
+
+    def of(self, kind: type) -> list[Any]:
+        return [each.event for each in self.events if isinstance(each.event, kind)]
+
+    def text(self, name: str = "note.txt") -> str | None:
+        path = self.work / name
+        return path.read_text() if path.exists() else None
+
+
+async def say(session: Session, text: str = "go") -> Message:
+    message = Message.user(text)
+    session.send(message)
+    async with asyncio.timeout(LIMIT):
+        await session.wait_idle()
+    return message
+
+
+async def card(session: Session) -> str:
+    """The question that waits; its id."""
+    async with asyncio.timeout(LIMIT):
+        while not session.approvals.open_approvals:
+            await asyncio.sleep(0.001)
+    return session.approvals.open_approvals[0].approval_id
+
+
+class TestRules:
+    async def test_a_revoked_rule_holds_nowhere_any_more_and_calls_are_asked_about_again(self, tmp_path: Path) -> None:
+        turns = (Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
+        async with Office(tmp_path, *turns) as office:
+            one, two = office.new_session(), office.new_session()
+            one.standing.add(WRITES)
+            await say(two)
+            assert (office.text(), office.of(ApprovalRequested)) == ("one", [])
+            await office.engine.revoke_rule(WRITES.id)
+            assert (one.standing.rules, two.standing.rules, office.engine.rules) == ((), (), ())
+            two.send(Message.user("again"))
+            two.approvals.answer(await card(two), Deny())
+            await two.wait_idle()
+            assert results_of(two.history)["2"].outcome is Outcome.DENIED
+            assert office.text() == "one"
+        async with Office(tmp_path) as office:
+            assert office.engine.rules == ()
+
+    async def test_one_that_was_not_written_yet_does_not_come_back(self, tmp_path: Path) -> None:
+        async with Office(tmp_path) as office:
+            session = office.new_session()
+            session.standing.add(WRITES)
+            await office.engine.revoke_rule(WRITES.id)
+        async with Office(tmp_path) as office:
+            assert office.engine.rules == ()
+
+    async def test_a_call_that_a_rule_denied_may_be_asked_about_once_it_is_revoked(self, tmp_path: Path) -> None:
+        denies = WRITES.model_copy(update={"effect": RuleEffect.DENY})
+        async with Office(tmp_path, Turn(write("1", "one")), Turn(write("2", "two")), Turn()) as office:
+            session = office.new_session()
+            session.standing.add(denies)
+            session.send(Message.user("go"))
+            async with asyncio.timeout(LIMIT):
+                while "1" not in results_of(session.history):
+                    await asyncio.sleep(0.001)
+            await office.engine.revoke_rule(denies.id)
+            session.approvals.answer(await card(session), AllowOnce())
+            await session.wait_idle()
+            outcomes = [each.outcome for each in results_of(session.history).values()]
+            assert outcomes == [Outcome.DENIED, Outcome.SUCCEEDED]
+
+    async def test_a_rule_that_nobody_knows_is_harmless(self, tmp_path: Path) -> None:
+        async with Office(tmp_path) as office:
+            office.new_session().standing.add(WRITES)
+            await office.engine.revoke_rule("nobody's")
+            assert office.engine.rules == (WRITES,)
+
+    async def test_a_disk_that_refuses_is_said_and_it_holds_as_before(self, tmp_path: Path) -> None:
+        async with Office(tmp_path) as office:
+            session = office.new_session()
+            session.standing.add(WRITES)
+            await session._writer.settle()
+            database = tmp_path / "data" / DATABASE_NAME
+            away = database.rename(tmp_path / "away")
+            with pytest.raises(StorageFailed) as refused:
+                await office.engine.revoke_rule(WRITES.id)
+            assert "still holds" in str(refused.value)
+            assert "revoke the rule again" in str(refused.value.remedy)
+            assert (session.standing.rules, office.engine.rules) == ((WRITES,), (WRITES,))
+            away.rename(database)
+            await office.engine.revoke_rule(WRITES.id)
+            assert (session.standing.rules, office.engine.rules) == ((), ())
+        async with Office(tmp_path) as office:
+            assert office.engine.rules == ()
+
+
+class TestSuspension:
+    async def test_what_is_suspended_is_asked_about_with_the_reason_until_it_is_lifted(self, tmp_path: Path) -> None:
+        turns = (Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
+        async with Office(tmp_path, *turns) as office:
+            session = office.new_session()
+            session.standing.add(WRITES)
+            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            session.send(Message.user("go"))
+            approval = await card(session)
+            (item,) = [item for item in session.transcript if isinstance(item, ToolCallItem)]
+            assert item.approval_id == approval
+            assert [str(each.reason) for each in office.of(ApprovalRequested)] == [READ_A_PAGE]
+            assert office.text() is None
+            session.approvals.answer(approval, AllowOnce())
+            await session.wait_idle()
+            assert office.text() == "one"
+            session.standing.lift()
+            await say(session)
+            assert (office.text(), len(office.of(ApprovalRequested))) == ("two", 1)
+
+    async def test_what_comes_up_while_the_model_writes_holds_for_the_call_it_is_writing(self, tmp_path: Path) -> None:
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        async with Office(tmp_path, Turn(ContentDelta("Hm."), wait, write("1", "one")), Turn()) as office:
+            session = office.new_session()
+            session.standing.add(WRITES)
+            session.send(Message.user("go"))
+            assert wait.reached is not None
+            await wait.reached.wait()
+            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            wait.until.set()
+            await card(session)
+            assert office.text() is None
+            # What made it doubtful is gone, so nobody needs to be asked.
+            session.standing.lift()
+            await session.wait_idle()
+            assert office.text() == "one"
+
+    async def test_other_effects_other_conversations_and_the_next_start_are_not_suspended(self, tmp_path: Path) -> None:
+        async with Office(tmp_path, Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn()) as office:
+            session, other = office.new_session(), office.new_session()
+            session.standing.add(WRITES)
+            session.standing.suspend(frozenset({Effect.NETWORK}), READ_A_PAGE)
+            await say(session)
+            session.standing.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
+            await say(other)
+            assert (office.text(), office.of(ApprovalRequested)) == ("two", [])
+        async with Office(tmp_path, Turn(write("3", "three")), Turn()) as office:
+            await say(await office.engine.session(session.record.id))
+            assert office.text() == "three"
+
+
+class TestFiles:
+    async def prepared(self, office: Office) -> tuple[Session, list[Message]]:
+        """Three prompts; the work on each wrote a file."""
+        session = office.new_session()
+        session.standing.add(WRITES)
+        return session, [await say(session, text) for text in ("first", "second", "third")]
+
+    TURNS = (
+        Turn(write("1", "one")),
+        Turn(),
+        Turn(write("2", "two"), write("3", "new", "other.txt")),
+        Turn(),
+        Turn(write("4", "three")),
+        Turn(),
+    )
+
+    async def test_all_since_a_message_is_put_back_also_after_the_program_was_started_again(
+        self, tmp_path: Path
+    ) -> None:
+        async with Office(tmp_path, *self.TURNS) as office:
+            session, (_, second, _) = await self.prepared(office)
+            assert (office.text(), office.text("other.txt")) == ("three", "new")
+        async with Office(tmp_path) as office:
+            again = await office.engine.session(session.record.id)
+            again.subscribe(on_event=office.events.append)
+            assert again.checkpoints is not None
+            restored = await again.checkpoints.restore_since(second.id)
+            assert [each.restored for each in restored] == [("note.txt",), ("other.txt",), ("note.txt",)]
+            assert (office.text(), office.text("other.txt")) == ("one", None)
+            assert len(office.of(CheckpointRestored)) == 3
+            # Twice is once.
+            assert await again.checkpoints.restore_since(second.id) == ()
+            assert office.text() == "one"
+
+    async def test_what_the_person_wrote_since_is_left_alone_and_said(self, tmp_path: Path) -> None:
+        async with Office(tmp_path, *self.TURNS) as office:
+            session, (_, second, _) = await self.prepared(office)
+            (office.work / "note.txt").write_text("mine")
+            assert session.checkpoints is not None
+            await session.checkpoints.restore_since(second.id)
+            assert (office.text(), office.text("other.txt")) == ("mine", None)
+            said = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
+            assert "Not put back, because they were changed since: note.txt" in said
+            await session.checkpoints.restore_since(second.id, even_if_changed=True)
+            assert office.text() == "one"
+
+    async def test_a_folder_that_is_gone_is_said(self, tmp_path: Path) -> None:
+        async with Office(tmp_path, *self.TURNS) as office:
+            session, (first, *_) = await self.prepared(office)
+            shutil.rmtree(office.work)
+            assert session.checkpoints is not None
+            restored = await session.checkpoints.restore_since(first.id)
+            names = ["note.txt", "other.txt", "note.txt", "note.txt"]
+            assert [each.failed for each in restored] == [(name,) for name in names]
+            said = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
+            assert said == [f"These files could not be put back: {name}" for name in names]
+            assert not office.work.exists()
+
+    async def test_what_cannot_be_is_refused_with_a_remedy(self, tmp_path: Path) -> None:
+        wait = Wait(asyncio.Event(), asyncio.Event())
+        async with Office(tmp_path, *self.TURNS, Turn(wait)) as office:
+            session, (first, *_) = await self.prepared(office)
+            assert session.checkpoints is not None
+            with pytest.raises(WrongUse, match="no such message") as unknown:
+                await session.checkpoints.restore_since("nobody's")
+            assert str(unknown.value.remedy) == "Choose one that is shown."
+            session.send(Message.user("more"))
+            assert wait.reached is not None
+            await wait.reached.wait()
+            with pytest.raises(WrongUse, match="still working") as working:
+                await session.checkpoints.restore_since(first.id)
+            assert "press Stop" in str(working.value.remedy)
+            wait.until.set()
+            await session.wait_idle()
+            assert (office.text(), office.text("other.txt")) == ("three", "new")

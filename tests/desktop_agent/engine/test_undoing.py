@@ -1,0 +1,221 @@
+"""What a tool undoes when the checkpoint of a call is restored: once at most, and only what succeeded."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.tools.decorator import tool as made_tool
+from desktop_agent.tools.file_keeper import Restored
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
+from desktop_agent.vocabulary.engine_events import CheckpointRestored
+from desktop_agent.vocabulary.errors import StorageFailed, ToolFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
+
+USE = ToolUse(id="1", name="book", input={"city": "Oslo"})
+Undo = Callable[[dict[str, Any]], Awaitable[str]]
+
+
+@pytest.fixture
+async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
+    async with shaky_store(tmp_path / "data") as made:
+        yield made
+
+
+class Agency:
+    """Books cities, and undoes that; a folder besides where one is named."""
+
+    def __init__(self, shaky: Shaky, folder: Path | None = None, fails: Exception | None = None) -> None:
+        self.booked: list[str] = []
+        self.begun: list[str] = []
+        self.undo: Undo = self.unbook
+        self.folder = folder
+        self.fails = fails
+        self.book = self.tool()
+        self.stage = Stage(
+            shaky,
+            Turn(USE),
+            Turn(),
+            tools=(self.book,),
+            setup={"store": shaky.store},
+            workspace=None if folder is None else str(folder),
+        )
+
+    def tool(self, name: str = "book") -> AnyTool:
+        async def undo(made: dict[str, Any]) -> str:
+            return await self.undo(made)
+
+        async def changes(_: dict[str, Any]) -> tuple[str, ...]:
+            return ("ticket",)
+
+        async def book(city: str) -> str:
+            """Book a city."""
+            self.booked.append(city)
+            if self.folder is not None:
+                (self.folder / "ticket").write_text(city)
+            if self.fails is not None:
+                raise self.fails
+            return city
+
+        if self.folder is None:
+            return made_tool(undo=undo, timeout=5.0, name=name)(book)
+        return made_tool(undo=undo, changes=changes, timeout=5.0, name=name)(book)
+
+    async def unbook(self, made: dict[str, Any]) -> str:
+        self.begun.append(made["city"])
+        made.clear()
+        self.booked.remove(self.begun[-1])
+        return f"Unbooked {self.begun[-1]}."
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        found = self.stage.session.checkpoints
+        assert found is not None
+        return found
+
+    async def work(self) -> Checkpoint:
+        self.stage.session.send(Message.user("go"))
+        approvals = self.stage.session.approvals
+        await self.stage.until(lambda: approvals.open_approvals)
+        approvals.answer(approvals.open_approvals[0].approval_id, AllowOnce())
+        await self.stage.idle()
+        (checkpoint,) = await self.checkpoints.list()
+        return checkpoint
+
+    async def restore(self, checkpoint: Checkpoint) -> Restored:
+        return await self.checkpoints.restore(checkpoint.id)
+
+
+def why(restored: Restored) -> str:
+    (only,) = restored.left_alone
+    assert only.is_undo
+    assert str(only.remedy)
+    return str(only.why)
+
+
+async def test_a_call_is_undone_once_and_its_files_are_put_back(shaky: Shaky, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    agency = Agency(shaky, tmp_path / "work")
+    checkpoint = await agency.work()
+    assert (checkpoint.tool, checkpoint.input, checkpoint.succeeded) == ("book", {"city": "Oslo"}, True)
+    assert (tmp_path / "work/ticket").read_text() == "Oslo"
+    first = await agency.restore(checkpoint)
+    assert (first.restored, first.undone, first.left_alone) == (("ticket",), "Unbooked Oslo.", ())
+    again = await agency.restore(checkpoint)
+    assert (again.restored, again.checkpoint, again.left_alone) == ((), first.checkpoint, ())
+    assert (agency.booked, agency.begun, (tmp_path / "work/ticket").exists()) == ([], ["Oslo"], False)
+    assert first.checkpoint.restored
+    assert await agency.checkpoints.restore_since(agency.stage.session.history[0].id) == ()
+    assert agency.stage.of(CheckpointRestored) == [CheckpointRestored(checkpoint.id, undone="Unbooked Oslo.")] * 2
+
+
+async def test_a_conversation_without_a_folder_undoes_as_well(shaky: Shaky) -> None:
+    agency = Agency(shaky)
+    checkpoint = await agency.work()
+    assert (checkpoint.workspace, checkpoint.files) == ("", ())
+    (restored,) = await agency.checkpoints.restore_since(agency.stage.session.history[0].id)
+    assert (agency.booked, restored.checkpoint.restored, restored.undone) == ([], True, "Unbooked Oslo.")
+
+
+async def test_a_call_that_failed_is_not_undone(shaky: Shaky) -> None:
+    agency = Agency(shaky, fails=ToolFailed("No seats."))
+    checkpoint = await agency.work()
+    assert results_of(agency.stage.session.history)["1"].outcome is Outcome.FAILED
+    restored = await agency.restore(checkpoint)
+    assert (agency.begun, restored.left_alone, restored.checkpoint.restored) == ([], (), True)
+
+
+async def test_that_it_begins_is_on_the_disk_first(shaky: Shaky) -> None:
+    async def look(_: dict[str, Any]) -> str:
+        seen.extend(await shaky.store.checkpoints.of(agency.stage.session.record.id))
+        return "Looked."
+
+    seen: list[Checkpoint] = []
+    agency = Agency(shaky)
+    agency.undo = look
+    await agency.restore(await agency.work())
+    assert [(each.undone, each.undo_said) for each in seen] == [(True, None)]
+
+
+async def test_a_disk_that_refuses_to_note_it_keeps_it_from_beginning(
+    shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_: Checkpoint) -> None:
+        raise StorageFailed("the disk refuses")
+
+    agency = Agency(shaky)
+    checkpoint = await agency.work()
+    with monkeypatch.context() as patch:
+        patch.setattr(shaky.store.checkpoints, "save", refuse)
+        with pytest.raises(StorageFailed):
+            await agency.restore(checkpoint)
+    assert agency.begun == []
+    await agency.restore(checkpoint)
+    assert (agency.begun, agency.booked) == (["Oslo"], [])
+
+
+async def test_one_that_began_and_never_ended_is_reported_and_not_begun_again(shaky: Shaky) -> None:
+    agency = Agency(shaky)
+    checkpoint = await agency.work()
+    # As a process leaves it that dies between the note and the deed.
+    await shaky.store.checkpoints.save(checkpoint.model_copy(update={"undone": True}))
+    for _ in range(2):
+        restored = await agency.restore(checkpoint)
+        assert "is not known" in why(restored)
+        assert not restored.checkpoint.restored
+    assert (agency.begun, agency.booked) == ([], ["Oslo"])
+
+
+async def test_a_call_whose_end_was_never_noted_is_reported(shaky: Shaky) -> None:
+    agency = Agency(shaky)
+    checkpoint = await agency.work()
+    await shaky.store.checkpoints.save(checkpoint.model_copy(update={"succeeded": None}))
+    assert "broken off" in why(await agency.restore(checkpoint))
+    assert agency.begun == []
+
+
+async def test_a_tool_that_is_gone_is_reported_and_may_come_back(shaky: Shaky) -> None:
+    agency = Agency(shaky)
+    checkpoint = await agency.work()
+    agency.stage.tools_for = lambda _: ToolRegistry((agency.tool("other"),))
+    restored = await agency.restore(checkpoint)
+    assert "not there any more" in why(restored)
+    assert (restored.failed, agency.stage.of(CheckpointRestored)[0].not_undone) == ((), why(restored))
+    agency.stage.tools_for = lambda _: ToolRegistry((agency.book,))
+    assert (await agency.restore(checkpoint)).undone == "Unbooked Oslo."
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a secret"), SystemExit(), asyncio.CancelledError()])
+async def test_one_that_raises_is_reported_without_its_words_and_not_begun_again(
+    shaky: Shaky, error: BaseException
+) -> None:
+    async def fail(_: dict[str, Any]) -> str:
+        agency.begun.append("")
+        raise error
+
+    agency = Agency(shaky)
+    agency.undo = fail
+    checkpoint = await agency.work()
+    said = why(await agency.restore(checkpoint))
+    assert type(error).__name__ in said
+    assert "a secret" not in said
+    assert "is not begun again" in why(await agency.restore(checkpoint))
+    assert agency.begun == [""]
+
+
+async def test_one_that_says_no_text_or_more_than_enough_is_held(shaky: Shaky) -> None:
+    async def chatter(_: dict[str, Any]) -> str:
+        return "x" * 5_000
+
+    agency = Agency(shaky)
+    agency.undo = chatter
+    assert (await agency.restore(await agency.work())).undone == "x" * 1_000
