@@ -8,7 +8,14 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/architecture.md", "docs/glossary.md", "docs/deviations.md")
+DOCUMENTS = (
+    "README.md",
+    "CHANGELOG.md",
+    "docs/architecture.md",
+    "docs/glossary.md",
+    "docs/deviations.md",
+    "docs/markdown.md",
+)
 MODULE = re.compile(r"`((?:desktop_agent|ui)(?:\.\w+)+)`")
 FILE = re.compile(r"`((?:tests|packaging|docs|resources)/[\w/.-]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")

@@ -1,6 +1,7 @@
 """The transcript on the screen."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, Qt, Signal
@@ -20,6 +21,7 @@ from ui.look.theme import ThemeSource
 from ui.transcript.accessibility.announcer import Announcer
 from ui.transcript.accessibility.tree import Tree
 from ui.transcript.accessibility.voice import Voice
+from ui.transcript.blocks.math.formulas import Formulas
 from ui.transcript.input.copying import Copier
 from ui.transcript.input.keyboard import Keyboard
 from ui.transcript.input.menu import transcript_menu
@@ -62,7 +64,7 @@ class TranscriptView(QAbstractScrollArea):
         self._facts = RowFacts(self)
         look = Look(themes.theme, themes.zoom)
         thumbnails, highlighter = Thumbnails(pictures, self._workshop), Highlighter(self._workshop, self)
-        self._stage = Stage(look, self._facts, thumbnails, highlighter)
+        self._stage = Stage(look, self._facts, thumbnails, highlighter, formulas=Formulas(self._workshop))
         self.surface = Screen(self.viewport(), RowList(Transcript(), self._stage, 100, 100))
         self.scroller = Scroller(self.surface, self.verticalScrollBar(), self)
         pointer = self._pointer = Pointer(self.surface, self.scroller.scroll_by, self)
@@ -96,6 +98,7 @@ class TranscriptView(QAbstractScrollArea):
         facts.details_copied.connect(self._copier.copy)
         facts.details_copied.connect(self.details_copied)
         facts.changed.connect(self._on_row_changed)
+        facts.arrived.connect(self._on_row_arrived)
         self.scroller.follows.connect(self._on_follows)
         self.scroller.news.connect(self.jump.set_count)
         self.jump.clicked.connect(self.scroller.to_end)
@@ -141,12 +144,17 @@ class TranscriptView(QAbstractScrollArea):
         if index is not None:
             self.scroller.row_changed(index)
 
+    def _on_row_arrived(self, item_id: str) -> None:
+        index = self.surface.rows.index_of(item_id)
+        if index is not None:
+            self.scroller.row_arrived(index)
+
     def _on_follows(self, follows: bool) -> None:  # noqa: FBT001  what the signal carries
         self.jump.setVisible(not follows)
 
     def _on_theme(self) -> None:
         look = Look(self._themes.theme, self._themes.zoom)
-        self._stage = Stage(look, self._facts, self._stage.thumbnails, self._stage.highlighter, self._stage.choices)
+        self._stage = replace(self._stage, look=look)
         self.jump.use(look)
         rows = self.surface.rows
         rows.restyle(self._stage)

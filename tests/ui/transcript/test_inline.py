@@ -76,3 +76,42 @@ def test_units_and_cut():
     assert units("a😀b") == 4
     assert cut("a😀b", 1, 3) == "😀"
     assert cut("a😀b", 3, 9) == "b"
+
+
+def test_hidden_characters_are_spelled_out_and_ordinary_ones_stay():
+    assert styled("a\u202eb `c\u200bd` **e\u2066**") == (
+        "a⟨U+202E⟩b c⟨U+200B⟩d e⟨U+2066⟩",
+        [
+            ("⟨U+202E⟩", Style.HIDDEN, ""),
+            ("c", Style.CODE, ""),
+            ("⟨U+200B⟩", Style.CODE | Style.HIDDEN, ""),
+            ("d", Style.CODE, ""),
+            ("e", Style.BOLD, ""),
+            ("⟨U+2066⟩", Style.BOLD | Style.HIDDEN, ""),
+        ],
+    )
+    assert inline("👨\u200d👩\u200d👧 می\u200cخواهم").spans == ()
+    assert inline("numbered &#x202e; too").text == "numbered ⟨U+202E⟩ too"
+    assert inline("\u202e" + "long " * 1000).text.startswith("⟨U+202E⟩long")
+
+
+def test_our_own_signs_are_not_taken_for_hidden_ones():
+    assert styled("a\n$x$ \ufffc\u2028") == (
+        "a\u2028\ufffc ⟨U+FFFC⟩⟨U+2028⟩",
+        [("\ufffc", Style.MATH, ""), ("⟨U+FFFC⟩⟨U+2028⟩", Style.HIDDEN, "")],
+    )
+
+
+def test_a_reference_leads_to_its_footnote_where_there_is_one():
+    _, references = leaves_of("[^a]: note")
+    assert styled("word[^a] [^b]", references) == ("word[a] [^b]", [("[a]", Style.FOOTNOTE, "#fn:a")])
+
+
+def test_two_links_to_one_place_that_touch_are_two():
+    _, spans = styled("[a](https://x.org)[b](https://x.org)")
+    assert [words for words, _, _ in spans] == ["a", "b"]
+
+
+def test_a_picture_is_named_by_the_words_of_its_description():
+    assert styled("![**a** `b` $x$](c)")[0] == "[a b x]"
+    assert only_image("![**a** b](https://x.org/c.png)").label == "a b"

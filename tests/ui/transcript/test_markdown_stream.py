@@ -1,70 +1,110 @@
 """What is closed never changes again, and a stream says the same as the whole text."""
 
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
+from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.leaves import Inside, Leaf
-from ui.transcript.markdown.stream import MarkdownStream, leaves_of
+from ui.transcript.markdown.parser import outline
+from ui.transcript.markdown.pieces import PIECE
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+from ui.transcript.markdown.stream import leaves_of, normal
+from ui.transcript.markdown.unfinished import presentable
 
-LINES = (
-    "", "a", "foo *b*", "# h", "- x", "  - y", "    code", "> q", "> > r", "---", "===", "```", "```py", "~~~", "  ```",
-    "| a | b |", "|---|---|", "| c |", "1. one", "3) t", "[foo]: /url", "'title", "more'", "[foo]", "<div>", "***",
-    "\tx",
-    "- ", "-", "#", "+", "10.", "[x]:", '/u "t', '"', "-|-", "a|b", ":-", "- [ ] t", " ```", "````", "\r", "> ```",
-    "- ```", "  b", "   c", "> " * 25 + "q", "- " * 24 + "d", "  " * 30 + "- z", "  " * 12 + "- y",
-)  # fmt: skip
-line = st.one_of(st.sampled_from(LINES), st.text("ab-*`#>|[]: \n\r1.=~_", max_size=6))
-
-
-class Reader:
-    """Does with the steps what a row does with them."""
-
-    def __init__(self):
-        self.stream = MarkdownStream()
-        self.closed: list[Leaf] = []
-        self.tail: tuple[Leaf, ...] = ()
-
-    def take(self, step):
-        if step.grown is not None:
-            last = self.tail[-1]
-            self.tail = (*self.tail[:-1], Leaf("code", last.text + step.grown, info=last.info, starts=last.starts))
-        else:
-            self.closed += step.closed
-            self.tail = step.tail
-
-    def append(self, text):
-        self.take(self.stream.append(text))
-
-    def finish(self):
-        self.take(self.stream.finish())
+EXAMPLES = 350
+SHORT = 160
+"""Characters of a text at which is looked all the time."""
 
 
-def pieces(text, sizes):
-    at, index = 0, 0
-    while at < len(text):
-        size = sizes[index % len(sizes)] if sizes else 1
-        yield text[at : at + size]
-        at, index = at + size, index + 1
+def definitions(references):
+    return {
+        label: set(each) if label == FOOTNOTES else (each["href"], each["title"]) for label, each in references.items()
+    }
 
 
-def links(references):
-    return {label: (each["href"], each["title"]) for label, each in references.items()}
+def shown_of(text):
+    """What the part of a text that came so far looks like when all of it is read again."""
+    text = normal(text.removesuffix("\r"))
+    return [leaf for piece in outline(presentable(text), is_open=True)[0] for leaf in piece.leaves]
 
 
-@settings(max_examples=1500, deadline=None)
-@given(st.lists(line, max_size=12), st.lists(st.integers(1, 9), max_size=40))
-def test_a_stream_says_the_same_as_the_whole_text_block_by_block(lines, sizes):
-    text = "\n".join(lines)
-    reader = Reader()
-    for piece in pieces(text, sizes):
-        reader.append(piece)
+def check(text, sizes, looks):
+    """What is closed stays, and some of the time it is looked at whether all is as if it had come at once."""
+    reader, so_far = Reader(), ""
+    for index, part in enumerate(cut_up(text, sizes)):
+        before = tuple(reader.closed)
+        reader.append(part)
+        so_far += part
+        assert tuple(reader.closed[: len(before)]) == before
+        if index in looks or len(text) < SHORT:
+            check_shown([*reader.closed, *reader.tail], shown_of(so_far))
     reader.finish()
     whole, references = leaves_of(text)
     assert tuple(reader.closed) == whole
-    assert links(reader.stream.references) == links(references)
+    assert reader.tail == ()
+    assert definitions(reader.stream.references) == definitions(references)
+
+
+def check_shown(shown, expected):
+    if shown and expected and shown[-1].kind in {"code", "math"}:
+        # The last line of bare text is held back until it is sure not to be the end.
+        shown[-1], expected[-1] = replace(shown[-1], text=""), replace(expected[-1], text="")
+    assert shown == expected
+
+
+sizes = st.lists(st.one_of(st.integers(1, 3), st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=20)
+looks = st.sets(st.integers(0, 60), max_size=5)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(markdown, sizes, looks)
+def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, looks):
+    check(text, sizes, looks)
+
+
+@contextmanager
+def small_pieces():
+    """As if long began at 30 characters."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("pieces", "freezing", "rules.limits"):
+            patch.setattr(f"ui.transcript.markdown.{module}.PIECE", 30)
+        for module in ("freezing", "rules.tables"):
+            patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
+        patch.setattr("ui.transcript.markdown.pieces._LONGEST_CLUSTER", 8)
+        yield
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(markdown, sizes, looks)
+def test_a_stream_of_paragraphs_in_many_pieces_shows_the_same_as_the_whole_text(text, sizes, looks):
+    with small_pieces():
+        check(text, sizes, looks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[foo b c d e f g h i j k\nl m n o p q r s t u v w x\ny]: /url\n\n[foo]",
+        "[foo]: /url\n'a b c d e f g h i j k\nl m n o p q r s t u v\nw x y z'\n\n[foo]",
+        "a b c d e f g h i j k l m n o p | q\n---|---\n",
+        "a b c d e f g h i j k\nl m n o p q r s t u v w x y\n| z |\n|---|\n",
+        "a b c d e f g h i j k\nl m n o p q r s t u v w x y z\n=====\n",
+        "a\n$$\nb\n\nc\n$$\n",
+        "a\n$$\nb\n$$ c\n\nd",
+        "- a\n$$\n- b\n$$\n",
+        "   - a\n   - b\n\n   - c\n - d\n",
+    ],
+)
+def test_what_depends_on_lines_far_apart_is_the_same_letter_by_letter(text):
+    with small_pieces():
+        check(text, [1], ())
+    check(text, [1], ())
 
 
 @pytest.mark.parametrize(
@@ -75,7 +115,8 @@ def test_a_stream_says_the_same_as_the_whole_text_block_by_block(lines, sizes):
         ("a\n\nb\n", 1),
         ("a\n-", 0),
         ("a\n---\nb\n", 1),
-        ("- a\n\n- b\n", 0),
+        ("- a\n\n- b", 0),
+        ("- a\n\n- b\n", 1),
         ("- a\n\nb\n", 1),
         ("a\n\n| x | y |\n", 0),
         ("a\n| x | y |\n|---|---|", 0),
@@ -134,3 +175,146 @@ def test_html_is_text():
     leaves, _ = leaves_of("<script>alert(1)</script>\n\n<div>\n*a*\n</div>")
     assert [leaf.kind for leaf in leaves] == ["paragraph", "paragraph"]
     assert leaves[0].text == "<script>alert(1)</script>"
+
+
+def fed(*parts):
+    reader = Reader()
+    for part in parts:
+        reader.append(part)
+    return reader
+
+
+def parsed(monkeypatch):
+    """The lengths of what is parsed."""
+    lengths = []
+    monkeypatch.setattr(
+        stream_module,
+        "outline",
+        lambda text, *rest, **named: lengths.append(len(text)) or outline(text, *rest, **named),
+    )
+    return lengths
+
+
+def test_items_of_an_open_list_are_final_when_the_next_one_begins(monkeypatch):
+    reader = fed("8) a\n\n   b\n1) c", "\n")
+    assert [(leaf.text, leaf.inside[0].marker) for leaf in reader.closed] == [("a", "8)"), ("b", "")]
+    assert [(leaf.text, leaf.inside[0].marker) for leaf in reader.tail] == [("c", "9)")]
+    reader.append("    - x\n\n".join(f"{number}) item\n" for number in range(100)))
+    lengths = parsed(monkeypatch)
+    for _ in range(50):
+        reader.append("1) one more\n")
+    assert max(lengths) < 100
+    assert reader.tail[-1].inside[0].marker == "159)"
+    reader.append("\n10. another list\nend")
+    assert [leaf.inside[0].marker for leaf in reader.tail[:1]] == ["10."]
+
+
+def test_a_list_that_becomes_loose_moves_nothing_above():
+    reader = fed("- a\n- b\n- c\n")
+    above = tuple(reader.closed)
+    reader.append("\n- d\n- e\n\n  f\n")
+    reader.finish()
+    assert tuple(reader.closed[: len(above)]) == above
+    assert [(leaf.text, leaf.tight) for leaf in reader.closed] == [
+        ("a", False), ("b", True), ("c", True), ("d", False), ("e", True), ("f", False),
+    ]  # fmt: skip
+
+
+def test_numbers_count_on_from_the_first():
+    leaves, _ = leaves_of("3. a\n3. b\n\n   0. c\n   7. d\n1. e\n\ntext\n\n999999999) x\n1) y")
+    assert [leaf.inside[-1].marker for leaf in leaves if leaf.inside] == [
+        "3.",
+        "4.",
+        "0.",
+        "1.",
+        "5.",
+        "999999999)",
+        "1000000000)",
+    ]
+
+
+def test_rows_of_an_open_table_come_alone_and_are_not_read_again(monkeypatch):
+    reader = fed("a\n\n| x | y |\n|---|--:|\n| 1 | 2 |\n| 3 ")
+    assert reader.tail[-1].cells == (("x", "y"), ("1", "2"), ("3", ""))
+    reader.append("| 4 |\n" + "| 5 | 6 |\n" * 1000)
+    lengths = parsed(monkeypatch)
+    steps = [reader.stream.append(part) for part in ("| *sev", "en* |", " 8 |\n", "|")]
+    assert [(step.rows, step.replaced) for step in steps] == [
+        ((("5", "6"), ("*sev", "")), 1),
+        ((("*seven*", ""),), 1),
+        ((("*seven*", "8"),), 1),
+        ((), 0),
+    ]
+    assert max(lengths) < 60
+    closed = reader.stream.append(" 9 |\n\nend\n").closed
+    assert closed[0].cells[-2:] == (("*seven*", "8"), ("9", ""))
+    assert len(closed[0].cells) == 3 + 1000 + 2
+    assert closed[0].aligns == ("left", "right")
+
+
+def test_a_table_ends_where_too_many_cells_are_missing_streamed_as_whole():
+    text = "|" + " a |" * 2000 + "\n|" + "---|" * 2000 + "\n" + "| b |\n" * 50
+    reader = fed(*cut_up(text, [997]))
+    reader.finish()
+    assert tuple(reader.closed) == leaves_of(text)[0]
+    assert [leaf.kind for leaf in reader.closed] == ["table", "paragraph"]
+
+
+def test_an_open_formula_is_one_at_once_and_only_grows(monkeypatch):
+    reader = fed("so\n\\[\n", "x^2 ")
+    assert [(leaf.kind, leaf.text) for leaf in reader.tail] == [("paragraph", "so"), ("math", "x^2")]
+    monkeypatch.setattr(stream_module, "outline", None)
+    for _ in range(100):
+        reader.append("\\\\\n + y\\")
+    assert reader.tail[-1].text.endswith("+ y")
+    assert reader.tail[-1].text.count("\n") == 100
+    monkeypatch.undo()
+    reader.append("]\n")
+    reader.finish()
+    assert [leaf.kind for leaf in reader.closed] == ["paragraph", "math"]
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\n$$ and more\n\n", ""])
+def test_a_formula_without_its_end_is_text(end):
+    reader = fed("a\n", "$$\n", "- x\n", "- y")
+    assert reader.closed == []
+    assert [leaf.kind for leaf in reader.tail] == ["paragraph", "math"]
+    reader.append(end)
+    reader.finish()
+    assert reader.closed[0].kind == "paragraph"
+    assert "$$" in reader.closed[0].text
+
+
+def test_a_paragraph_without_end_is_read_at_its_end_only(monkeypatch):
+    reader = fed("words of it\n" * 1000)
+    assert len(reader.closed) >= 2
+    lengths = parsed(monkeypatch)
+    for _ in range(50):
+        reader.append("more words\n" * 20)
+    assert max(lengths) < 3 * PIECE
+    reader.append("===\n\n")
+    reader.finish()
+    assert {leaf.kind for leaf in reader.closed} == {"paragraph"}
+    assert reader.closed[-1].text.endswith("\n===")
+
+
+def test_footnotes_stand_where_they_are_defined_under_their_own_label():
+    leaves, references = leaves_of("a[^b] [^1]\n\n[^B]: x\n\n    y\n- z\n\n[^1]:\n\n[b]: /url")
+    assert [(leaf.text, leaf.inside[:1]) for leaf in leaves] == [
+        ("a[^b] [^1]", ()),
+        ("x", (Inside("footnote", "B"),)),
+        ("y", (Inside("footnote", ""),)),
+        ("z", (Inside("item", "•"),)),
+        ("", (Inside("footnote", "1"),)),
+    ]
+    assert set(references) == {"B", FOOTNOTES}
+    assert set(references[FOOTNOTES]) == {"B", "1"}
+
+
+def test_a_definition_that_comes_last_is_known_to_who_holds_the_references():
+    reader = Reader()
+    held = reader.stream.references
+    reader.append("[a] [^1]\n\n[a]: https://x.org\n\n[^1]: note")
+    assert reader.stream.finish().definitions
+    assert held is reader.stream.references
+    assert set(held) == {"A", FOOTNOTES}

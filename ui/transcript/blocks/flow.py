@@ -3,12 +3,14 @@
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
+from ui.transcript.blocks.inline_object import Objects, chip_color, sources_of
 from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, Style, units
+from ui.transcript.markdown.inline import OBJECT, Line, Span, Style, units
 
 Ranges = list[QTextLayout.FormatRange]
 _LEFT = Qt.AlignmentFlag.AlignLeft
@@ -16,6 +18,12 @@ _AUTO = Qt.LayoutDirection.LayoutDirectionAuto
 _WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 _NEVER = QTextOption.WrapMode.NoWrap
 _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
+
+
+# A bare layout gives an object no room. A space that takes the object's width as its letter spacing has it, is drawn as
+# nothing, breaks lines like a word, and takes its direction from the text around it.
+_STAND_IN = "\u00a0"
+_SPECIAL = Style.MATH | Style.FOOTNOTE | Style.HIDDEN | Style.NOTE
 
 
 def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
@@ -33,9 +41,9 @@ _OPTIONS = _options()
 
 
 class Flow:
-    """Laid out once, at once. All places are UTF-16 offsets."""
+    """Laid out once, at once. All places are UTF-16 offsets of the line. Without objects formulas are their source."""
 
-    __slots__ = ("_chips", "_layout", "height", "line", "starts", "tops", "width")
+    __slots__ = ("_chips", "_layout", "height", "is_right_to_left", "line", "objects", "starts", "tops", "width")
 
     def __init__(
         self,
@@ -47,17 +55,41 @@ class Flow:
         *,
         align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
         wraps: bool = True,
+        objects: Objects | None = None,
     ) -> None:
         self.line = line
-        layout = self._layout = QTextLayout(line.text, font)
-        if align == _LEFT and not line.text.isascii() and is_right_to_left(line.text):
+        text = line.text
+        self.objects: Objects = {}
+        if OBJECT in text:
+            self.objects = objects or sources_of(line, font, look, width)
+            text = text.replace(OBJECT, _STAND_IN)
+        layout = self._layout = QTextLayout(text, font)
+        self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
+        if self.is_right_to_left and align == _LEFT:
             align = Qt.AlignmentFlag.AlignRight
         layout.setTextOption(_OPTIONS[wraps, align])
         layout.setCacheEnabled(True)
         if line.spans:
-            layout.setFormats([_range(span.start, span.length, look.format(span.style, font)) for span in line.spans])
+            layout.setFormats([_range(span.start, span.length, self._format(span, look, font)) for span in line.spans])
         self._break(width, step)
         self._chips: list[QRectF] | None = None
+
+    def _format(self, span: Span, look: Look, font: QFont) -> QTextCharFormat:
+        if not span.style & _SPECIAL:
+            return look.format(span.style, font)
+        form = QTextCharFormat(look.format(span.style & ~_SPECIAL, font))
+        if span.style & Style.FOOTNOTE:
+            form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+            form.setForeground(look.color("link"))
+        elif found := self.objects.get(span.start):
+            spaced = QFont(font)
+            spaced.setLetterSpacing(
+                QFont.SpacingType.AbsoluteSpacing, found.width - QFontMetricsF(font).horizontalAdvance(_STAND_IN)
+            )
+            form.setFont(spaced)
+        else:
+            form.setForeground(look.color("muted"))
+        return form
 
     def _break(self, width: float, step: int) -> None:
         layout = self._layout
@@ -70,7 +102,10 @@ class Flow:
             tall = line.height()
             # A fallback font for an emoji or a Chinese character may need more than the usual distance.
             advance = step if tall <= step else int(tall) + 2
-            line.setPosition(QPointF(0, y + (advance - tall) / 2))
+            above = (advance - tall) / 2
+            if self.objects:
+                above, advance = self._room(line, above, advance)
+            line.setPosition(QPointF(0, y + above))
             self.starts.append(line.textStart())
             self.tops.append(y)
             widest = max(widest, line.naturalTextWidth())
@@ -78,6 +113,32 @@ class Flow:
         layout.endLayout()
         self.height = y
         self.width = widest
+
+    def _room(self, line: QTextLine, above: float, advance: int) -> tuple[float, int]:
+        """What stands above a line, and its height, when its objects are higher or deeper than its letters."""
+        first, end = line.textStart(), line.textStart() + line.textLength()
+        inside = [each for at, each in self.objects.items() if first <= at < end]
+        if not inside:
+            return above, advance
+        over = max(each.ascent for each in inside) + 1 - (above + line.ascent())
+        above += max(0, over)
+        under = max(each.descent for each in inside) + 1 + above + line.ascent()
+        return above, max(advance + ceil(max(0, over)), ceil(under))
+
+    @property
+    def first_middle(self) -> float:
+        """The y of the middle of the letters of its first line."""
+        line = self._layout.lineAt(0)
+        return line.y() + line.height() / 2
+
+    def object_boxes(self) -> dict[int, QRectF]:
+        """Where the objects stand, by their offset."""
+        boxes: dict[int, QRectF] = {}
+        for at, each in self.objects.items():
+            line = self._layout.lineAt(max(0, bisect_right(self.starts, at) - 1))
+            left = min(_x(line, at), _x(line, at + 1))
+            boxes[at] = QRectF(left, line.y() + line.ascent() - each.ascent, each.width, each.ascent + each.descent)
+        return boxes
 
     def draw(
         self,
@@ -93,11 +154,21 @@ class Flow:
             self._chips = self._make_chips()
         if self._chips:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(_chip_color(look))
+            painter.setBrush(chip_color(look))
             for chip in self._chips:
                 painter.drawRoundedRect(chip.translated(at), 3, 3)
         painter.setPen(look.color(color))
         self._layout.draw(painter, at, _selected(selection, look) if selection else [], clip or QRectF())
+        if self.objects:
+            self._draw_objects(painter, look, at, selection)
+
+    def _draw_objects(self, painter: QPainter, look: Look, at: QPointF, selection: tuple[int, int] | None) -> None:
+        for offset, box in self.object_boxes().items():
+            each = self.objects[offset]
+            if selection and selection[0] <= offset < selection[1]:
+                painter.fillRect(box.translated(at), look.color("selection"))
+            if each.draw:
+                each.draw(painter, box.topLeft() + at + QPointF(0, each.ascent))
 
     def offset_at(self, x: float, y: float) -> int:
         """The place between characters nearest to a point."""
@@ -150,6 +221,7 @@ class Flow:
         else:
             extra = self.line.spans[len(old.line.spans) :] or old.line.spans[len(self.line.spans) :]
             same = min([same, *[span.start for span in extra[:1]]])
+        same = min([same, *(at for at, each in self.objects.items() if old.objects.get(at) != each)])
         row = max(0, bisect_right(old.starts, same) - 1)
         if self.starts[:row] != old.starts[:row] or self.tops[: row + 1] != old.tops[: row + 1]:
             return 0
@@ -159,12 +231,13 @@ class Flow:
         return max(0, bisect_right(self.tops, y) - 1)
 
     def _make_chips(self) -> list[QRectF]:
-        return [
-            box.adjusted(-2, 0, 2, 0)
-            for span in self.line.spans
-            if span.style & Style.CODE
-            for box in self.boxes(span.start, span.length)
-        ]
+        runs: list[tuple[int, int]] = []
+        for span in self.line.spans:
+            if span.style & Style.CODE and not span.style & Style.NOTE:
+                # Chips let the ground shine through: two that overlapped would be darker there.
+                start = runs.pop()[0] if runs and runs[-1][1] == span.start else span.start
+                runs.append((start, span.start + span.length))
+        return [box.adjusted(-2, 0, 2, 0) for start, end in runs for box in self.boxes(start, end - start)]
 
 
 def is_right_to_left(text: str) -> bool:
@@ -194,12 +267,6 @@ def _selected(selection: tuple[int, int], look: Look) -> Ranges:
     form.setBackground(look.color("selection"))
     form.setForeground(look.color("text"))
     return [_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
-
-
-def _chip_color(look: Look) -> QColor:
-    color = QColor(look.color("text"))
-    color.setAlphaF(0.075)
-    return color
 
 
 def _x(line: QTextLine, offset: int) -> float:

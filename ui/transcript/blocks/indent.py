@@ -1,54 +1,82 @@
-"""Lists and quotes around a block: their indent, their markers, their bars."""
+"""Lists, quotes and footnotes around a block: their indent, their markers, their bars."""
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
 from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.leaves import Inside
 
 _QUOTE, _ITEM = 16, 24
+_BULLETS = "•◦▪"
 
 
 def indent_of(inside: tuple[Inside, ...], look: Look) -> int:
-    """Pixels to the left of the block."""
+    """Pixels beside the block, on the side where its text begins."""
     return sum(look.px(_QUOTE if each.kind == "quote" else _ITEM) for each in inside)
 
 
+def is_turned(block: Block) -> bool:
+    """Whether a block is written from right to left, so that its markers and bars stand at its right."""
+    return bool(block.inside) and isinstance(block, TextBlock) and block.is_right_to_left
+
+
 def paint_inside(painter: QPainter, look: Look, block: Block, previous: Block | None, box: QRect) -> None:
-    """Bars and markers. The painter stands at the block's origin."""
-    x = -indent_of(block.inside, look)
-    before = previous.inside if previous else ()
+    """Bars and markers. The painter stands at the block's origin; `box` is where the block stands in its row."""
+    turned = is_turned(block)
+    before = previous.inside if previous and is_turned(previous) == turned else ()
+    at = indent_of(block.inside, look)
     for depth, each in enumerate(block.inside):
+        wide = look.px(_QUOTE if each.kind == "quote" else _ITEM)
+        x = box.width() + at - wide if turned else -at
         if each.kind == "quote":
             goes_on = len(before) > depth and before[depth].kind == "quote"
             top = -block.gap if goes_on else 0
+            bar = x + wide - look.px(5) if turned else x + look.px(2)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(look.color("border"))
-            painter.drawRect(QRect(x + look.px(2), top, look.px(3), box.height() - top))
-            x += look.px(_QUOTE)
-        else:
-            wide = look.px(_ITEM)
-            if each.marker:
-                _paint_marker(painter, look, each.marker, QRect(x, -1, wide, look.line))
-            x += wide
+            painter.drawRect(QRect(bar, top, look.px(3), box.height() - top))
+        elif each.marker:
+            line = block.first_line(look) if isinstance(block, TextBlock) else QRect(0, 0, 0, look.line)
+            room = QRect(x, line.top() - 1, wide, line.height())
+            _paint_marker(painter, look, each, room, turned=turned)
+        at -= wide
 
 
-def _paint_marker(painter: QPainter, look: Look, marker: str, box: QRect) -> None:
-    if marker in "☐☑":
-        _paint_box(painter, look, box, ticked=marker == "☑")
+def _paint_marker(painter: QPainter, look: Look, inside: Inside, room: QRect, *, turned: bool) -> None:
+    marker = inside.marker
+    if inside.kind == "item" and marker in "☐☑":
+        _paint_box(painter, look, room, ticked=marker == "☑", turned=turned)
         return
-    painter.setFont(look.body)
-    painter.setPen(look.color("muted"))
     # Long numbers reach into the margin rather than into the text.
-    needed = int(QFontMetricsF(look.body).horizontalAdvance(marker)) + look.px(7)
-    left = min(box.left() + (look.px(8) if marker in "•◦▪" else 0), box.right() - needed + 1)
-    painter.drawText(QRect(left, box.top(), needed, box.height()), Qt.AlignmentFlag.AlignVCenter, marker)
+    font = look.small if inside.kind == "footnote" else look.body
+    metrics = QFontMetricsF(font)
+    if inside.kind == "footnote":
+        marker = metrics.elidedText(marker, Qt.TextElideMode.ElideRight, room.width() + look.px(10))
+    gap = look.px(8 if marker in _BULLETS else 0)
+    needed = int(metrics.horizontalAdvance(marker)) + look.px(7)
+    box = QRect(min(room.left() + gap, room.right() - needed + 1), room.top(), needed, room.height())
+    alignment = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+    if turned:
+        box.moveRight(max(room.right() - gap, room.left() + needed - 1))
+        alignment = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        marker = _mirrored(marker)
+    painter.setFont(font)
+    painter.setPen(look.color("muted"))
+    painter.drawText(box, alignment, marker)
 
 
-def _paint_box(painter: QPainter, look: Look, box: QRect, *, ticked: bool) -> None:
+def _mirrored(marker: str) -> str:
+    """A number with its sign on the other side: `1.` is `.1` where text runs from right to left."""
+    number = marker.rstrip(".)")
+    return marker[len(number) :].replace(")", "(") + number if number.isdigit() else marker
+
+
+def _paint_box(painter: QPainter, look: Look, room: QRect, *, ticked: bool, turned: bool) -> None:
     size = look.px(14)
-    frame = QRect(box.left() + look.px(3), box.top() + 1 + (box.height() - size) // 2, size, size)
+    left = room.right() - look.px(3) - size if turned else room.left() + look.px(3)
+    frame = QRect(left, room.top() + 1 + (room.height() - size) // 2, size, size)
     painter.setPen(look.color("accent" if ticked else "muted"))
     painter.setBrush(look.color("accent") if ticked else Qt.BrushStyle.NoBrush)
     painter.drawRoundedRect(frame, 3, 3)

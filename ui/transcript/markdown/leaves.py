@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal
 
-LeafKind = Literal["paragraph", "heading", "code", "table", "rule"]
+LeafKind = Literal["paragraph", "heading", "code", "table", "rule", "math"]
+PieceKind = Literal["list", "table", "paragraph", "fence", "math", "other"]
+Row = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """One container around a leaf. An item's marker stands before its first leaf only; later leaves have none."""
+    """One container around a leaf. The marker stands before its first leaf only; later leaves have none.
 
-    kind: Literal["quote", "item"]
+    An item's marker is a bullet, a box, or its number as a reader counts; a footnote's is its label as it was written.
+    """
+
+    kind: Literal["quote", "item", "footnote"]
     marker: str = ""
 
 
@@ -18,10 +23,11 @@ class Inside:
 class Leaf:
     """One block without blocks inside it.
 
-    `text` is inline Markdown for paragraphs and headings and the bare text for code. `cells` are the rows of a
-    table, the first one its head. Leaves of one list or quote follow each other with the same `inside`; `starts` is
-    whether a top-level block begins here. A long paragraph is several leaves: `joint` is what stood between a leaf
-    and the one before it, None where a paragraph begins.
+    `text` is inline Markdown for paragraphs and headings, the bare text for code, and LaTeX for math. `cells` are the
+    rows of a table, the first one its head. Leaves of one list or quote follow each other with the same `inside`;
+    `starts` is whether a top-level block begins here. `tight` is whether no blank line stands between a leaf of a list
+    and the leaf before it. A long paragraph is several leaves: `joint` is what stood between a leaf and the one before
+    it, None where a paragraph begins.
     """
 
     kind: LeafKind
@@ -30,18 +36,52 @@ class Leaf:
     info: str = ""
     inside: tuple[Inside, ...] = ()
     tight: bool = False
-    cells: tuple[tuple[str, ...], ...] = ()
+    cells: tuple[Row, ...] = ()
     aligns: tuple[str, ...] = ()
     starts: bool = False
     joint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A top-level block: its leaves, and its first line and the line after its last, counted from the parsed text."""
+class Carried:
+    """A top-level block whose beginning is final and gone: what is read in its place, so that the rest reads the same.
 
+    `opening` is a made-up item of the list, the head of the table, or a word of the paragraph, none of which is shown
+    again. `ordinal` is the number of the list's next item, `missing` the cells that rows of the table lacked, `joint`
+    what stood before the rest of the paragraph.
+    """
+
+    kind: Literal["list", "table", "paragraph"]
+    opening: str
+    ordinal: int = 0
+    missing: int = 0
+    joint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a top-level list: its first line, its leaves before, and whether a blank line stands before it."""
+
+    line: int
+    leaf: int
+    after_blank: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A top-level block: its leaves, and its first line and the line after its last, counted from the parsed text.
+
+    `sure` is the number of lines that must be complete before nothing can change that the block begins where it does.
+    `items`, `marker` and `ordinal` (of the first item) are a list's; `missing` a table's, for each row.
+    """
+
+    kind: PieceKind
     leaves: tuple[Leaf, ...]
     first: int
     end: int
-    is_table: bool = False
-    open_fence: bool = False
+    sure: int
+    items: tuple[Item, ...] = ()
+    marker: str = ""
+    ordinal: int = 0
+    missing: tuple[int, ...] = ()
+    is_open: bool = False

@@ -1,22 +1,25 @@
 """Markdown as it arrives: what is closed is handed out once and never looked at again.
 
 The one rule of closing: a top-level block is closed when the first line of a later block is complete (of a table:
-its delimiter line too), because in CommonMark nothing that follows can then reach back over that line.
+its delimiter line too; of a formula: its end), because in CommonMark nothing that follows can then reach back over
+that line. What of an open block is final before that, `freezing` knows.
 The text kept for the next parse begins where the last closed block ended, not where the next one starts: a link
 definition stands between blocks and may still grow.
 """
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ui.transcript.markdown.leaves import Leaf, Piece
+from ui.transcript.markdown.freezing import Frozen, frozen, shown_leaves, start_of
+from ui.transcript.markdown.leaves import Carried, Leaf, Piece, Row
+from ui.transcript.markdown.open_blocks import OpenFence, OpenMath, open_fence
 from ui.transcript.markdown.parser import References, outline
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES
 from ui.transcript.markdown.unfinished import presentable
 
 # What reading a block's lines and its indents takes, in microseconds on an ordinary computer.
 _LINE_COSTS, _INDENT_COSTS = 20, 0.35
 _MOST_AT_ONCE = 16_000
-_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +27,31 @@ class Step:
     """What one piece of text changed.
 
     `closed` leaves are new and final; `tail` replaces the whole previous tail. When `grown` is not None, nothing
-    else happened than that the last leaf, an open code block, got this text at its end.
+    else happened than that the last leaf, an open code block or formula, got this text at its end. When `rows` is not
+    None, nothing else happened than that the last leaf, an open table, got these rows at its end, in the place of its
+    last `replaced` ones.
     """
 
     closed: tuple[Leaf, ...] = ()
     tail: tuple[Leaf, ...] = ()
     grown: str | None = None
     definitions: bool = False
+    rows: tuple[Row, ...] | None = None
+    replaced: int = 0
 
 
 class MarkdownStream:
-    """Folds pieces of text into leaves. `references` are the link definitions of all closed text."""
+    """Folds pieces of text into leaves. `references` are the definitions of all closed text."""
 
     def __init__(self) -> None:
         self.references: References = {}
         self._tail = ""
         self._carriage = False
-        self._fence: _OpenFence | None = None
+        self._carried: Carried | None = None
+        self._rows: list[Row] = []
+        self._open_rows: tuple[Row, ...] | None = None
+        self._fence: OpenFence | None = None
+        self._math: OpenMath | None = None
         self._shown: tuple[Leaf, ...] = ()
         self._skips = 0
 
@@ -49,94 +60,144 @@ class MarkdownStream:
         return self._take(self._normal(text))
 
     def _take(self, text: str) -> Step:
-        if self._fence is None:
+        if self._fence:
+            return self._feed_fence(self._fence, text)
+        if self._math:
+            grown = self._math.feed(text)
+            if grown is not None:
+                return Step(grown=grown)
+            self._tail, self._math = self._math.source(), None
+        else:
             self._tail += text
-            if self._skips:
-                self._skips -= 1
-                return Step(tail=self._shown)
-            step = self._parse()
-            self._shown, self._skips = step.tail, 0 if self._fence else _skips(self._tail)
-            return step
-        grown = self._fence.feed(text)
-        if self._fence.rest is None:
+        if self._skips:
+            self._skips -= 1
+            return Step(tail=self._shown)
+        step = self._parse()
+        self._shown = step.tail
+        self._skips = 0 if self._fence or self._math or step.rows is not None else _skips(self._tail)
+        return step
+
+    def _feed_fence(self, fence: OpenFence, text: str) -> Step:
+        grown = fence.feed(text)
+        if fence.rest is None:
             return Step(grown=grown)
-        closed = (self._fence.leaf(),)
-        self._tail, self._fence = self._fence.rest, None
+        self._tail, self._fence = fence.rest, None
         after = self._parse()
-        return Step(closed + after.closed, after.tail, definitions=after.definitions)
+        return Step((fence.leaf(), *after.closed), after.tail, definitions=after.definitions)
 
     def finish(self) -> Step:
         """No more text comes: close everything."""
-        known = len(self.references)
-        before = self._take("\n").closed if self._carriage else ()
+        before = self._take("\n") if self._carriage else Step()
         self._carriage = False
-        if self._fence is not None:
-            # How a block without an end treats blank last lines is the parser's to say.
-            self._tail, self._fence = self._fence.source(), None
-        pieces, self.references = outline(self._tail, self.references)
-        self._tail, self._skips = "", 0
-        closed = tuple(leaf for piece in pieces for leaf in piece.leaves)
-        return Step(before + closed, definitions=len(self.references) != known)
+        # How a block without an end treats blank last lines is the parser's to say.
+        open_block, self._fence, self._math = self._fence or self._math, None, None
+        if open_block:
+            self._tail = open_block.source()
+        pieces, defined = outline(self._source(), self.references, self._carried)
+        is_defined = self._keep(defined) or before.definitions
+        closed = self._leaves(pieces)
+        self._tail, self._skips, self._carried = "", 0, None
+        return Step(before.closed + closed, definitions=is_defined)
 
     def _normal(self, text: str) -> str:
-        """Line ends as one newline each, NUL as CommonMark 2.3 wants it; a lone carriage return waits for its pair."""
+        """As `normal` does it; a lone carriage return waits for its pair."""
         if self._carriage:
             text = "\r" + text
         self._carriage = text.endswith("\r")
-        if self._carriage:
-            text = text[:-1]
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return text.replace("\0", "\ufffd")
+        return normal(text[:-1] if self._carriage else text)
+
+    def _source(self) -> str:
+        return self._carried.opening + self._tail if self._carried else self._tail
+
+    def _leaves(self, pieces: list[Piece]) -> tuple[Leaf, ...]:
+        """Of blocks from the first of the tail on."""
+        if not pieces:
+            return ()
+        first = shown_leaves(pieces[0], self._carried, self._rows)
+        return (*first, *(leaf for piece in pieces[1:] for leaf in piece.leaves))
 
     def _parse(self) -> Step:
-        pieces, references = outline(presentable(self._tail), self.references)
-        complete = self._tail.count("\n")
-        last_closed = -1
-        for index in range(len(pieces) - 1, 0, -1):
-            if pieces[index].first + (2 if pieces[index].is_table else 1) <= complete:
-                last_closed = index - 1
-                break
-        closed: list[Leaf] = []
-        cut = 0
-        for piece in pieces[: last_closed + 1]:
-            closed += piece.leaves
-            cut = piece.end
-        defined = self._keep_definitions(references, cut)
-        tail = tuple(leaf for piece in pieces[last_closed + 1 :] for leaf in piece.leaves)
-        if last_closed == len(pieces) - 2 and self._enter_fence(pieces[-1:]):
-            defined = self._keep_definitions(references, pieces[-1].first) or defined
-            return Step(tuple(closed), (self._open_leaf(),), definitions=defined)
-        if cut:
-            self._tail = "\n".join(self._tail.split("\n")[cut:])
-        return Step(tuple(closed), tail, definitions=defined)
+        source = self._source()
+        pieces, defined = outline(presentable(source), self.references, self._carried, is_open=True)
+        count = _closed(pieces, source.count("\n"))
+        if self._open_rows is not None and not count and len(pieces) == 1:
+            return self._grow_table(pieces[0], source)
+        closed, tail = self._leaves(pieces[:count]), pieces[count:]
+        start = start_of(source, pieces[count - 1].end) if count else len(source) - len(self._tail)
+        if count:
+            self._carried, self._rows = None, []
+        leaves = self._leaves(tail)
+        ready = frozen(tail[0], source, self._carried) if tail else None
+        if ready and (len(tail) == 1 or tail[0].kind == "list"):
+            count = self._freeze(tail[0], ready)
+            closed, leaves, start = closed + leaves[:count], leaves[count:], ready.start
+        self._tail = source[start:]
+        self._open_rows = tail[0].leaves[0].cells[-1:] if self._carries_table() and len(tail) == 1 else None
+        if tail and self._enter(tail[-1], source, start, alone=len(tail) == 1):
+            leaves = (*leaves[:-1], self._open_leaf(leaves[-1]))
+            start = start_of(source, tail[-1].first) if self._fence else start
+        return Step(closed, leaves, definitions=self._keep(defined, source.count("\n", 0, start)))
 
-    def _keep_definitions(self, references: References, cut: int) -> bool:
-        new = {
-            label: each for label, each in references.items() if label not in self.references and each["map"][1] <= cut
-        }
-        self.references.update(new)
-        return bool(new)
+    def _freeze(self, piece: Piece, ready: Frozen) -> int:
+        """Carry on with the rest of an open block; answers how many of its leaves are final."""
+        made_up = self._carried is not None and self._carried.kind == "list"
+        self._carried = ready.carried
+        if piece.kind == "table":
+            self._rows += piece.leaves[0].cells[bool(self._rows) : ready.final + 1]
+            return 0
+        return ready.final - made_up
 
-    def _enter_fence(self, open_pieces: list[Piece]) -> bool:
-        """Whether the tail is nothing but an open code block: from here on text is not parsed but appended."""
-        if not open_pieces or not open_pieces[0].open_fence:
-            return False
-        piece = open_pieces[0]
-        lines = self._tail.split("\n")
-        found = _FENCE.fullmatch(lines[piece.first])
-        if not found or piece.first + 1 >= len(lines):
-            return False
-        fence = _OpenFence(found[1], found[2].strip())
-        fence.feed("\n".join(lines[piece.first + 1 :]))
-        if fence.rest is not None:
-            return False
-        self._fence, self._tail = fence, ""
-        return True
+    def _carries_table(self) -> bool:
+        return self._carried is not None and self._carried.kind == "table"
 
-    def _open_leaf(self) -> Leaf:
-        fence = self._fence
-        return fence.shown_leaf() if fence else Leaf("code")
+    def _grow_table(self, piece: Piece, source: str) -> Step:
+        rows, before = piece.leaves[0].cells[1:], self._open_rows or ()
+        if rows == before:
+            return Step(rows=())
+        ready = frozen(piece, source, self._carried)
+        if ready:
+            self._freeze(piece, ready)
+            self._tail = source[ready.start :]
+        self._open_rows = rows[-1:] if ready else rows
+        return Step(rows=rows, replaced=len(before))
+
+    def _enter(self, piece: Piece, source: str, start: int, *, alone: bool) -> bool:
+        """Whether the last block is bare text without an end: from here on text is not parsed but appended."""
+        first = start_of(source, piece.first)
+        if piece.kind == "fence" and alone:
+            self._fence = open_fence(source[first:])
+            self._tail = "" if self._fence else self._tail
+        elif piece.is_open and "\n" in source[first:]:
+            self._math = OpenMath(self._tail, first - start)
+        return bool(self._fence or self._math)
+
+    def _open_leaf(self, leaf: Leaf) -> Leaf:
+        if self._fence:
+            return self._fence.shown_leaf()
+        return replace(leaf, text=self._math.shown) if self._math else leaf
+
+    def _keep(self, defined: References, end: int | None = None) -> bool:
+        """Take over the definitions that end before a line, or all of them; answers whether there were any."""
+        known = len(self.references), len(self.references.get(FOOTNOTES, ()))
+        for label, each in defined.items():
+            if label == FOOTNOTES:
+                notes = self.references.setdefault(FOOTNOTES, {})
+                notes.update({name: note for name, note in each.items() if _is_new(notes, name, note, end)})
+            elif _is_new(self.references, label, each, end):
+                self.references[label] = each
+        return known != (len(self.references), len(self.references.get(FOOTNOTES, ())))
+
+
+def _is_new(known: References, label: str, definition: dict[str, Any], end: int | None) -> bool:
+    return label not in known and (end is None or definition["map"][1] <= end)
+
+
+def _closed(pieces: list[Piece], complete: int) -> int:
+    """How many blocks are closed in a text with so many complete lines."""
+    for index in range(len(pieces) - 1, 0, -1):
+        if pieces[index].sure <= complete and not pieces[index].is_open:
+            return index
+    return 0
 
 
 def _skips(tail: str) -> int:
@@ -144,54 +205,14 @@ def _skips(tail: str) -> int:
     return int(tail.count("\n") * _LINE_COSTS + tail.count("  ") * _INDENT_COSTS) // _MOST_AT_ONCE
 
 
-class _OpenFence:
-    """A code block without its end. Feeding costs what the new text costs."""
-
-    def __init__(self, marker: str, info: str) -> None:
-        self._info = info
-        self._opening = f"{marker}{info}"
-        self._end = re.compile(rf" {{0,3}}{re.escape(marker[0])}{{{len(marker)},}}[ \t]*")
-        self._maybe_end = re.compile(rf" {{0,3}}{re.escape(marker[0])}*[ \t]*")
-        self._lines: list[str] = []
-        self._open_line = ""
-        self._shown = 0
-        self.rest: str | None = None
-
-    def feed(self, text: str) -> str:
-        """Take text; answers what is to be shown more. When the end was found, `rest` is what came after it."""
-        *complete, open_line = (self._open_line + text).split("\n")
-        grown: list[str] = []
-        for index, line in enumerate(complete):
-            if self._end.fullmatch(line):
-                self.rest = "\n".join([*complete[index + 1 :], open_line])
-                return "".join(grown)
-            # A line end is shown together with the first character after it, as in the finished block.
-            grown.append(("\n" if self._lines and not self._shown else "") + line[self._shown :])
-            self._lines.append(line)
-            self._shown = 0
-        self._open_line = open_line
-        if open_line and not self._maybe_end.fullmatch(open_line):
-            grown.append(("\n" if self._lines and not self._shown else "") + open_line[self._shown :])
-            self._shown = len(open_line)
-        return "".join(grown)
-
-    def leaf(self) -> Leaf:
-        """The finished block."""
-        return Leaf("code", "\n".join(self._lines), info=self._info, starts=True)
-
-    def shown_leaf(self) -> Leaf:
-        """What is to be seen of it now."""
-        lines = [*self._lines, self._open_line] if self._shown else self._lines
-        return Leaf("code", "\n".join(lines), info=self._info, starts=True)
-
-    def source(self) -> str:
-        """The text that was taken, opening line included."""
-        return "\n".join([self._opening, *self._lines, self._open_line])
+def normal(text: str) -> str:
+    """Line ends as one newline each, NUL as CommonMark 2.3 wants it."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "\ufffd")
 
 
 def leaves_of(text: str) -> tuple[tuple[Leaf, ...], References]:
-    """A whole text at once: its leaves and its link definitions."""
-    stream = MarkdownStream()
-    normal = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    pieces, stream.references = outline(normal)
-    return tuple(leaf for piece in pieces for leaf in piece.leaves), stream.references
+    """A whole text at once: its leaves and its definitions."""
+    pieces, references = outline(normal(text))
+    return tuple(leaf for piece in pieces for leaf in piece.leaves), references

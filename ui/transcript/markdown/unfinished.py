@@ -5,7 +5,7 @@ import re
 from ui.transcript.markdown.pieces import PIECE
 
 # A line that may become a list, a heading, a rule, a setext underline or a fence: nobody can tell before more comes.
-_UNDECIDED = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\]+|\d{1,9}[.)]?)[ \t]*")
+_UNDECIDED = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\$]+|\d{1,9}[.)]?)[ \t]*")
 # Longer lines are what they look like; the pattern takes quadratic time on rows of its signs.
 _LONGEST_UNDECIDED = 500
 _DELIMITER_PART = re.compile(r" {0,3}\|?[ \t:|-]*")

@@ -6,17 +6,20 @@ from functools import partial
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
 from ui.transcript.blocks.image_placeholder import ImagePlaceholder
+from ui.transcript.blocks.math.formulas import MathHost
+from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BODY, LeafText
 from ui.transcript.markdown.inline import only_image
 from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.markdown.leaves import Row as Cells
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.stream import MarkdownStream, Step, leaves_of
 from ui.transcript.markdown.unfinished import closed_inline
 from ui.transcript.rows.row import Row
 
-_GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16}
+_GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16, "math": 12}
 
 
 class MarkdownBody:
@@ -26,6 +29,7 @@ class MarkdownBody:
         self._row = row
         self._first = first
         self._color, self._font = color, font
+        self._math = math_host(row)
         self._stream: MarkdownStream | None = None
         self._leaves: list[Leaf] = []
         self._closed = 0
@@ -61,9 +65,11 @@ class MarkdownBody:
         row = self._row
         if step.grown is not None:
             block = row.blocks[-1]
-            if isinstance(block, CodeBlock) and step.grown:
+            if isinstance(block, CodeBlock | MathBlock) and step.grown:
                 block.grow(step.grown)
             return len(row.blocks) - 1
+        if step.rows is not None:
+            return self._grow_table(step.rows, step.replaced)
         leaves = (*step.closed, *_presentable(step.tail))
         start = self._closed
         changed = self._first + start + len(leaves)
@@ -76,14 +82,23 @@ class MarkdownBody:
         self._closed += len(step.closed)
         return min(changed, self._redefine()) if step.definitions else changed
 
+    def _grow_table(self, rows: tuple[Cells, ...], replaced: int) -> int:
+        if not rows and not replaced:
+            return len(self._row.blocks)
+        index = len(self._leaves) - 1
+        shown = self._leaves[index]
+        (leaf,) = _presentable((replace(shown, cells=(*shown.cells[: len(shown.cells) - replaced], *rows)),))
+        self._set(index, leaf, is_open=True)
+        return self._first + index
+
     def _set(self, index: int, leaf: Leaf, *, is_open: bool) -> bool:
         """Make the leaf at this index be seen; answers whether that changed anything."""
         at = self._first + index
         if index < len(self._leaves):
             old, self._leaves[index] = self._leaves[index], leaf
             block = self._row.blocks[at]
-            if isinstance(block, CodeBlock):
-                if leaf.kind == "code" and (old.info, old.inside) == (leaf.info, leaf.inside):
+            if isinstance(block, CodeBlock | MathBlock):
+                if leaf.kind == old.kind and (old.info, old.inside) == (leaf.info, leaf.inside):
                     return _change_code(block, leaf, is_open=is_open)
             elif old == leaf:
                 return False
@@ -98,7 +113,7 @@ class MarkdownBody:
     def _make(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
         block = self._make_kind(index, leaf, is_open=is_open)
         px = self._row.stage.look.px
-        tight = leaf.tight and not leaf.starts
+        tight = leaf.tight and leaf.kind == "paragraph"
         block.gap = px(4 if tight else _GAPS[leaf.kind]) if leaf.joint is None else 0
         block.joint = leaf.joint
         block.inside = leaf.inside
@@ -108,13 +123,17 @@ class MarkdownBody:
         match leaf.kind:
             case "code":
                 return self._make_code(index, leaf, is_open=is_open)
+            case "math":
+                return MathBlock(leaf.text, self._math, is_open=is_open)
             case "table":
                 return TableBlock(leaf, self._references)
             case "rule":
                 return RuleBlock()
             case _:
                 image = only_image(leaf.text, self._references) if _may_be_image(leaf) and not is_open else None
-                return ImagePlaceholder(image) if image else LeafText(leaf, self._references, self._color, self._font)
+                if image:
+                    return ImagePlaceholder(image)
+                return LeafText(leaf, self._references, self._color, self._font, self._math)
 
     def _make_code(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
         return CodeBlock(leaf.text, leaf.info, code_host(self._row, f"wrap {index}"), is_open=is_open)
@@ -145,6 +164,12 @@ def code_host(row: Row, key: str) -> CodeHost:
     )
 
 
+def math_host(row: Row) -> MathHost | None:
+    """What a block with formulas talks to."""
+    formulas = row.stage.formulas
+    return MathHost(formulas.get, partial(row.stage.facts.arrived.emit, row.item.id)) if formulas else None
+
+
 def _may_be_image(leaf: Leaf) -> bool:
     return leaf.kind == "paragraph" and leaf.joint is None
 
@@ -160,7 +185,7 @@ def _same_but_text(old: Leaf, new: Leaf) -> bool:
     ) and not new.text.startswith("![")
 
 
-def _change_code(block: CodeBlock, leaf: Leaf, *, is_open: bool) -> bool:
+def _change_code(block: CodeBlock | MathBlock, leaf: Leaf, *, is_open: bool) -> bool:
     text = block.text
     if not is_open:
         was_open = block.is_open

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from ui.transcript.blocks.code.syntax import Word, words_by_line
+from ui.transcript.blocks.math.formulas import Formulas
 from ui.transcript.look import Look
 from ui.transcript.pictures import Thumbnails
 from ui.transcript.workshop import Workshop
@@ -25,6 +26,7 @@ class RowFacts(QObject):
     """What a person did in a row."""
 
     changed = Signal(str)
+    arrived = Signal(str)
     remedy_requested = Signal(str, object)
     approval_requested = Signal(str)
     image_opened = Signal(object)
@@ -106,3 +108,4 @@ class Stage:
     thumbnails: Thumbnails
     highlighter: Highlighter
     choices: Choices = field(default_factory=Choices)
+    formulas: Formulas | None = None

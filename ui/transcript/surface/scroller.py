@@ -57,6 +57,15 @@ class Scroller(QObject):
         self._repaint_below((index, 0), top)
         self._arrived()
 
+    def row_arrived(self, index: int) -> None:
+        """Something that a row waited for is there, and has another height: nobody pressed anything."""
+        rows = self._rows
+        if rows.known(index):
+            top = rows.top
+            rows.measured(index)
+            self._repaint_below((index, 0), top)
+            self._arrived()
+
     def _take(self, change: Change) -> tuple[int, int] | None:
         """Answers the row, and the y in it, from which the picture differs."""
         rows, selection = self._rows, self._screen.selection

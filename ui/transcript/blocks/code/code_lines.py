@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout, QTextOption
 
 from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.hidden import ShownLine, shown_line
 from ui.transcript.blocks.code.syntax import Word
 from ui.transcript.blocks.flow import set_colors
 from ui.transcript.look import Look
@@ -28,6 +29,7 @@ class CodeLines:
             self._starts.append(self._starts[-1] + units(line) + 1)
         self._longest = max(map(len, self._lines))
         self._layouts: dict[int, QTextLayout] = {}
+        self._shown: dict[int, ShownLine] = {}
         self._tops: list[int] = []
         self._line_height = 1
         self._width = 0
@@ -63,6 +65,7 @@ class CodeLines:
         self._lines[-1] += head
         self._starts[-1] = self._starts[-2] + units(self._lines[-1]) + 1
         self._layouts.pop(first, None)
+        self._shown.pop(first, None)
         for line in more:
             self._lines.append(line)
             self._starts.append(self._starts[-1] + units(line) + 1)
@@ -92,6 +95,7 @@ class CodeLines:
     def forget_lines(self) -> None:
         """All layouts, but not the heights."""
         self._layouts.clear()
+        self._shown.clear()
 
     def paint(
         self,
@@ -107,7 +111,11 @@ class CodeLines:
         painter.setPen(look.color("text"))
         for index in range(self._index_at(clip.top()), min(len(self._lines), self._index_at(clip.bottom()) + 1)):
             layout = self._layout(index, look, colors)
-            ranges = set_colors([(*part, marked)]) if (part := self._part(index, selection)) else []
+            part = self._part(index, selection)
+            if part and (shown := self._shown.get(index)):
+                start, end = shown.to_shown(part[0]), shown.to_shown(part[0] + part[1])
+                part = start, end - start
+            ranges = set_colors([(*part, marked)]) if part else []
             layout.draw(painter, QPointF(-self._scrolled, self.top(index)), ranges)
 
     def _part(self, index: int, selection: Span | None) -> Span | None:
@@ -139,7 +147,9 @@ class CodeLines:
         if layout is None:
             return self._starts[index]
         row = min((y - self.top(index)) // self._line_height, layout.lineCount() - 1)
-        return self._starts[index] + layout.lineAt(row).xToCursor(x + self._scrolled)
+        place = layout.lineAt(row).xToCursor(x + self._scrolled)
+        shown = self._shown.get(index)
+        return self._starts[index] + (shown.from_shown(place) if shown else place)
 
     def line_span(self, offset: int) -> Span:
         """The line around a place."""
@@ -164,13 +174,19 @@ class CodeLines:
         found = self._layouts.get(index)
         if found is not None:
             return found
-        layout = QTextLayout(self._lines[index], look.mono)
+        shown = shown_line(self._lines[index])
+        layout = QTextLayout(shown.text if shown else self._lines[index], look.mono)
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAnywhere if self.wraps else QTextOption.WrapMode.NoWrap)
         option.setTabStopDistance(look.mono_advance * 4)
         layout.setTextOption(option)
-        if colors and index < len(self.words):
-            layout.setFormats(set_colors([(start, length, colors[kind]) for start, length, kind in self.words[index]]))
+        words = self.words[index] if colors and index < len(self.words) else []
+        formats = [(start, length, colors[kind]) for start, length, kind in words] if colors else []
+        if shown:
+            self._shown[index] = shown
+            formats = _spelled_out(shown, formats, look)
+        if formats:
+            layout.setFormats(set_colors(formats))
         layout.setCacheEnabled(True)
         layout.beginLayout()
         row = 0
@@ -184,3 +200,17 @@ class CodeLines:
                 del self._layouts[next(iter(self._layouts))]
             self._layouts[index] = layout
         return layout
+
+
+def _spelled_out(
+    shown: ShownLine, words: list[tuple[int, int, QTextCharFormat]], look: Look
+) -> list[tuple[int, int, QTextCharFormat]]:
+    """The colours of a line, moved to where its words stand, and hidden characters in the colour of a warning."""
+    label = QTextCharFormat()
+    label.setForeground(look.color("warning"))
+    label.setBackground(look.color("warning_background"))
+    moved: list[tuple[int, int, QTextCharFormat]] = []
+    for start, length, form in words:
+        first = shown.to_shown(start)
+        moved.append((first, shown.to_shown(start + length) - first, form))
+    return [*moved, *((start, length, label) for start, length in shown.labels)]

@@ -1,0 +1,43 @@
+"""The examples of the CommonMark specification: what is shown is what their HTML says, whole and letter by letter.
+
+Which examples are shown otherwise on purpose stands in docs/markdown.md, which is read here.
+"""
+
+import re
+from pathlib import Path
+
+from tests.ui.transcript.markdown.shapes import shape_of_html, shape_of_leaves
+from tests.ui.transcript.random_markdown import Reader
+from ui.transcript.markdown.stream import leaves_of
+
+PAGE = Path(__file__).parents[4] / "docs" / "markdown.md"
+
+
+def on_purpose() -> set[int]:
+    """The numbers in the last column of the table of examples."""
+    numbers: set[int] = set()
+    for listed in re.findall(r"^\| [^|]+ \| [^|]+ \| ([\d–, ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        for part in listed.split(","):
+            first, _, last = part.strip().partition("–")
+            numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
+
+
+def test_what_is_shown_is_what_the_specification_says_or_listed_as_different(examples):
+    assert len(examples) == 652
+    different = {
+        each.number for each in examples if shape_of_leaves(*leaves_of(each.markdown)) != shape_of_html(each.html)
+    }
+    assert different == on_purpose()
+    assert len(on_purpose()) < 80
+
+
+def test_every_example_is_the_same_letter_by_letter(examples):
+    for each in examples:
+        reader = Reader()
+        for char in each.markdown:
+            reader.append(char)
+        reader.finish()
+        whole, references = leaves_of(each.markdown)
+        assert (each.number, tuple(reader.closed)) == (each.number, whole)
+        assert reader.stream.references.keys() == references.keys()

@@ -1,0 +1,76 @@
+"""A text read in sections says the same as a text that is read whole."""
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.ui.transcript.random_markdown import markdown
+from ui.transcript.markdown import sections as sections_module
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+from ui.transcript.markdown.sections import SECTION, definitions_of, sections
+from ui.transcript.markdown.stream import leaves_of, normal
+
+
+def names(references):
+    return {label: set(each) if label == FOOTNOTES else each["href"] for label, each in references.items()}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(markdown, max_size=3).map("\n\n".join), st.sampled_from([1, 1, 30, 200]))
+@example("- ```\n  x\n\n```\n\na\n\n# b", 1)
+@example("$$\n```\n$$\n\na\n\n```\n\nb\n\n```\n\nc", 1)
+@example("$$\n# a\n$$\n\n  ```\n\n# b\n", 1)
+@example("1. a\n\n   ~~~\n   b\n\nc\n\n   ~~~\n\nd\n\n# e", 1)
+@example("- a\n   ````\n- a\n# h\n   ````\n# h", 1)
+@example("   ```\n   ```\n   ```\n\nw\n- a", 1)
+@example("- a\n   ````\n   ````\n   ````\n# h\n   ````\n# h", 1)
+@example("w\n2. ```\n   ```\n\nx\n\n# h", 1)
+@example("- ```|x\n  -|-\n  ```\n\nw\n\n# h", 1)
+@example("[a]: /1\n\n[A]: /2\n\n[^b]: x\n\n[^b]: y\n\n> [c]:\n> /3", 1)
+def test_sections_say_the_same_as_the_whole_text(text, least):
+    text = normal(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sections_module, "SECTION", least)
+        found = sections(text)
+        definitions = definitions_of(text)
+    assert "".join(text[start:end] for start, end in found) == text
+    assert all(end - start >= least for start, end in found[:-1])
+    whole, references = leaves_of(text)
+    assert [leaf for start, end in found for leaf in leaves_of(text[start:end])[0]] == list(whole)
+    assert names(definitions) == names(references)
+
+
+PARTS = (
+    "Words of a paragraph.\n\n",
+    "```py\n# no heading\n\nx = 1\n```\n\n",
+    "| a |\n|---|\n| 1 |\n\n",
+    "$$\nx\n$$\n\n",
+    "1. item\n\n   ```\n   code\n   ```\n\n2. more\n\n",
+    "> said\n\n",
+    "**Bold** begins it.\n\n",
+    "# Heading\n",
+)
+
+
+def test_an_ordinary_long_text_is_cut_into_sections_of_about_one_length():
+    text = "".join(PARTS[index % len(PARTS)] * (1 + index % 3) for index in range(2000))
+    lengths = [end - start for start, end in sections(text)]
+    assert len(lengths) > len(text) / SECTION / 1.2
+    assert max(lengths) < 1.2 * SECTION
+
+
+def test_only_sections_that_may_hold_a_definition_are_parsed(monkeypatch):
+    text = "Words [of](https://x.org) it.\n\n" * 2000 + "[a]: /url\n\n" + "- [ ] a\n\nwords\n\n" * 2000
+    parsed = []
+    outline = sections_module.outline
+    monkeypatch.setattr(
+        sections_module, "outline", lambda part, *rest: parsed.append(len(part)) or outline(part, *rest)
+    )
+    assert names(definitions_of(text)) == {"A": "/url"}
+    assert len(parsed) == 1
+
+
+def test_a_code_block_without_end_is_one_section():
+    text = "a\n\n" * 2000 + "```\n" + "# b\n\n" * 3000
+    assert sections(text)[-1][0] <= 6000
+    assert sections("") == []

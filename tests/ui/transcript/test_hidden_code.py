@@ -1,0 +1,81 @@
+"""Code in which something hides shows it, and is copied as it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QImage, QPainter
+
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.code.code_lines import CodeLines
+from ui.transcript.blocks.code.hidden import shown_line
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import cut, units
+
+TROJAN = 'if level != "user\u202e \u2066# check\u2069 \u2066":'
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+def test_a_line_that_hides_nothing_is_itself():
+    assert shown_line('x = "😀 👨\u200d👩\u200d👧 é\u00a0"\t# y') is None
+
+
+def test_what_reorders_is_spelled_out():
+    shown = shown_line(TROJAN)
+    assert shown.text == 'if level != "user⟨U+202E⟩ ⟨U+2066⟩# check⟨U+2069⟩ ⟨U+2066⟩":'
+    at, length = shown.labels[0]
+    assert cut(shown.text, at, at + length) == "⟨U+202E⟩"
+
+
+@given(st.text("ab😀\u202e\u200b\U000e0041 ", max_size=20))
+def test_places_go_there_and_back(code):
+    shown = shown_line(code)
+    if shown is None:
+        return
+    assert shown.to_shown(units(code)) == units(shown.text)
+    at = 0
+    for char in [*code, ""]:
+        assert shown.from_shown(shown.to_shown(at)) == at
+        at += units(char)
+
+
+def painted(lines, look, selection=None):
+    image = QImage(700, 40, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    lines.paint(painter, look, QRect(0, 0, 700, 40), selection, {})
+    painter.end()
+    return image
+
+
+def test_code_shows_it_and_stays_what_it_is(look):
+    lines, harmless = CodeLines(TROJAN, wraps=False), CodeLines(TROJAN.replace("\u202e", ""), wraps=False)
+    for each in (lines, harmless):
+        each.lay(700, look)
+    assert painted(lines, look) != painted(harmless, look)
+    assert lines.text == TROJAN
+    image = painted(lines, look)
+    warned = {image.pixelColor(x, 4).name() for x in range(image.width())}
+    assert look.color("warning_background").name() in warned
+
+
+def test_places_in_such_a_line_are_those_of_the_code(look):
+    lines = CodeLines(TROJAN, wraps=False)
+    lines.lay(700, look)
+    painted(lines, look)
+    assert lines.offset_at(5000, 3) == units(TROJAN)
+    after = look.mono_advance * (17 + 8 + 1)
+    assert lines.offset_at(int(after), 3) == 19
+    assert lines.line_span(3) == (0, units(TROJAN))
+
+
+def test_a_selection_covers_what_it_selects(look):
+    lines = CodeLines(TROJAN, wraps=False)
+    lines.lay(700, look)
+    image = painted(lines, look, (17, 18))
+    marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]
+    assert abs(max(marked) - min(marked) + 1 - 8 * look.mono_advance) <= 2

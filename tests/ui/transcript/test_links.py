@@ -1,0 +1,93 @@
+"""Where links lead, and what is said about links that pretend."""
+
+import pytest
+
+from ui.transcript.markdown.inline import Style, cut, inline, tip_of
+from ui.transcript.markdown.inline.links import note_of, shown_host
+
+CYRILLIC_APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.com"
+
+
+def links(text):
+    line = inline(text)
+    return [(cut(line.text, s.start, s.start + s.length), s.href) for s in line.spans if s.style & Style.LINK]
+
+
+@pytest.mark.parametrize(
+    ("words", "target", "note"),
+    [
+        ("google.com", "https://evil.com/", "evil.com"),
+        ("Log in at www.paypal.com", "https://e.ru/x", "e.ru"),
+        ("https://google.com/login", "https://evil.com", "evil.com"),
+        ("https://google.com@evil.com", "https://google.com@evil.com", "evil.com"),
+        ("docs.python.org", "https://python.org", "python.org"),
+        ("mail me: a@b.com", "mailto:c@d.com", "c@d.com"),
+        ("аpple.com", "https://xn--pple-43d.com", "xn--pple-43d.com"),
+        ("any words", "https://xn--80ak6aa92e.com", "xn--80ak6aa92e.com"),
+        ("google.com", "https://google.com/x?y#z", ""),
+        ("python.org", "https://docs.python.org", ""),
+        ("www.a.com", "http://a.com", ""),
+        ("A.COM", "http://a.com", ""),
+        ("click here", "https://evil.com", ""),
+        ("README.md", "https://github.com/x", ""),
+        ("numpy.array", "https://numpy.org", ""),
+        ("müller.de", "https://xn--mller-kva.de", ""),
+        ("中国", "https://xn--fiqs8s.cn", ""),
+        ("a@b.com", "mailto:a@b.com?subject=x", ""),
+    ],
+)
+def test_words_that_name_another_place_are_answered_with_the_real_one(words, target, note):
+    assert note_of(words, target) == note
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("example.org", "example.org"),
+        ("xn--mller-kva.de", "müller.de"),
+        ("xn--fiqs8s.cn", "中国.cn"),
+        ("xn--pple-43d.com", "xn--pple-43d.com"),
+        ("xn--80ak6aa92e.com", "xn--80ak6aa92e.com"),
+        ("xn--e1afmkfd.xn--p1ai", "пример.рф"),
+    ],
+)
+def test_hosts_are_shown_in_their_letters_only_where_these_pass_for_no_others(host, shown):
+    assert shown_host(host) == shown
+
+
+def test_the_note_stands_after_the_link_and_belongs_to_nothing():
+    line = inline("see [**google.com**](https://evil.com) now")
+    assert line.text == "see google.com (→ evil.com) now"
+    assert line.spans[0].href == "https://evil.com"
+    assert (line.spans[1].style, line.spans[1].href) == (Style.NOTE, "")
+
+
+def test_a_bare_address_in_foreign_letters_is_answered():
+    assert inline(f"see {CYRILLIC_APPLE} now").text == f"see {CYRILLIC_APPLE} (→ xn--80ak6aa92e.com) now"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("(https://x.org/a)", "https://x.org/a"),
+        ("https://x.org/a_(b).", "https://x.org/a_(b)"),
+        ("https://x.org/?q=1&r=2!", "https://x.org/?q=1&r=2"),
+        ("https://x.org:8080/a, b", "https://x.org:8080/a"),
+        ("https://x.org/a\u202eb", "https://x.org/a"),
+    ],
+)
+def test_bare_addresses_end_where_the_sentence_goes_on(text, address):
+    assert links(text) == [(address, address)]
+
+
+@pytest.mark.parametrize(
+    "text", ["https:///x", "http://", "https://)(/x", "[a](https:///x)", "[a](HTTPS://)", "[a](ftp://x.org)"]
+)
+def test_what_has_no_host_leads_nowhere(text):
+    assert links(text) == []
+
+
+def test_the_tip_is_the_whole_target_with_nothing_hidden():
+    assert tip_of("https://x.org/a\u202eb") == "https://x.org/a⟨U+202E⟩b"
+    assert tip_of(CYRILLIC_APPLE) == f"{CYRILLIC_APPLE} (xn--80ak6aa92e.com)"
+    assert tip_of("#fn:1") == "#fn:1"

@@ -1,0 +1,449 @@
+"""Formulas: read, drawn, shown in lines and alone; hostile ones cost little."""
+
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QImage, QPainter
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.transcript.feeding import NoPictures
+from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.transcript.blocks.block import Brush
+from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.inline_object import InlineObject
+from ui.transcript.blocks.math import formulas as formulas_module
+from ui.transcript.blocks.math import typesetting
+from ui.transcript.blocks.math.chemistry import reaction
+from ui.transcript.blocks.math.formulas import Formula, Formulas, MathHost, Shape
+from ui.transcript.blocks.math.latex import LONGEST, Problem, prepared
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.math.reasons import reason
+from ui.transcript.blocks.math.typesetting import Typeset, typeset
+from ui.transcript.blocks.text_block import LeafText, TextBlock
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import OBJECT, inline, units
+from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.view import TranscriptView
+from ui.transcript.workshop import Workshop
+
+USUAL = {
+    "fraction": r"\frac{a+b}{c-d}",
+    "sum": r"\sum_{i=1}^{n} i = \frac{n(n+1)}{2}",
+    "matrix": r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
+    "cases": r"f(x) = \begin{cases} x^2 & \text{if } x \ge 0 \\ -x & \text{otherwise} \end{cases}",
+    "integral": r"\int_{-\infty}^{\infty} e^{-x^2}\,dx = \sqrt{\pi}",
+    "root": r"\sqrt[3]{x + \sqrt{1 + y^2}}",
+    "greek": r"\alpha\beta\gamma\Gamma\Omega",
+    "align": r"\begin{align} (a+b)^2 &= a^2 + 2ab + b^2 \\ c &= d \end{align}",
+    "text": r"P(\text{rain today}) = 0.3",
+    "vectors": r"\vec{F} = m\vec{a}, \mathbf{u}\cdot\mathbf{v}",
+    "limit": r"\lim_{n \to \infty} \left(1 + \frac{1}{n}\right)^n = e",
+    "binomial": r"\binom{n_{1}}{k_{1}} = \frac{n!}{k!(n-k)!}",
+    "chemistry": r"\ce{2H2 + O2 -> 2H2O}",
+    "Chinese": r"\text{速度} = \frac{\text{距離}}{t}",
+}
+
+
+@pytest.mark.parametrize("latex", USUAL.values(), ids=USUAL)
+def test_usual_formulas_are_read(qapp, latex):
+    read = typeset(latex, display=True)
+    assert isinstance(read, Typeset)
+    assert read.width > 1
+    assert read.ascent > 0.4
+    assert "<path" in read.svg
+
+
+def test_letters_that_the_font_of_formulas_lacks_are_borrowed(qapp):
+    first, second = (typeset(rf"\text{{{char}}}", display=False) for char in "速時")
+    assert first.svg != second.svg
+
+
+@pytest.mark.parametrize(
+    ("latex", "cause", "what"),
+    [
+        ("", "empty", ""),
+        (r"\foobar{x}", "unknown", r"\foobar"),
+        (r"\left( x", "unclosed", ""),
+        (r"\frac{1}", "missing", ""),
+        (r"\binom{n}", "missing", r"\binom"),
+        (r"\ce{H2O", "unclosed", "{"),
+        ("x^2^3", "twice", ""),
+        (r"\text{שלום}", "letter", "ש"),
+        (r"a\hspace{9999999em}b", "large", ""),
+        ("x" * (LONGEST + 1), "long", ""),
+        (r"\frac{1}{" * 60 + "x" + "}" * 60, "deep", ""),
+        (r"\left(" * 60 + "x" + r"\right)" * 60, "deep", ""),
+        (r"\begin{matrix}" + "1&" * 1500 + r"\end{matrix}", "large", ""),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
+    problem = typeset(latex, display=True)
+    assert isinstance(problem, Problem)
+    assert problem.cause == cause
+    assert problem.what == what
+    assert reason(problem).endswith(".") or what in reason(problem)
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        "{" * 100_000,
+        r"\def\a{\a\a}" * 300 + r"\a",
+        r"\newcommand{\x}{\x\x}\x",
+        "_{" * 1900,
+        r"\binom{" * 500,
+        r"\begin{a}" * 400,
+        "x" + "'" * 3000,
+        "\\" * 3000,
+        "&" * 1000,
+        r"\frac{1}{" * 30 + "x" + "}" * 30,
+        r"\sqrt{" * 39 + "}" * 39,
+        r"\begin{matrix}a&" * 30 + "x" + r"\end{matrix}" * 30,
+        r"\rule{99999em}{99999em}",
+        "\ud800\u202e\x00",
+        r"\text{</mtext><script>x</script>}",
+        r"\href{file:///etc/passwd}{x}",
+    ],
+)
+def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, monkeypatch, latex):
+    monkeypatch.setattr(typesetting, "_LONGEST", 0.3)
+    read = typeset(latex, display=False)
+    assert isinstance(read, Typeset | Problem)
+    if isinstance(read, Typeset):
+        assert "file:" not in read.svg
+        assert "<script" not in read.svg
+        assert "<image" not in read.svg
+
+
+def test_a_formula_that_takes_too_long_is_given_up(qapp, monkeypatch):
+    typesetting.load()
+    monkeypatch.setattr(typesetting, "_LONGEST", 0.05)
+    begun = time.thread_time()
+    problem = typeset("x+" * 1500 + "x", display=True)
+    spent = time.thread_time() - begun
+    assert problem == Problem("slow")
+    monkeypatch.setattr(typesetting, "_LONGEST", 10 * spent + 1)
+    assert isinstance(typeset("x+" * 10 + "x", display=True), Typeset)
+
+
+def test_numbers_and_labels_of_equations_are_left_out():
+    assert prepared(r"\begin{align}\label{eq:1} a &= b \nonumber\end{align}") == r"\begin{align*} a &= b \end{align*}"
+    assert prepared(r"\begin{equation}x\end{equation}") == r"\begin{gather*}x\end{gather*}"
+    assert prepared(r"x \tag{7}") == r"x \qquad\text{(7)}"
+    assert prepared(r"\begin{alignat}{2} a &= b\end{alignat}") == r"\begin{align*} a &= b\end{align*}"
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("H2O", r"\mathrm {H}_{2}\mathrm {O}"),
+        ("2H2", r"2\,\mathrm {H}_{2}"),
+        ("SO4^2-", r"\mathrm {SO}_{4}^{\mathrm {2-}}"),
+        ("Na+", r"\mathrm {Na}^{+}"),
+        ("A -> B", r"\mathrm {A}\;\rightarrow\;\mathrm {B}"),
+        ("A <=>[x] B", r"\mathrm {A}\;\overset{\mathrm {x}}{\rightleftharpoons}\;\mathrm {B}"),
+        ("(NH4)2", r"(\mathrm {NH}_{4})_{2}"),
+    ],
+)
+def test_chemistry(text, latex):
+    assert reaction(text) == latex
+
+
+@pytest.fixture
+def formulas(qapp):
+    workshop = Workshop()
+    yield Formulas(workshop)
+    workshop.close()
+
+
+def wait_for(formulas, shape, qtbot):
+    came = []
+    found = formulas.get(shape, partial(came.append, 1))
+    if found is None or (isinstance(found, Formula) and found.picture is None):
+        qtbot.waitUntil(lambda: bool(came), timeout=20_000)
+    return formulas.get(shape, lambda: None)
+
+
+def test_a_formula_comes_later_and_is_kept(formulas, qtbot):
+    shape = Shape("x^2", 16, "#ff0000")
+    first = formulas.get(shape, lambda: None)
+    assert first is None
+    found = wait_for(formulas, shape, qtbot)
+    assert isinstance(found, Formula)
+    assert found.picture.width() >= found.width
+    assert formulas.get(shape, lambda: None) is found
+
+
+def colors_of(formula):
+    """Of its opaque pixels."""
+    picture = formula.picture.toImage()
+    pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+    return {pixel.name() for pixel in pixels if pixel.alpha() > 250}
+
+
+def test_another_colour_has_the_same_measures_at_once(formulas, qtbot):
+    found = wait_for(formulas, Shape("x^2", 16, "#ff0000"), qtbot)
+    again = formulas.get(Shape("x^2", 16, "#00ff00"), lambda: None)
+    assert (again.width, again.ascent, again.descent) == (found.width, found.ascent, found.descent)
+    assert again.picture is None
+    green = wait_for(formulas, Shape("x^2", 16, "#00ff00"), qtbot)
+    assert "#00ff00" in colors_of(green)
+
+
+def test_a_problem_is_told_and_remembered(formulas, qtbot):
+    assert wait_for(formulas, Shape(r"\foobar", 16, "#000000"), qtbot) == Problem("unknown", r"\foobar")
+
+
+def test_old_pictures_make_room_for_new_ones(formulas, qtbot, monkeypatch):
+    monkeypatch.setattr(formulas_module, "_KEPT_PIXELS", 1000)
+    monkeypatch.setattr(formulas_module, "_KEPT_PROBLEMS", 3)
+    for number in range(6):
+        wait_for(formulas, Shape(f"x^{number}", 16, "#000000"), qtbot)
+    assert len(formulas._drawn) < 6
+    assert len(formulas._read) == 3
+    assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._drawn.values())
+
+
+def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
+    threads = []
+    monkeypatch.setattr(
+        formulas_module,
+        "typeset",
+        lambda latex, display: threads.append(threading.current_thread()) or Problem("other"),
+    )
+    wait_for(formulas, Shape("y", 16, "#000000"), qtbot)
+    assert threads != [threading.main_thread()]
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+def painted(block, look, width=400, height=200):
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    block.paint(Brush(painter, look, QRect(0, 0, width, height)))
+    painter.end()
+    return image
+
+
+def test_objects_have_their_room_in_a_line(look):
+    line = inline("so $x$ and $y$ here")
+    objects = {at: InlineObject(50, 30, 20) for at, char in enumerate(line.text) if char == OBJECT}
+    flow = Flow(line, look.body, look, 400, look.line, objects=objects)
+    bare = Flow(inline("so  and  here"), look.body, look, 400, look.line)
+    assert flow.height >= 50
+    assert abs(flow.width - bare.width - 100) < 3
+    boxes = flow.object_boxes()
+    assert [round(box.width()) for box in boxes.values()] == [50, 50]
+    assert all(box.top() >= 0 and box.bottom() <= flow.height for box in boxes.values())
+    assert abs(flow.boxes(3, 1)[0].width() - 50) < 1
+    assert flow.offset_at(boxes[3].left() + 40, 10) == 4
+
+
+def test_lines_without_objects_stay_as_high_as_they_were(look):
+    text = "some words that fill a line " * 6
+    line = inline(f"{text}$x$ {text}")
+    flow = Flow(line, look.body, look, 400, look.line, objects={units(text): InlineObject(20, 40, 20)})
+    heights = [after - before for before, after in zip(flow.tops, [*flow.tops[1:], flow.height], strict=True)]
+    assert max(heights) > 55
+    assert sorted(heights)[:-1] == [look.line] * (len(heights) - 1)
+
+
+def test_an_object_in_text_from_right_to_left_stands_in_its_order(look):
+    line = inline("שלום $x$ עולם")
+    flow = Flow(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
+    box = flow.object_boxes()[5]
+    assert flow.boxes(0, 4)[0].left() >= box.right()
+    assert flow.boxes(7, 4)[0].right() <= box.left()
+
+
+def host_of(formulas, changed):
+    return MathHost(formulas.get, lambda: changed.append(1))
+
+
+def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, look, qtbot):
+    changed = []
+    block = LeafText(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
+    before = block.lay(400, look)
+    source = block._flow.object_boxes()[3].width()
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    assert not block.laid
+    assert block.lay(400, look) > before
+    assert block._flow.object_boxes()[3].width() < source
+    assert len(changed) == 1
+
+
+def test_what_was_asked_for_twice_is_told_once(formulas, look, qtbot):
+    changed = []
+    block = LeafText(Leaf("paragraph", "$x$"), {}, math=host_of(formulas, changed))
+    for _ in range(3):
+        block.lay(400, look)
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    assert len(changed) == 1
+
+
+def test_a_line_by_itself_shows_the_sources_of_its_formulas(look):
+    flow = Flow(inline("a $x^2$ b"), look.body, look, 400, look.line)
+    longer = Flow(inline("a $x^2 + y^2$ b"), look.body, look, 400, look.line)
+    assert longer.object_boxes()[2].width() > flow.object_boxes()[2].width() > 20
+
+
+def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
+    block = LeafText(Leaf("paragraph", r"so $\alpha$ is"), {})
+    block.lay(400, look)
+    assert block.plain() == r"so $\alpha$ is"
+    end = block._flow.object_boxes()[3].right()
+    assert block.offset_at(QPoint(int(end), 5)) == len(r"so $\alpha$")
+    assert block.offset_at(QPoint(399, 5)) == len(block.plain())
+    assert block.paragraph_at(4) == (0, len(block.plain()))
+
+
+def test_the_tip_says_source_and_reason(formulas, look, qtbot):
+    changed = []
+    block = LeafText(Leaf("paragraph", r"$\foobar$ and [x](https://x.org)"), {}, math=host_of(formulas, changed))
+    block.lay(400, look)
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    block.lay(400, look)
+    inside = block._flow.object_boxes()[0].center().toPoint()
+    assert block.tip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
+    link = block._flow.boxes(6, 1)[0].center().toPoint()
+    assert block.tip_at(link) == "https://x.org"
+    assert block.tip_at(QPoint(390, 5)) == ""
+
+
+def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, look, qtbot):
+    changed = []
+    latex = "+".join("abcdefgh")
+    block = LeafText(Leaf("paragraph", f"${latex}$"), {}, math=host_of(formulas, changed))
+    block.lay(400, look)
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    block.lay(400, look)
+    whole = block._flow.object_boxes()[0].width()
+    block.lay(int(whole * 0.8), look)
+    assert block._flow.object_boxes()[0].width() <= whole * 0.8
+    block.lay(int(whole * 0.4), look)
+    assert "too wide" in block.tip_at(QPoint(5, 8))
+
+
+def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
+    changed = []
+    block = MathBlock(r"\frac{a}{b}", host_of(formulas, changed))
+    block.lay(400, look)
+    assert block._source
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    height = block.lay(400, look)
+    assert block._source is None
+    image = painted(block, look)
+    middle = [image.pixelColor(x, y).lightness() for x in range(180, 220) for y in range(height)]
+    assert min(middle) < 100
+    assert image.pixelColor(5, 5).lightness() == 255
+    assert block.plain() == "$$\n\\frac{a}{b}\n$$"
+    assert "\\frac" in block.spoken()
+    assert (block.offset_at(QPoint(0, 0)), block.offset_at(QPoint(399, 0))) == (0, len(block.plain()))
+
+
+def test_an_open_block_is_not_drawn(formulas, look):
+    block = MathBlock(r"\frac{a", host_of(formulas, []), is_open=True)
+    block.lay(400, look)
+    assert not formulas._workshop._hearers
+    block.grow("}{b}")
+    assert (block.text, block.laid) == (r"\frac{a}{b}", False)
+    block.close("x")
+    assert (block.text, block.is_open) == ("x", False)
+
+
+def test_a_wide_block_moves_sideways(formulas, look, qtbot):
+    changed = []
+    block = MathBlock("+".join(["x"] * 60), host_of(formulas, changed))
+    block.lay(300, look)
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    block.lay(300, look)
+    before = painted(block, look, 300)
+    assert block.scroll_sideways(100)
+    assert painted(block, look, 300) != before
+    assert block.scroll_sideways(1 << 20)
+    assert not block.scroll_sideways(1)
+    block.lay(5000, look)
+    assert not block.scroll_sideways(-1)
+
+
+def test_a_block_that_cannot_be_drawn_says_why_below_its_source(formulas, look, qtbot):
+    changed = []
+    block = MathBlock(r"\foobar", host_of(formulas, changed))
+    before = block.lay(400, look)
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    assert block.lay(400, look) > before
+    assert block._reason.line.text == r"This formula cannot be drawn: \foobar is not known."
+
+
+def test_a_huge_formula_costs_a_beginning_of_its_source(look):
+    block = MathBlock("x + " * 25_000, None)
+    assert block.lay(400, look) < 80 * look.mono_line * 5
+    assert len(block._source.line.text) == LONGEST + 1
+    assert len(block.plain()) > 100_000
+
+
+def test_colours_follow_the_theme(formulas, qapp, qtbot):
+    for theme in (LIGHT, DARK):
+        shape = Shape("x", 20, Look(theme, 100).color("text").name())
+        assert theme.text in colors_of(wait_for(formulas, shape, qtbot))
+
+
+def test_text_without_formulas_asks_for_nothing(look):
+    block = TextBlock(inline("plain *text*"))
+    block.lay(300, look)
+    assert block._formulas is None
+    assert block.tip_at(QPoint(0, 0)) == ""
+    assert block._flow.object_boxes() == {}
+    assert QPointF(0, block.first_line(look).top()) == QPointF(0, 0)
+
+
+FORMULAS = "\n\n".join(f"Line {number} with $x_{{{number}}}^2$ in it." for number in range(30)) + "\n\n$$\\sum_i x_i$$"
+
+
+@pytest.fixture
+def view(qtbot):
+    transcript = Transcript([Message.user("Hello"), Message.assistant(FORMULAS)])
+    view = TranscriptView(ThemeSource(), NoPictures(Path()))
+    qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
+    view.resize(700, 500)
+    view.set_transcript(transcript)
+    view.show()
+    qtbot.waitExposed(view)
+    return view
+
+
+def drawn(view):
+    """How many formulas of what the screen shows are pictures."""
+    rows = view.surface.rows
+    row = rows.row(1)
+    blocks = [block for block in row.blocks if block.laid]
+    in_lines = sum(not block._formulas._awaited for block in blocks if isinstance(block, LeafText) and block._formulas)
+    return in_lines, sum(block._formula is not None for block in blocks if isinstance(block, MathBlock))
+
+
+def test_the_view_follows_the_end_while_formulas_arrive(view, qtbot):
+    rows = view.surface.rows
+    qtbot.waitUntil(lambda: drawn(view)[0] > 5 and drawn(view)[1] == 1, timeout=20_000)
+    assert rows.following
+    assert rows.top == rows.bottom
+
+
+def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot):
+    rows = view.surface.rows
+    rows.jump_to(rows.row_top(1) + rows.row(1).block_top(12))
+    view.scroller.show_rows()
+    row = rows.row(1)
+    at = row.block_at(rows.top - rows.row_top(1))
+    before = rows.row_top(1) + row.block_top(at) - rows.top
+    qtbot.waitUntil(lambda: drawn(view)[0] > 5, timeout=20_000)
+    assert not rows.following
+    assert rows.row_top(1) + row.block_top(at) - rows.top == before

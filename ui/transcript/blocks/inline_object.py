@@ -1,0 +1,65 @@
+"""What stands in a line of text instead of a character, and the source of a formula as such."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import Line
+
+
+@dataclass(frozen=True, slots=True)
+class InlineObject:
+    """Its measures in pixels; `draw` is given the left end of its baseline."""
+
+    width: float
+    ascent: float
+    descent: float
+    draw: Callable[[QPainter, QPointF], None] | None = None
+
+
+Objects = Mapping[int, InlineObject]
+"""By the offset of their OBJECT in the text of the line."""
+
+
+def sources_of(line: Line, font: QFont, look: Look, width: float) -> Objects:
+    """The formulas of a line as their sources."""
+    return {each.start: source_object(each.source, font, look, width) for each in line.formulas()}
+
+
+def source_object(latex: str, font: QFont, look: Look, width: float, *, is_wrong: bool = False) -> InlineObject:
+    """The source in a box, shortened in its middle to what fits into a line."""
+    mono = QFont(look.mono)
+    mono.setPointSizeF(font.pointSizeF() * 0.92)
+    metrics = QFontMetricsF(mono)
+    words = metrics.elidedText(" ".join(latex.split()), Qt.TextElideMode.ElideMiddle, max(40.0, width - 8))
+    wide, ascent, descent = metrics.horizontalAdvance(words) + 6, metrics.ascent(), metrics.descent()
+    color = look.color("danger" if is_wrong else "text")
+    box = QRectF(0, -ascent, wide, ascent + descent)
+    return InlineObject(wide, ascent, descent, _Source(words, mono, color, chip_color(look), box))
+
+
+def chip_color(look: Look) -> QColor:
+    """What stands behind code in a line."""
+    color = QColor(look.color("text"))
+    color.setAlphaF(0.075)
+    return color
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    words: str
+    font: QFont
+    color: QColor
+    back: QColor
+    box: QRectF
+
+    def __call__(self, painter: QPainter, at: QPointF) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self.back)
+        painter.drawRoundedRect(self.box.translated(at), 3, 3)
+        painter.setPen(self.color)
+        painter.setFont(self.font)
+        painter.drawText(at + QPointF(3, 0), self.words)

@@ -1,0 +1,162 @@
+"""LaTeX to SVG, in a worker: the typesetter is imported late, its time is bounded, and what it draws is looked at."""
+
+import re
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ui.transcript.blocks.math.latex import Problem, prepared
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+EM = 16.0
+"""Pixels for one em in the SVG."""
+
+COLOR = "#010203"
+"""Stands in the SVG for the colour of the text."""
+
+_MARGIN = 1.0
+MARGIN = _MARGIN / EM
+"""Em around every formula, for what reaches out of the boxes of its letters."""
+_LONGEST = 1.5
+"""Seconds of this thread's processor time for one formula."""
+
+_LITTLE = 1200
+"""Signs that are typeset without a look at the clock, in about a second."""
+
+_ROWS = frozenset({"mrow", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "merror"})
+_WIDEST, _LARGEST = 800.0, 8000.0
+"""Em, and square em."""
+
+_DRAWN = frozenset({"svg", "g", "path", "rect", "line", "polyline", "polygon", "circle", "ellipse", "title"})
+_UNKNOWN = re.compile(r"<m[a-z]+[^<>]*>\s*(\\[A-Za-z]+)")
+_BY_NAME: dict[str, Any] = {
+    "DoubleSubscriptsError": "twice",
+    "DoubleSuperscriptsError": "twice",
+    "ExtraLeftOrMissingRightError": "unclosed",
+    "MissingEndError": "unclosed",
+    "NoAvailableTokensError": "missing",
+    "NumeratorNotFoundError": "missing",
+    "DenominatorNotFoundError": "missing",
+    "MissingSuperScriptOrSubscriptError": "missing",
+    "AssertionError": "missing",
+    "IndexError": "missing",
+    "RecursionError": "deep",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Typeset:
+    """A formula as SVG, and its measures in em from the left end of its baseline, margins included."""
+
+    svg: str
+    width: float
+    ascent: float
+    descent: float
+
+
+class _Box(Protocol):
+    xmin: float
+    xmax: float
+    ymin: float
+    ymax: float
+
+
+class _LateError(BaseException):
+    """No Exception: the typesetter catches those."""
+
+
+def typeset(latex: str, *, display: bool) -> Typeset | Problem:
+    """The formula, or why it cannot be drawn. Never raises. Takes tens of milliseconds, two seconds at most."""
+    try:
+        load()
+        tree = _mathml(prepared(latex), display=display)
+        return _drawn(tree) if _effort(tree) <= _LITTLE else _bounded(tree)
+    except Problem as problem:
+        return problem
+    except _LateError:
+        return Problem("slow")
+    # The typesetter says with any exception at all that it does not understand.
+    except Exception as error:  # noqa: BLE001
+        return Problem(_BY_NAME.get(type(error).__name__, "other"))
+
+
+def load() -> None:
+    """Import the typesetter, which takes a third of a second."""
+    if "ziamath" not in sys.modules:
+        with warnings.catch_warnings():
+            # It finds its font in a way that Python 3.11 calls deprecated and 3.13 does not.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import ziamath  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from ziamath.config import config
+
+    # Qt clips glyphs that are drawn by reference, as SVG 2 allows.
+    config.svg2 = False
+
+
+def _mathml(latex: str, *, display: bool) -> "Element":
+    from xml.etree.ElementTree import fromstring
+
+    from ziamath.tex import tex2mml
+
+    mathml = tex2mml(latex, inline=not display)
+    if unknown := _UNKNOWN.search(mathml):
+        raise Problem("unknown", unknown[1])
+    return fromstring(mathml)  # noqa: S314  made here, and without a document type
+
+
+def _effort(element: "Element") -> int:
+    """About how many signs are looked at: the typesetter looks at all that is in a row twice, row by row."""
+    inside = sum(map(_effort, element)) or 1
+    return inside * 2 if element.tag.rpartition("}")[2] in _ROWS else inside
+
+
+def _bounded(tree: "Element") -> Typeset:
+    """A thread cannot be ended from outside; it looks at its own clock when it calls a function, which costs time."""
+    before, end, calls, late = sys.gettrace(), time.thread_time() + _LONGEST, 0, False
+
+    def look_at_the_clock(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls, late
+        del event, argument
+        calls += 1
+        # The clock of a thread is slow to read: once for about a millisecond of work is enough.
+        late = late or (not calls & 0x1FF and time.thread_time() > end)
+        # Raised in a generator that is being closed it would be lost, and the looking would be over.
+        if late and str(frame.f_globals.get("__name__")).startswith("ziamath.nodes"):
+            raise _LateError
+
+    sys.settrace(look_at_the_clock)
+    try:
+        return _drawn(tree)
+    finally:
+        sys.settrace(before)
+
+
+def _drawn(tree: "Element") -> Typeset:
+    from xml.etree.ElementTree import tostring
+
+    from ziamath.zmath import Math
+
+    from ui.transcript.blocks.math.font import FONT, use_font
+
+    use_font("".join(tree.itertext()))
+    tree.set("mathcolor", COLOR)
+    formula = Math(tree, size=EM, font=FONT, margin=_MARGIN)
+    box = cast("_Box", formula.node.bbox)  # pyright: ignore[reportUnknownMemberType]  # the library has no types there
+    width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
+    if not (0 < width <= _WIDEST * EM and width * (ascent + descent) <= _LARGEST * EM * EM):
+        raise Problem("large" if width > 0 else "empty")
+    svg = formula.svgxml()
+    for element in svg.iter():
+        if element.tag not in _DRAWN:
+            raise Problem("other", element.tag)
+    return Typeset(
+        tostring(svg, encoding="unicode"),
+        (width + 2 * _MARGIN) / EM,
+        (ascent + _MARGIN) / EM,
+        (descent + _MARGIN) / EM,
+    )

@@ -1,0 +1,112 @@
+"""What of an open block is final already, so that it is neither parsed nor shown again.
+
+An item of a list is final when the first line of the next one is complete, a row of a table when the next one begins,
+and a piece of a paragraph when enough stands after it and no line of it can become the head of a table any more.
+"""
+
+from typing import NamedTuple
+
+from ui.transcript.markdown.leaves import Carried, Leaf, Piece
+from ui.transcript.markdown.pieces import PIECE, pieces
+from ui.transcript.markdown.rules.tables import FIRST_BAR
+
+
+class Frozen(NamedTuple):
+    """How many leaves or rows of the block are final, where the rest of the text begins, and what stands before it."""
+
+    final: int
+    start: int
+    carried: Carried
+
+
+def frozen(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+    """What is final of the last block of a text, if anything; `before` is what of this block was so before."""
+    match piece.kind:
+        case "list":
+            return _items(piece, source, before)
+        case "table":
+            return _rows(piece, source)
+        case "paragraph":
+            return _paragraph(piece, source, before)
+        case _:
+            return None
+
+
+def start_of(source: str, line: int) -> int:
+    """Where a line begins, or the end of a text that has no such line."""
+    at = 0
+    for _ in range(line):
+        at = source.find("\n", at) + 1
+        if not at:
+            return len(source)
+    return at
+
+
+def _items(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+    complete = source.count("\n")
+    last = next((index for index in range(len(piece.items) - 1, 0, -1) if piece.items[index].line < complete), 0)
+    # The first item is made up when there was one before.
+    if last <= (1 if before else 0):
+        return None
+    item = piece.items[last]
+    is_ordered = piece.marker in ".)"
+    first = before.ordinal - 1 if before else piece.ordinal
+    # Four columns to its text: no item of the same list can be taken for one inside it.
+    opening = f"1{piece.marker}  x\n" if is_ordered else f"{piece.marker}   x\n"
+    carried = Carried("list", opening + "\n" * item.after_blank, ordinal=first + last)
+    return Frozen(item.leaf, start_of(source, item.line), carried)
+
+
+def _rows(piece: Piece, source: str) -> Frozen | None:
+    count = piece.end - piece.first - 3
+    if count < 1:
+        return None
+    head = start_of(source, piece.first)
+    body = head + start_of(source[head:], 2)
+    carried = Carried("table", source[head:body], missing=piece.missing[count])
+    return Frozen(count, body + start_of(source[body:], count), carried)
+
+
+def _paragraph(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+    content = "".join((leaf.joint or "") + leaf.text for leaf in piece.leaves)
+    start = 0
+    if before:
+        start, content = len(before.opening), content[len(before.joint) :]
+    if len(content) <= PIECE or content.startswith("["):
+        return None
+    if not before:
+        start = start_of(source, piece.first)
+        # What follows a definition may become its title.
+        if start and source[:start].rpartition("\n")[0].rpartition("\n")[2].strip():
+            return None
+        start = source.index(content[0], start)
+    parts = list(pieces(_settled(content)))
+    if len(parts) < 2:
+        return None
+    length = sum(len(joint or "") + len(text) for joint, text in parts[:-1])
+    joint = parts[-1][0] or ""
+    return Frozen(len(parts) - 1, start + length + len(joint), Carried("paragraph", f"x{joint}", joint=joint))
+
+
+def _settled(content: str) -> str:
+    """Without the line that is not complete and may turn out to be anything, and one that may become a head."""
+    line = content.rfind("\n") + 1
+    if len(content) - line > FIRST_BAR and not _may_be_head(content, line) and not content.startswith("[^", line):
+        return content
+    above = content.rfind("\n", 0, max(0, line - 1)) + 1
+    return content[: above if _may_be_head(content, above) else line].rstrip()
+
+
+def _may_be_head(content: str, line: int) -> bool:
+    end = content.find("\n", line)
+    return content.find("|", line, min(line + FIRST_BAR, end if end >= 0 else len(content))) >= 0
+
+
+def shown_leaves(piece: Piece, carried: Carried | None, rows: list[tuple[str, ...]]) -> tuple[Leaf, ...]:
+    """The leaves of a block without what was made up, and with the rows that were frozen."""
+    if not carried or carried.kind == "paragraph":
+        return piece.leaves
+    if carried.kind == "list":
+        return piece.leaves[1:]
+    (leaf,) = piece.leaves
+    return (Leaf("table", cells=(*rows, *leaf.cells[1:]), aligns=leaf.aligns, starts=True),)

@@ -1,0 +1,153 @@
+"""Where links lead, and whether their words say so."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+from ui.look.visible_text import DECEPTIVE, with_hidden_shown
+
+_ADDRESS = re.compile(rf"https?://[^\s<>\"`\u2028{DECEPTIVE}]+", re.IGNORECASE)
+_HOST = re.compile(r"[^\W_](?:[^\W_]|[._-])*|[0-9a-f:]+", re.IGNORECASE)
+_TRAILING = ".,:;!?'*_~"
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+
+_HIDDEN = re.compile(f"[{DECEPTIVE}]")
+_WEB = ("http", "https")
+_MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
+_MAILBOX = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
+_LABEL = r"[^\W_](?:[\w-]*[^\W_])?"
+# What ends like a file's or a module's name is not taken for a host: `main.py`, `numpy.array`.
+_ENDINGS = (
+    "ai app at au bank be biz br ca cc ch cn co com cz de dev dk edu es eu fi fr gov gr hu ie il in info int io it jp"
+    " kr link live me mil mobi mx name net news nl no nz online onion org pl pro pt ro ru se shop site sk store tech"
+    " to tr tv tw ua uk us vn xyz za"
+)
+_BARE_HOST = re.compile(
+    rf"(?P<host>(?:{_LABEL}\.)+(?:{'|'.join(_ENDINGS.split())}|[^\W\da-z_][^\W_]+|xn--[\w-]+))(?::\d+)?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
+_WITH_SIGN = re.compile(
+    rf"(?:(?:https?:)?//(?:[^\s/?#@]*@)?|\b(?=www\.))(?P<host>(?:{_LABEL}\.)*{_LABEL})", re.IGNORECASE
+)
+# Letters of Cyrillic, Greek and Armenian that pass for Latin ones.
+_LOOKALIKES = frozenset("асԁеһіјӏорԛѕԝхуьгкптвмнαικνορτυχωγηհոսցօզյ")
+_LATIN_WITH = (
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
+    {"LATIN", "CJK", "BOPOMOFO"},
+    {"LATIN", "CJK", "HANGUL"},
+)
+
+
+def addresses(text: str) -> Iterator[tuple[int, str]]:
+    """Bare addresses of the web in a text, with their places. Punctuation after one does not belong to it."""
+    for found in _ADDRESS.finditer(text):
+        address = found[0]
+        while address and (address[-1] in _TRAILING or _is_unpaired(address)):
+            address = address[:-1]
+        if _host(address):
+            yield found.start(), address
+
+
+def _is_unpaired(address: str) -> bool:
+    opening = _PAIRS.get(address[-1])
+    return opening is not None and address.count(address[-1]) > address.count(opening)
+
+
+def safe_target(target: str) -> str:
+    """The target, if it may be opened: a web address with a host, or mail. Otherwise nothing."""
+    if _MAIL.match(target):
+        return target
+    return target if _host(target) else ""
+
+
+@lru_cache(maxsize=1024)
+def note_of(words: str, target: str) -> str:
+    """The host or mailbox a link really leads to, when its words name another one. Otherwise nothing."""
+    words = _HIDDEN.sub("", words)
+    if _MAIL.match(target):
+        mailbox = unquote(target[7:].partition("?")[0]).lower()
+        named = _MAILBOX.search(words)
+        return with_hidden_shown(mailbox) if named and named[0].lower() not in mailbox.split(",") else ""
+    host = _host(target)
+    if not host:
+        return ""
+    shown = shown_host(host)
+    disguised = shown != _unicode(host) and shown not in words.lower()
+    claimed = _claimed(words)
+    differs = claimed is not None and ("@" in urlsplit(target).netloc or not _is_of(host, claimed))
+    return shown if disguised or differs else ""
+
+
+def shown_host(host: str) -> str:
+    """A host as it may be shown: in its own letters where they cannot pass for others, otherwise as punycode."""
+    own = _unicode(host)
+    return own if all(_is_plain(label) for label in own.split(".")) else _ascii(host)
+
+
+def tip_of(target: str) -> str:
+    """The whole target, so that nothing in it is hidden; the host as punycode where its letters could deceive."""
+    shown = with_hidden_shown(target)
+    host = _host(target)
+    if host and shown_host(host) != _unicode(host):
+        return f"{shown} ({_ascii(host)})"
+    return shown
+
+
+def _is_of(host: str, claimed: str) -> bool:
+    """Whether a host is the one that was named, or one below it."""
+    own = _ascii(claimed).removeprefix("www.")
+    return host.removeprefix("www.") == own or host.endswith(f".{own}")
+
+
+@lru_cache(maxsize=1024)
+def _host(target: str) -> str:
+    """In ASCII; empty when this is no address of the web."""
+    try:
+        parts = urlsplit(target)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if parts.scheme.lower() not in _WEB or not _HOST.fullmatch(host):
+        return ""
+    return _ascii(host)
+
+
+def _claimed(words: str) -> str | None:
+    """The host that words name; None when none of them is an address."""
+    found = _WITH_SIGN.search(words) or next(filter(None, map(_BARE_HOST.fullmatch, words.split())), None)
+    return found["host"] if found else None
+
+
+def _ascii(host: str) -> str:
+    if host.isascii():
+        return host.rstrip(".").lower()
+    try:
+        return host.rstrip(".").encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        return host.lower()
+
+
+def _unicode(host: str) -> str:
+    if "xn--" not in host:
+        return host.lower()
+    try:
+        return host.encode("ascii").decode("idna").lower()
+    except UnicodeError:
+        return host.lower()
+
+
+def _is_plain(label: str) -> bool:
+    """One script, or one that is written together with Latin letters; not a word of nothing but lookalikes."""
+    if label.isascii():
+        return not label.startswith("xn--")
+    scripts = {_script(char) for char in label if char.isalpha()}
+    if len(scripts) > 1:
+        return any(scripts <= allowed for allowed in _LATIN_WITH)
+    return not all(char in _LOOKALIKES or not char.isalpha() for char in label)
+
+
+def _script(char: str) -> str:
+    """The first word of a letter's Unicode name, which is its script for all that matters here."""
+    return unicodedata.name(char, "?").split(" ")[0].split("-")[0]

@@ -1,0 +1,1 @@
+"""What is read beyond CommonMark, and what is bounded, as rules of the parser."""

@@ -1,0 +1,168 @@
+"""From the parser's tokens to leaves."""
+
+import re
+from typing import Any, cast
+
+from markdown_it.common.utils import unescapeAll
+from markdown_it.token import Token
+
+from ui.transcript.markdown.leaves import Carried, Inside, Item, Leaf, LeafKind, Piece, PieceKind
+from ui.transcript.markdown.pieces import pieces as in_pieces
+
+_TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_BLANK = re.compile(r"[ \t>]*")
+_BULLETS = "•◦▪"
+_KINDS: dict[str, PieceKind] = {
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "table": "table",
+    "paragraph_open": "paragraph",
+    "fence": "fence",
+    "math_block": "math",
+}
+
+
+def pieces_of(tokens: list[Token], text: str, carried: Carried | None = None) -> list[Piece]:
+    """The top-level blocks; what is carried belongs to the first of them."""
+    pieces: list[Piece] = []
+    lines = text.split("\n")
+    start = 0
+    while start < len(tokens):
+        end = _end_of(tokens, start)
+        pieces.append(_Walk(lines, None if pieces else carried).piece(tokens[start:end]))
+        start = end
+    return pieces
+
+
+def _end_of(tokens: list[Token], start: int) -> int:
+    """One past the token that closes the one at `start`."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += tokens[index].nesting
+        if not depth:
+            return index + 1
+    return len(tokens)
+
+
+class _Walk:
+    """Flattens the tokens of one top-level block."""
+
+    def __init__(self, lines: list[str], carried: Carried | None) -> None:
+        self._lines = lines
+        self._carried = carried
+        self._out: list[Leaf] = []
+        self._inside: list[Inside] = []
+        # For each list around: the number of its next item, None where items have none.
+        self._numbers: list[int | None] = []
+        self._items: list[Item] = []
+        self._opened = self._end = 0
+
+    def piece(self, tokens: list[Token]) -> Piece:
+        """The block as a whole."""
+        opener = tokens[0]
+        first, last = cast("list[int]", opener.map)
+        kind: PieceKind = _KINDS.get(opener.type, "other")
+        ordinal = int(opener.attrs.get("start", 1)) if opener.type == "ordered_list_open" else 0
+        self._end = first
+        for index, token in enumerate(tokens):
+            self._take(token, tokens[index - 1])
+        return Piece(
+            kind,
+            tuple(self._out),
+            first,
+            last,
+            last if kind == "math" else first + (2 if kind == "table" else 1),
+            tuple(self._items),
+            opener.markup,
+            ordinal,
+            tuple(opener.meta.get("missing", ())),
+            is_open=bool(opener.meta.get("open")),
+        )
+
+    def _take(self, token: Token, before: Token) -> None:
+        match token.type:
+            case "inline":
+                self._inline(token, before)
+            case "fence" | "code_block":
+                self._add(token, "code", token.content.removesuffix("\n"), info=unescapeAll(token.info.strip()))
+            case "math_block":
+                self._add(token, "math", token.content)
+            case "hr":
+                self._add(token, "rule")
+            case "table":
+                self._add(token, "table", cells=tuple(token.meta["cells"]), aligns=tuple(token.meta["aligns"]))
+            case _:
+                self._nest(token)
+
+    def _nest(self, token: Token) -> None:
+        match token.type:
+            case "blockquote_open":
+                self._inside.append(Inside("quote"))
+            case "footnote_reference_open":
+                self._inside.append(Inside("footnote", token.meta["label"]))
+                self._opened = cast("list[int]", token.map)[0]
+            case "bullet_list_open" | "ordered_list_open":
+                self._numbers.append(self._first_number(token))
+            case "bullet_list_close" | "ordered_list_close":
+                self._numbers.pop()
+            case "list_item_open":
+                self._open_item(token)
+            case "list_item_close" | "footnote_reference_close":
+                if self._inside[-1].marker:
+                    self._add(token, "paragraph")
+                self._inside.pop()
+            case "blockquote_close":
+                self._inside.pop()
+            case _:
+                pass
+
+    def _first_number(self, token: Token) -> int | None:
+        if token.type == "bullet_list_open":
+            return None
+        if self._carried and not self._items:
+            return self._carried.ordinal - 1
+        return int(token.attrs.get("start", 1))
+
+    def _open_item(self, token: Token) -> None:
+        line = cast("list[int]", token.map)[0]
+        if len(self._numbers) == 1 and not self._inside:
+            self._items.append(Item(line, len(self._out), self._blank_before(line)))
+        number = self._numbers[-1]
+        if number is None:
+            marker = _BULLETS[(self._numbers.count(None) - 1) % len(_BULLETS)]
+        else:
+            marker = f"{number}{token.markup}"
+            self._numbers[-1] = number + 1
+        self._inside.append(Inside("item", marker))
+        self._opened = line
+
+    def _inline(self, token: Token, opener: Token) -> None:
+        text = token.content
+        if opener.type == "heading_open":
+            self._add_text(opener, "heading", text, level=int(opener.tag[1]))
+            return
+        if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
+            task = _TASK.match(text)
+            if task:
+                self._inside[-1] = Inside("item", "☐" if task[1] == " " else "☑")
+                text = text[task.end() :]
+        if self._carried and self._carried.kind == "paragraph":
+            self._add_text(opener, "paragraph", text[len(self._carried.opening) :], joint=self._carried.joint)
+        else:
+            self._add_text(opener, "paragraph", text)
+
+    def _add_text(self, token: Token, kind: LeafKind, text: str, *, level: int = 0, joint: str | None = None) -> None:
+        for index, (between, piece) in enumerate(in_pieces(text)):
+            self._add(token, kind, piece, level=level, joint=between if index else joint)
+
+    def _blank_before(self, line: int) -> bool:
+        return any(_BLANK.fullmatch(each) for each in self._lines[self._end : line])
+
+    def _add(self, token: Token, kind: LeafKind, text: str = "", **more: Any) -> None:
+        """A leaf; the token has its lines, or is the end of an item that has no leaf."""
+        first, last = token.map or (self._opened, self._opened + 1)
+        tight = bool(self._out and self._numbers) and not self._blank_before(first)
+        starts = not self._out and not (self._carried and self._carried.kind == "paragraph")
+        self._out.append(Leaf(kind, text, inside=tuple(self._inside), tight=tight, starts=starts, **more))
+        self._inside = [Inside(each.kind) for each in self._inside]
+        self._end = last

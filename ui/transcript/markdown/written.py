@@ -1,0 +1,303 @@
+"""A line written down again: as Markdown that reads the same, as HTML that is safe wherever it is pasted."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import product
+from typing import Literal
+
+from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, Style, cut, inline, units
+from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
+from ui.transcript.markdown.inline.lines import written as formula_written
+from ui.transcript.markdown.inline.links import addresses
+from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+
+_ALONE = Style.MATH | Style.FOOTNOTE
+_SIGNS = re.compile(r"[\\`*\[<$]|(?<![^\W_])_|_(?![^\W_])|~|&(?=#?\w+;)|!(?=\Z)|:(?=//)")
+# What would begin a block if it stood at the beginning of a line, and the sign in it that takes that away.
+_BLOCK_START = re.compile(r"(?m)^( {0,3})(?:([#>=|+-])|(\d{1,9})([.)])(?=\s|$))")
+_NUMBERED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+_IN_DOLLARS = re.compile(r"(?!\s)[^$\\]*(?:\\.[^$\\]*)*(?<!\s)", re.DOTALL)
+_FIRST_SPACE, _LAST_SPACE = re.compile(r"^[ \t]+"), re.compile(r"[ \t]+$")
+_AT_BREAKS = re.compile(rf"(?<={LINE_BREAK})[ \t]+|[ \t]+(?={LINE_BREAK})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to write a line. Which one reads back as it was meant depends on the letters around its signs.
+
+    `guarded` is with letters beside emphasis, and brackets, as their numbers. An address is bare, in angles, or a link.
+    """
+
+    italic: str
+    bold: str
+    guarded: bool
+    address: Literal["bare", "angles", "link"]
+
+
+_WAYS = [
+    _Way(italic, bold, guarded, address)
+    for address, guarded, italic, bold in product(("bare", "angles", "link"), (False, True), "*_", ("**", "__"))
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Text in one style."""
+
+    text: str
+    style: int = Style.PLAIN
+    href: str = ""
+    source: str = ""
+    is_linked: bool = False
+    """Whether a picture stands among the words of a link."""
+
+    @property
+    def wraps(self) -> frozenset[int | str]:
+        """What stands around it: kinds of emphasis, and the target of its link."""
+        around: set[int | str] = {each for each in (Style.BOLD, Style.ITALIC, Style.STRIKE) if self.style & each}
+        if self.href and not self.style & Style.FOOTNOTE and (self.is_linked or not self.style & Style.IMAGE):
+            around.add(self.href)
+        return frozenset(around)
+
+
+def as_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
+    """A part of a line as inline Markdown; read again it is the same line. Offsets are UTF-16 units of the line.
+
+    Words that the window added are left out, hidden characters are written as they were.
+    """
+    part = _part(line, start, end)
+    if not part.spans and not any(each.search(part.text) for each in (_SIGNS, _BLOCK_START, _AT_BREAKS)):
+        return part.text.replace(LINE_BREAK, "\n")
+    known, runs = _known(part), _linked([run for run in _as_it_was(_runs(part)) if run.text])
+    first = ""
+    for way in _WAYS:
+        text = _Writer(way).write(runs)
+        if inline(text, known) == part:
+            return text
+        first = first or text
+    return first
+
+
+def as_html(line: Line, start: int = 0, end: int | None = None) -> str:
+    """A part of a line as HTML of a few harmless elements. Formulas are their source."""
+    parts: list[str] = []
+    for run in _runs(_part(line, start, end)):
+        text = formula_written(Span(0, 1, run.style, "", run.source)) if run.style & Style.MATH else run.text
+        text = escape(text).replace(LINE_BREAK, "<br>")
+        for style, element in _ELEMENTS:
+            if run.style & style:
+                text = f"<{element}>{text}</{element}>"
+        if run.href and not run.href.startswith(FOOTNOTE_TARGET):
+            text = f'<a href="{escape(run.href)}">{text}</a>'
+        parts.append(text)
+    return "".join(parts)
+
+
+_ELEMENTS = (
+    (Style.CODE, "code"),
+    (Style.FOOTNOTE, "sup"),
+    (Style.STRIKE, "s"),
+    (Style.ITALIC, "em"),
+    (Style.BOLD, "strong"),
+)
+
+
+def _part(line: Line, start: int, end: int | None) -> Line:
+    """The line between two offsets, as a line. A formula and a footnote are in it as a whole or not at all."""
+    length = units(line.text)
+    end = length if end is None else min(end, length)
+    if start <= 0 and end == length:
+        return line
+    spans: list[Span] = []
+    for span in line.spans:
+        first, last = max(span.start, start), min(span.start + span.length, end)
+        if first < last:
+            spans.append(replace(span, start=first - start, length=last - first))
+    return Line(cut(line.text, start, end), tuple(spans))
+
+
+def _runs(line: Line) -> Iterator[_Run]:
+    """The whole line in pieces of one style."""
+    at = 0
+    for span in line.spans:
+        if span.start > at:
+            yield _Run(cut(line.text, at, span.start))
+        end = span.start + span.length
+        yield _Run(cut(line.text, span.start, end), span.style, span.href, span.source)
+        at = end
+    if at < units(line.text):
+        yield _Run(cut(line.text, at, units(line.text)))
+
+
+def _as_it_was(runs: Iterator[_Run]) -> Iterator[_Run]:
+    """Hidden characters as themselves, and what they had parted as one run again."""
+    last, was_hidden = _Run(""), False
+    for each in runs:
+        is_hidden = bool(each.style & Style.HIDDEN)
+        run = replace(each, text=_spelled(each.text), style=each.style & ~Style.HIDDEN) if is_hidden else each
+        if (is_hidden or was_hidden) and (last.style, last.href) == (run.style, run.href) and not run.style & _ALONE:
+            last = replace(last, text=last.text + run.text)
+        else:
+            yield last
+            last = run
+        was_hidden = is_hidden
+    yield last
+
+
+def _linked(runs: list[_Run]) -> list[_Run]:
+    """Pictures that stand beside words of a link with the same target stand in that link."""
+    found: list[_Run] = []
+    for index, run in enumerate(runs):
+        beside = [each for each in (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href]
+        is_linked = any(each.href == run.href and each.style & Style.LINK for each in beside)
+        found.append(replace(run, is_linked=is_linked) if run.style & Style.IMAGE and is_linked else run)
+    return found
+
+
+def _spelled(text: str) -> str:
+    return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _known(line: Line) -> References:
+    """Footnotes that the line refers to, so that reading it finds them."""
+    return {FOOTNOTES: {span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & Style.FOOTNOTE}}
+
+
+class _Writer:
+    """Opens and closes what stands around runs; what lasts longest is outside."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+        self._open: list[int | str] = []
+        self._out: list[str] = []
+
+    def write(self, runs: list[_Run]) -> str:
+        """All runs."""
+        runs = [_Run(""), *runs, _Run("")]
+        for index in range(1, len(runs) - 1):
+            self._turn(runs[index], runs[index - 1], runs[index:])
+            if not runs[index].style & Style.NOTE:
+                self._out.append(self._content(runs[index], runs[index - 1], runs[index + 1]))
+        self._close_to(0)
+        return "".join(self._out)
+
+    def _turn(self, run: _Run, before: _Run, rest: list[_Run]) -> None:
+        """Close what ends before this run, open what begins with it."""
+        if run.href and (before.style, before.href) == (run.style, run.href):
+            self._close_to(self._open.index(run.href) if run.href in self._open else len(self._open))
+        around = run.wraps - {run.href} if self._is_address(run) else run.wraps
+        kept = 0
+        while kept < len(self._open) and self._open[kept] in around:
+            kept += 1
+        self._close_to(kept)
+        wanted = [each for each in around if each not in self._open]
+        for each in sorted(wanted, key=lambda each: (-_lasts(each, rest), str(each))):
+            self._out.append("[" if isinstance(each, str) else self._sign(each))
+            self._open.append(each)
+
+    def _is_address(self, run: _Run) -> bool:
+        """Whether the run is its own link, and is to be written as one."""
+        if not run.style & Style.LINK or self._way.address == "link":
+            return False
+        return [(0, run.text)] == list(addresses(run.text)) and inline(run.text).spans[0].href == run.href
+
+    def _close_to(self, depth: int) -> None:
+        while len(self._open) > depth:
+            each = self._open.pop()
+            self._out.append(f"](<{_target(each)}>)" if isinstance(each, str) else self._sign(each))
+
+    def _sign(self, kind: int) -> str:
+        return {Style.BOLD: self._way.bold, Style.ITALIC: self._way.italic}.get(kind, "~~")
+
+    def _content(self, run: _Run, last: _Run, after: _Run) -> str:
+        style = run.style
+        if style & Style.MATH:
+            before = "".join(self._out[-1:])[-1:]
+            # Brackets need a letter inside; between two formulas dollars would be one sign.
+            guarded = self._way.guarded and not (re.search(r"\w", run.source) and (after.source or before == "$"))
+            return _formula(run, is_free=guarded or (not after.source and _stands_free(before, after.text[:1])))
+        if style & Style.FOOTNOTE:
+            return f"[^{run.href[len(FOOTNOTE_TARGET) :]}]"
+        if self._is_address(run):
+            return run.text if self._way.address == "bare" else f"<{run.text}>"
+        text = run.text
+        if style & Style.IMAGE:
+            return f"![{self._escaped(text[1:-1], in_link=True)}](<{'' if run.is_linked else _target(run.href)}>)"
+        if style & Style.CODE:
+            return _code(text)
+        return self._guarded(self._escaped(text, in_link=bool(run.href)), run, last, after)
+
+    def _escaped(self, text: str, *, in_link: bool) -> str:
+        text = _SIGNS.sub(lambda found: f"\\{found[0]}", text)
+        if self._way.guarded:
+            return text.replace("\\[", "&#91;").replace("]", "&#93;")
+        return text.replace("]", "\\]") if in_link else text
+
+    def _guarded(self, text: str, run: _Run, last: _Run, after: _Run) -> str:
+        """Letters beside signs as numbers where it takes that: emphasis and formulas then begin and end anywhere."""
+        text = _AT_BREAKS.sub(_numbers, text)
+        if run.wraps - last.wraps or self._way.guarded:
+            text = _FIRST_SPACE.sub(_numbers, text)
+        if run.wraps - after.wraps or self._way.guarded:
+            text = _LAST_SPACE.sub(_numbers, text)
+        if last.style & Style.FOOTNOTE and text.startswith("("):
+            text = _number("(") + text[1:]
+        if self._way.guarded and text[-1:].isalnum() and (after.wraps or after.source):
+            text = text[:-1] + _number(text[-1])
+        if self._way.guarded and text[:1].isalnum() and not run.wraps and self._out:
+            text = _number(text[0]) + text[1:]
+        elif self._way.guarded and text.startswith("\\$"):
+            text = _number("$") + text[2:]
+        text = text.replace(LINE_BREAK, "\n")
+        if not self._out or self._out[-1].endswith("\n"):
+            return _BLOCK_START.sub(_not_a_block, text)
+        head, feed, rest = text.partition("\n")
+        return f"{head}{feed}{_BLOCK_START.sub(_not_a_block, rest)}"
+
+
+def _target(href: str) -> str:
+    return re.sub(r"&(?=#?\w+;)", "&amp;", href)
+
+
+def _lasts(each: int | str, rest: list[_Run]) -> int:
+    count = 0
+    while count < len(rest) and each in rest[count].wraps:
+        count += 1
+    return count
+
+
+def _not_a_block(found: re.Match[str]) -> str:
+    spaces, sign, number, point = found.groups()
+    return f"{spaces}\\{sign}" if sign else f"{spaces}{number}\\{point}"
+
+
+def _numbers(found: re.Match[str]) -> str:
+    return "".join(map(_number, found[0]))
+
+
+def _number(char: str) -> str:
+    return f"&#{ord(char)};"
+
+
+def _code(text: str) -> str:
+    """With as many signs around it as it takes."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * (1 if not longest else longest + 1)
+    pad = " " if text[:1] in {"`", " "} or text[-1:] in {"`", " "} else ""
+    pad = pad if text.strip(" ") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _stands_free(before: str, after: str) -> bool:
+    """Whether a dollar sign between these opens a formula, or closes one."""
+    return not before.isalnum() and before != "$" and not re.match(r"[\w${]", after)
+
+
+def _formula(run: _Run, *, is_free: bool) -> str:
+    source = run.source
+    if run.style & Style.DISPLAY:
+        return f"$${source}$$" if "$" not in source else rf"\[{source}\]"
+    return f"${source}$" if is_free and _IN_DOLLARS.fullmatch(source) else rf"\({source}\)"
