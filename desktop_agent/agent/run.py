@@ -86,6 +86,8 @@ class Run:
         self._recorder.emit(RunStarted(begins_with, resumed=left is not None, agent=agent))
         end = RunEnd.FAILED
         try:
+            if left is not None:
+                self._turns.take_over(left)
             self._work = asyncio.create_task(self._guarded(prompt, left))
             if self._stop_asked.is_set():
                 self._work.cancel()

@@ -55,10 +55,16 @@ class Turns:
         self.turn_id: str | None = None
         self.answer_text = ""
 
+    def take_over(self, left: LeftOver) -> None:
+        """The calls that a dead process left are open from now on: also where the work never begins, they end."""
+        answer = next((each for each in reversed(self._recorder.history()) if each.tool_uses), None)
+        if answer is not None:
+            self._round = self._calls_of(answer, left)
+
     async def work(self, prompt: Message | None, left: LeftOver | None) -> RunEnd:
         """Until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
         self._around.guards.begin_run(left and left.iterations)
-        if left is not None and (end := await self._finish_left_over(left)) is not None:
+        if left is not None and (end := await self._finish_left_over()) is not None:
             return end
         if prompt is not None and not await self._edge.admit(prompt):
             return RunEnd.ABORTED
@@ -172,16 +178,14 @@ class Turns:
             self._edge.answered()
         return message
 
-    async def _finish_left_over(self, left: LeftOver) -> RunEnd | None:
+    async def _finish_left_over(self) -> RunEnd | None:
         """The calls that were open when the program ended."""
-        answer = next((each for each in reversed(self._recorder.history()) if each.tool_uses), None)
-        if answer is None:
+        if self._round is None:
             return None
-        self._round = self._calls_of(answer, left)
         used_up = self._budget.exceeded_by_use
         if used_up is not None:
             return self._limit(used_up)
-        return None if await self._run_calls(len(answer.tool_uses)) else RunEnd.CANCELLED
+        return None if await self._run_calls(self._round.count) else RunEnd.CANCELLED
 
     async def _run_calls(self, count: int) -> bool:
         """Answer every call; False when the person denied one and stopped."""

@@ -1,5 +1,5 @@
 """Runs in the system's Python. Arguments: application (its name, or the id of its process), then one of
-tree | screen | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
+tree | screen | words | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -11,6 +11,8 @@ import time
 
 import pyatspi
 from gi.repository import Atspi, GLib
+
+PATIENCE = 30_000  # milliseconds for one answer of the program
 
 
 def application(name):
@@ -54,9 +56,9 @@ def described(node, depth):
 
 
 def find(root, name, role):
-    """The first showing node of this name, and of this role unless that is empty; None without one."""
+    """The first showing node of this name and this role, where they are not empty; None without one."""
     for node, depth in walk_showing(root):
-        if node.name == name and role in {"", node.getRoleName()}:
+        if name in {"", node.name} and role in {"", node.getRoleName()}:
             return described(node, depth)
     return None
 
@@ -71,28 +73,40 @@ def showing(root, name, interface):
     raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
 
 
+def words(root):
+    """Names and texts of all that is showing; a look at `screen` costs the program three times as much."""
+    parts = []
+    for node, _ in walk_showing(root):
+        text = node.queryText().getText(0, -1) if "Text" in pyatspi.listInterfaces(node) else None
+        parts.append(f"{node.name}\n{text or ''}")
+    return "\n".join(parts)
+
+
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
     found = [node for node, _ in walk_showing(root) if node.name == name]
     return [node.queryText().getText(0, -1) for node in found if "Text" in pyatspi.listInterfaces(node)]
 
 
+LOOKS = {
+    "tree": lambda root: [described(node, depth) for node, depth in walk(root)],
+    "screen": lambda root: [described(node, depth) for node, depth in walk_showing(root)],
+    "words": words,
+    "find": find,
+    "texts": texts,
+}
+# While the application is not on the bus yet.
+NOTHING = {"tree": [], "screen": [], "words": "", "find": None, "texts": []}
+
+
 def main(app_name, what, *arguments):
     root = application(app_name)
     if root is None:
-        if what in {"tree", "screen", "texts"}:
-            return []
-        if what == "find":
-            return None
+        if what in NOTHING:
+            return NOTHING[what]
         raise SystemExit(f"no application {app_name!r}")
-    if what == "tree":
-        return [described(node, depth) for node, depth in walk(root)]
-    if what == "screen":
-        return [described(node, depth) for node, depth in walk_showing(root)]
-    if what == "find":
-        return find(root, *arguments)
-    if what == "texts":
-        return texts(root, *arguments)
+    if what in LOOKS:
+        return LOOKS[what](root, *arguments)
     if what == "press":
         actions = showing(root, arguments[0], "Action").queryAction()
         pressed_at = time.monotonic()
@@ -104,6 +118,8 @@ def main(app_name, what, *arguments):
 
 
 def serve(app_name):
+    # The usual 0.8 s is less than what a busy machine may take.
+    Atspi.set_timeout(PATIENCE, PATIENCE)
     # What is remembered is only renewed by a main loop, and there is none here.
     pyatspi.Registry.getDesktop(0).set_cache_mask(Atspi.Cache.NONE)
     for line in sys.stdin:

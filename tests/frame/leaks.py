@@ -280,8 +280,8 @@ def excused(request: pytest.FixtureRequest) -> set[str]:
     return kinds
 
 
-LIBRARY = 50_000
-"""So many objects more are a library that a test was the first to import."""
+MANY = 3_000
+"""So many objects more make a collection slow: mostly a library that a test was the first to import."""
 
 
 def tidy() -> None:
@@ -289,7 +289,7 @@ def tidy() -> None:
     if QCoreApplication.instance() is not None:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.collect()
-    if len(gc.get_objects()) > LIBRARY:
+    if len(gc.get_objects()) > MANY:
         gc.freeze()
 
 

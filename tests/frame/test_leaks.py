@@ -16,7 +16,9 @@ import pytest
 import qasync
 from PySide6.QtCore import QObject, QTimer, Signal, qWarning, QCoreApplication
 from PySide6.QtWidgets import QLabel, QApplication
+from tests.frame import leaks
 
+leaks.GRACE = 0.2  # what is not gone by then is not gone after two seconds either
 KEPT = []
 
 
@@ -134,7 +136,7 @@ async def test_loop_error():
 
 
 def test_thread():
-    thread = threading.Thread(target=time.sleep, args=(4,), name="sleeper", daemon=True)
+    thread = threading.Thread(target=time.sleep, args=(1.5,), name="sleeper", daemon=True)
     thread.start()
     KEPT.append(thread)
 
@@ -168,7 +170,7 @@ def test_window(qtbot):
 
 @pytest.mark.leaves("threads", reason="the next test ends it")
 def test_excused():
-    thread = threading.Thread(target=time.sleep, args=(3,), daemon=True)
+    thread = threading.Thread(target=time.sleep, args=(1,), daemon=True)
     thread.start()
     KEPT.append(thread)
 

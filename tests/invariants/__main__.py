@@ -1,42 +1,123 @@
 """`make invariants`: many random worlds, 20,000 unless ARGS says otherwise; another seed each time."""
 
 import argparse
+import json
 import logging
 import random
 import sys
 import time
+from collections.abc import Iterator
 
-import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.invariants.machine import Machine
+from tests.invariants.seeded.fault import Fault
+from tests.invariants.seeded.search import FAULTS, SEEDS, Found, search
+
+# hypothesis remembers every world that it has seen; 20,000 of them take more than a gigabyte.
+ROUND = 1_000
+
+# A fault is found after some dozen worlds; this many are a fault of the search.
+FOR_A_FAULT = 1_500
+# Seeds are tried until one finds the fault in so few worlds, and then the best is taken.
+_SOON, _TRIED = 6, 24
 
 
 def main() -> int:
+    arguments = _arguments()
+    logging.disable(logging.CRITICAL)
+    wanted = [fault for fault in FAULTS if (arguments.faults or arguments.record or "") in fault.name]
+    if arguments.record is not None:
+        return _record(wanted)
+    if arguments.faults is not None:
+        return _look_for(wanted, arguments.seed)
+    return _live(arguments)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make invariants")
     parser.add_argument("--worlds", type=int, default=20_000)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    parser.add_argument("--faults", action="store_true", help="put each fault into the engine, and look for it")
-    arguments = parser.parse_args()
-    if arguments.faults:
-        return int(pytest.main(["-q", "-p", "no:cacheprovider", "--timeout=600", "tests/invariants/faults_found.py"]))
-    logging.disable(logging.CRITICAL)
+    parser.add_argument("--digests", action="store_true", help="print what tells one world from another")
+    part = {"nargs": "?", "const": "", "metavar": "PART_OF_A_NAME"}
+    parser.add_argument("--faults", help="put each fault into the engine, and look for it", **part)
+    parser.add_argument("--record", help="write down with which seed each fault is found soon", **part)
+    return parser.parse_args()
+
+
+def _live(arguments: argparse.Namespace) -> int:
     print(f"seed {arguments.seed}, {arguments.worlds:,} worlds of at most {arguments.steps} steps", flush=True)
-    begin = time.monotonic()
+    begin, lived = time.monotonic(), 0
+    if arguments.digests:
+        Machine.told = print
+    while lived < arguments.worlds:
+        worlds = min(ROUND, arguments.worlds - lived)
+        _live_once(arguments.seed + lived, worlds, arguments.steps)
+        lived += worlds
+        if not arguments.digests:
+            print(f"{lived:,} worlds, no invariant was broken, {time.monotonic() - begin:.0f} s", flush=True)
+    return 0
+
+
+def _live_once(begin: int, worlds: int, steps: int) -> None:
     run_state_machine_as_test(
-        seed(arguments.seed)(Machine),
+        seed(begin)(Machine),
         settings=settings(
-            max_examples=arguments.worlds,
-            stateful_step_count=arguments.steps,
+            max_examples=worlds,
+            stateful_step_count=steps,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
-    print(f"no invariant was broken, in {time.monotonic() - begin:.0f} s")
+
+
+def _look_for(faults: list[Fault], begin: int) -> int:
+    print(f"seed {begin}, at most {FOR_A_FAULT:,} worlds for each of {len(faults)} faults")
+    missed = 0
+    for fault in faults:
+        since = time.process_time()
+        found = search(fault, FOR_A_FAULT, begin)
+        missed += not found.is_as_stated(fault)
+        _print(fault, found, time.process_time() - since)
+    print("every fault was found as stated" if not missed else f"{missed} were not found as stated")
+    return int(missed > 0)
+
+
+def _record(faults: list[Fault]) -> int:
+    seeds = json.loads(SEEDS.read_text(encoding="utf-8")) if SEEDS.exists() else {}
+    for fault in faults:
+        best = min(_tries(fault), key=lambda each: each[1].worlds, default=None)
+        if best is None:
+            print(f"no seed finds “{fault.name}” soon", file=sys.stderr)
+            continue
+        seeds[fault.name] = best[0]
+        _print(fault, best[1], 0.0)
+    known = {fault.name: seeds[fault.name] for fault in FAULTS if fault.name in seeds}
+    SEEDS.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+def _tries(fault: Fault) -> Iterator[tuple[int, Found]]:
+    """Those that find it, up to the first that finds it soon."""
+    fewest = 60
+    for begin in range(_TRIED):
+        found = search(fault, fewest, begin)
+        if found.is_as_stated(fault):
+            yield begin, found
+            fewest = min(fewest, found.worlds)
+            if found.worlds <= _SOON:
+                return
+
+
+def _print(fault: Fault, found: Found, seconds: float) -> None:
+    number = found.broken.number if found.broken is not None else "-"
+    sign = " " if found.is_as_stated(fault) else "!"
+    print(f"{sign} {fault.name:58} {number!s:>3} {found.worlds:6,} worlds {seconds:6.1f} s", flush=True)
+    if sign == "!":
+        print(f"  stated {fault.breaks}, found: {found}")
 
 
 if __name__ == "__main__":

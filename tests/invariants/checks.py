@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
 from desktop_agent.conversation.repair import repaired
-from desktop_agent.vocabulary.blocks import Summary, Thinking, ToolResult
+from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, TurnStarted
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -44,7 +45,25 @@ def results_follow_calls(messages: Sequence[Message], *, may_be_open: bool = Fal
         require(ids == called, 5, f"calls {called} are answered in the order {ids}")
 
 
-def request_is_whole(request: ModelRequest, thought: Iterable[tuple[str, str]]) -> None:
+def results_are_of_their_calls(messages: Sequence[Message], acting: Iterable[str]) -> None:
+    """1: ids that a server repeats pair per message. A tool of `acting` says what it was called with."""
+    names = set(acting)
+    for message, answer in pairwise(messages):
+        calls = {call.id: call for call in message.tool_uses if call.name in names}
+        for result in answer.blocks:
+            if isinstance(result, ToolResult) and result.outcome is Outcome.SUCCEEDED and result.tool_use_id in calls:
+                _is_of_its_call(result, calls[result.tool_use_id])
+
+
+def _is_of_its_call(result: ToolResult, call: ToolUse) -> None:
+    said = "".join(part.text for part in result.content if isinstance(part, Text))
+    own = f"{call.name} {call.input.get('word')}"
+    require(said in {own, f"{call.name} edited"}, 1, f"the call “{own}” has the result “{said}”")
+
+
+def request_is_whole(
+    request: ModelRequest, thought: Iterable[tuple[str, str]], history: Sequence[Message] = ()
+) -> None:
     """1, 10 and 11, of what a model gets. `thought` is all reasoning that was ever said, with its state."""
     messages = [message for message in request.messages if message.role is not Role.SYSTEM]
     for message in request.messages:
@@ -60,6 +79,15 @@ def request_is_whole(request: ModelRequest, thought: Iterable[tuple[str, str]]) 
     for block in (block for message in messages for block in message.blocks if isinstance(block, Thinking)):
         if block.provider:
             require((block.text, repr(block.metadata)) in known, 10, f"reasoning was changed: {block!r}")
+    said = {message.id: _thinking(message) for message in history}
+    for message in messages:
+        require(
+            _thinking(message) == said.get(message.id, _thinking(message)), 10, f"reasoning is left out: {message!r}"
+        )
+
+
+def _thinking(message: Message) -> list[Thinking]:
+    return [block for block in message.blocks if isinstance(block, Thinking)]
 
 
 def runs_are_whole(runs: dict[str, list[Envelope]], working: str | None) -> None:
@@ -73,9 +101,11 @@ def runs_are_whole(runs: dict[str, list[Envelope]], working: str | None) -> None
 
 
 def text_is_what_was_streamed(runs: dict[str, list[Envelope]], history: Sequence[Message]) -> None:
-    """9: the pieces of an answer, joined, are its text."""
+    """9: the pieces of an answer, joined, are its text, and none is lost."""
     said: dict[str, str] = {}
     for envelopes in runs.values():
+        if envelopes[0].parent_run_id is not None:
+            continue
         current = ""
         for each in envelopes:
             if isinstance(each.event, TurnStarted):
@@ -83,9 +113,9 @@ def text_is_what_was_streamed(runs: dict[str, list[Envelope]], history: Sequence
                 said.setdefault(current, "")
             elif isinstance(each.event, ContentDelta) and current:
                 said[current] += each.event.text
-    for message in history:
-        if message.id in said:
-            require(message.text == said[message.id], 9, f"streamed {said[message.id]!r}, committed {message.text!r}")
+    committed = {message.id: message.text for message in history}
+    for id_, text in said.items():
+        require(committed.get(id_, "") == text, 9, f"streamed {text!r}, committed {committed.get(id_)!r}")
 
 
 def history_survives(history: Sequence[Message]) -> None:

@@ -75,6 +75,21 @@ class Words(BaseModel):
     word: str = "x"
 
 
+class _Known(ModelSchema[Words]):
+    """Written down once: that takes longer than all else about a question."""
+
+    def __init__(self) -> None:
+        super().__init__(Words)
+        self._written = super().json_schema
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        return self._written
+
+
+_WORDS = _Known()
+
+
 class Life:
     """The loop, the store and the tools between one start of the program and its end."""
 
@@ -134,7 +149,7 @@ class Life:
         return Tool(
             name=name,
             description=name,
-            schema=ModelSchema(Words),
+            schema=_WORDS,
             run=run,
             tool_class=ToolClass.MUTATING if mutating else ToolClass.READ_ONLY,
             effects=frozenset({Effect.WRITE}) if mutating else frozenset({Effect.READ}),
@@ -186,7 +201,7 @@ class RandomModel:
     async def stream(self, request: ModelRequest) -> Any:
         serial, said = self._next_answer(request)
         for step in said.steps(serial):
-            await asyncio.sleep(0)
+            await asyncio.sleep(said.pause)
             if isinstance(step, Exception):
                 raise type(step)(str(step))
             yield step

@@ -1,23 +1,22 @@
 """The state machine: everything that a person, a model and a power cut may do, in any order, at any await."""
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
-from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from desktop_agent.engine.session import Session
-from desktop_agent.tools import in_thread
 from desktop_agent.vocabulary.conduct.interrupts import StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
+from tests.invariants.moments import ASKED, MOMENTS
+from tests.invariants.sameness import sameness
 from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE
 from tests.invariants.world import World
 
@@ -33,8 +32,13 @@ _decisions = st.sampled_from(
         DenyAndStop(),
     ]
 )
-_steps = st.sampled_from([40, 1, 2, 3, 5, 8, 13, 20, 30, 60, 100])
+_steps = st.sampled_from([40, 0, 1, 2, 3, 5, 8, 13, 20, 30, 60, 100])
 _tools = st.sampled_from([WRITE, WRITE, READ, HANG, STUBBORN, BREAK])
+
+
+_moments = st.sampled_from(MOMENTS)
+_late = st.sampled_from([0, 0, 1, 2, 4, 9])
+_DEEDS = ("plan", "default", "accept-edits", "deny", "ask", "stop", "steer")
 
 
 class Machine(RuleBasedStateMachine):
@@ -44,13 +48,18 @@ class Machine(RuleBasedStateMachine):
     hypothesis must be able to draw the same again.
     """
 
+    told: Callable[[str], None] = staticmethod(lambda _digest: None)
+    """Hears the digest of each world at its end."""
+
     def __init__(self) -> None:
         super().__init__()
         self._folder = Path(tempfile.mkdtemp(prefix="desktop-agent-world-", dir=_memory()))
-        # A thread ends when it likes; here everything must come in the same order again.
-        self._no_threads = mock.patch.object(in_thread, "in_own_thread", _in_no_thread)
-        self._no_threads.start()
-        self.world = World(self._folder)
+        self._same = ExitStack()
+        self._same.enter_context(sameness(self._clock))
+        self.world: World
+
+    def _clock(self) -> float:
+        return self.world.life.loop.time()
 
     @property
     def _session(self) -> Session:
@@ -58,7 +67,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 2**32), steps=_steps)
     def begin(self, seed: int, steps: int) -> None:
-        self.world.seed(seed)
+        self.world = World(self._folder, seed)
         self.world.send("first")
         self.world.life.loop.steps(steps)
 
@@ -80,9 +89,12 @@ class Machine(RuleBasedStateMachine):
             self.world.steer("later", "idle")
         self.world.life.loop.steps(steps)
 
-    @rule(position=st.integers(0, 3), decision=_decisions, steps=_steps)
-    def the_person_decides(self, position: int, decision: object, steps: int) -> None:
-        self.world.decide(position, decision)  # type: ignore[arg-type]
+    @rule(
+        position=st.integers(0, 3), decision=_decisions, stop=st.sampled_from([False, False, False, True]), steps=_steps
+    )
+    def the_person_decides(self, position: int, decision: object, stop: bool, steps: int) -> None:
+        self._wait_for(ASKED, 0)
+        self.world.decide(position, decision, and_stop=stop)  # type: ignore[arg-type]
         self.world.life.loop.steps(steps)
 
     @rule(steps=_steps)
@@ -102,7 +114,7 @@ class Machine(RuleBasedStateMachine):
         if calls:
             self.world.stop(StopTool(calls[position % len(calls)]))
 
-    @rule(name=st.sampled_from(["default", "plan", "accept-edits"]), steps=_steps)
+    @rule(name=st.sampled_from(["default", "default", "plan", "accept-edits"]), steps=_steps)
     def the_person_changes_the_mode(self, name: str, steps: int) -> None:
         self.world.set_mode(name)
         self.world.life.loop.steps(steps)
@@ -117,6 +129,10 @@ class Machine(RuleBasedStateMachine):
     def a_rule_is_made(self, effect: RuleEffect, tool: str, steps: int) -> None:
         self.world.add_rule(effect, tool)
         self.world.life.loop.steps(steps)
+
+    @rule()
+    def the_rules_are_taken_back(self) -> None:
+        self.world.take_back_rules()
 
     @rule(hooks=st.sampled_from([False, False, False, True]), guard=st.sampled_from(["pass", "raise", "continue"]))
     def hooks_and_guards_change_their_minds(self, hooks: bool, guard: str) -> None:
@@ -133,19 +149,47 @@ class Machine(RuleBasedStateMachine):
             self.world.resume()
         self.world.life.loop.steps(steps)
 
-    @rule(resume=st.sampled_from([True, True, False]), steps=_steps)
-    def the_process_dies_while_a_call_runs(self, resume: bool, steps: int) -> None:
-        for _ in range(60):
-            if self.world.running_calls or not self.world.life.loop.step():
-                break
+    @rule(moment=_moments, late=_late, deed=st.sampled_from(_DEEDS), steps=_steps)
+    def the_person_does_something_just_then(self, moment: str, late: int, deed: str, steps: int) -> None:
+        self._wait_for(moment, late)
+        match deed:
+            case "plan" | "default" | "accept-edits":
+                self.world.set_mode(deed)
+            case "stop":
+                self.world.stop()
+            case "steer":
+                self.the_person_writes(0)
+            case _:
+                tools = (*self.world.moments.starting.values(), WRITE, READ)
+                self.world.add_rule(RuleEffect(deed), tools[late % len(tools)])
+        self.world.life.loop.steps(steps)
+
+    @rule(moment=_moments, late=_late, resume=st.sampled_from([True, True, False]), steps=_steps)
+    def the_process_dies_just_then(self, moment: str, late: int, resume: bool, steps: int) -> None:
+        self._wait_for(moment, late)
         self.the_process_dies(resume, steps)
+
+    def _wait_for(self, moment: str, late: int) -> None:
+        """Until it has come, and a little more; whatever is asked is allowed, and who is idle gets work."""
+        for _ in range(200):
+            if self.world.has_come(moment):
+                break
+            if self._session.approvals.open_approvals:
+                self.world.decide(0, AllowOnce())
+            elif not self._session.working:
+                self.world.send("do more")
+            elif not self.world.life.loop.step():
+                break
+        self.world.life.loop.steps(late)
 
     @rule()
     def the_program_is_closed_and_opened(self) -> None:
         self.world.reopen()
 
-    @rule(decision=_decisions, endless=st.booleans())
-    def all_comes_to_rest(self, decision: object, endless: bool) -> None:
+    @rule(decision=_decisions, endless=st.sampled_from(["", "", "", "calls", "pauses", "guards", "delegates"]))
+    def all_comes_to_rest(self, decision: object, endless: str) -> None:
+        if endless and not self._session.working:
+            self.world.send("without an end")
         self.world.endless = endless
         self.world.settle(decision)  # type: ignore[arg-type]
 
@@ -155,20 +199,21 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.world.settle(Deny())
-            self.world.check_usable()
-            self.world.reopen()
-            self.world.check()
-            self.world.leave()
+            self._end(self.world)
         finally:
-            self.world.abandon()
-            self._no_threads.stop()
+            self._same.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-
-async def _in_no_thread(work: Callable[[in_thread.StopSign], T], *, grace: float = 0) -> T:
-    await asyncio.sleep(0)
-    return work(in_thread.StopSign())
+    def _end(self, world: World) -> None:
+        try:
+            world.settle(Deny())
+            world.check_usable()
+            world.reopen()
+            world.check()
+            world.leave()
+            self.told(world.moments.digest)
+        finally:
+            world.abandon()
 
 
 def _memory() -> str | None:

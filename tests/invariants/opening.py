@@ -23,15 +23,27 @@ if TYPE_CHECKING:
     from tests.invariants.world import World
 
 ID = "conversation"
-LIMITS = Limits(tool_iterations=6, turns=15)
+# More turns than a server may pause in a row, so that both bounds are met.
+LIMITS = Limits(tool_iterations=3, turns=25, depth=2)
+BELOW = Limits(tool_iterations=2, turns=6)
 GUARD_ITERATIONS = 2
 
 
-def new_session(world: "World") -> Session:
+_SPECIALIST = Specialist(
+    name=HELPER,
+    description="helps",
+    system_prompt="You help.",
+    tools=(READ, WRITE),
+    specialists=(HELPER,),
+    limits=BELOW,
+)
+
+
+def new_session(world: "World", book: RuleBook | None = None) -> Session:
     record = ConversationRecord(
         id=ID, title="New conversation", created_at=now(), updated_at=now(), endpoint_id="e", model="m"
     )
-    return Session(Writer(Ledger(world.life.store, record, is_new=True)), _setup(world, RuleBook()))
+    return Session(Writer(Ledger(world.life.store, record, is_new=True)), _setup(world, book or RuleBook()))
 
 
 def opened_session(world: "World") -> Session:
@@ -41,9 +53,10 @@ def opened_session(world: "World") -> Session:
 
 async def _opened(world: "World") -> Session:
     store = world.life.store
+    book = RuleBook(await store.rules.all())
     if not any(each.id == ID for each in await store.list_conversations()):
-        return new_session(world)
-    return await reopened(store, ID, _setup(world, RuleBook(await store.rules.all())))
+        return new_session(world, book)
+    return await reopened(store, ID, _setup(world, book))
 
 
 def _setup(world: "World", book: RuleBook) -> SessionSetup:
@@ -72,7 +85,7 @@ def _setup(world: "World", book: RuleBook) -> SessionSetup:
     async def guard(moment: GuardMoment) -> GuardContinue | GuardPass:
         if world.guard == "raise":
             raise ZeroDivisionError
-        return GuardContinue("go on") if world.endless or world.guard == "continue" else GuardPass()
+        return GuardContinue("go on") if world.endless == "guards" or world.guard == "continue" else GuardPass()
 
     return SessionSetup(
         open_provider=open_provider,  # type: ignore[arg-type]
@@ -80,9 +93,9 @@ def _setup(world: "World", book: RuleBook) -> SessionSetup:
         tools_for=lambda _: ToolRegistry(life.tools()),
         config_for=lambda _: ProviderConfig(),
         limits=lambda: LIMITS,
-        hooks=Hooks((on_prompt,), (before,), (after,)),
+        hooks=Hooks((on_prompt,), (before,), (after,)) if world.has_hooks else Hooks(),
         guards=(Guard("again", guard, GUARD_ITERATIONS),),
-        specialists=(Specialist(name=HELPER, description="helps", system_prompt="You help.", tools=(READ, WRITE)),),
+        specialists=(_SPECIALIST,),
         book=book,
         store=None,
     )

@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.usage import Usage
 
 READ, WRITE, HANG, STUBBORN, BREAK, HELPER = "look", "act", "hang", "stubborn", "break_", "helper"
 # The more often it stands here, the more often it is called.
-TOOLS = (READ, READ, WRITE, WRITE, WRITE, HANG, STUBBORN, BREAK, HELPER, "nobody")
+TOOLS = (READ, READ, WRITE, WRITE, WRITE, HANG, STUBBORN, BREAK, HELPER, HELPER, "nobody")
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Said:
     end: StopReason | None = None
     breaks_with: AgentError | None = None
     tokens: int = 0
+    pause: float = 0.0  # seconds between two events; the journal is written meanwhile
 
     def steps(self, serial: int) -> list[Any]:
         """The provider's events, with ids that no other answer uses unless they are to be repeated."""
@@ -63,7 +64,7 @@ _BREAKS = (QuotaExhausted("empty"), Truncated("cut", retryable=False), Connectio
 def answer(chance: random.Random) -> Said:
     """Mostly what models do: say something, call tools, go on; now and then anything else."""
     pieces: list[Any] = []
-    for _ in range(chance.randrange(3)):
+    for _ in range(chance.choice((0, 1, 1, 2, 3, 5))):
         pieces += chance.choice(_THOUGHTS) if chance.random() < 0.3 else [ContentDelta(chance.choice(_TEXTS))]
     # Few words, so that the same call comes three times in a row now and then.
     calls = tuple((chance.choice(TOOLS), chance.choice("aabc")) for _ in range(chance.choice((0, 1, 1, 2, 3, 4))))
@@ -71,9 +72,17 @@ def answer(chance: random.Random) -> Said:
     return Said(
         pieces=tuple(pieces),
         calls=calls,
-        repeated_ids=chance.random() < 0.2,
+        repeated_ids=chance.random() < 0.3,
         malformed=chance.random() < 0.1,
         end=chance.choice(_ENDS) if strange < 0.12 else None,
         breaks_with=chance.choice(_BREAKS) if strange > 0.92 else None,
         tokens=chance.choice((0, 100, 100, 1900)),
+        pause=chance.choice((0.0, 0.0, 0.0, 0.0, 0.06, 0.2)),
     )
+
+
+def endless(kind: str, serial: int) -> Said:
+    """What a model says that never comes to an end by itself."""
+    if kind == "pauses":
+        return Said((ContentDelta("."),), end=StopReason.PAUSE_TURN)
+    return Said(calls=((HELPER if kind == "delegates" else READ, str(serial)),))

@@ -6,7 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.invariants.machine import Machine
 
 # Small and fixed; `make invariants` runs the large one.
-EXAMPLES, STEPS = 150, 30
+EXAMPLES, STEPS = 100, 30
 
 
 def test_they_hold_in_random_worlds() -> None:

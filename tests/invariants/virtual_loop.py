@@ -14,11 +14,24 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class NeverDone(AssertionError):
+    """What was to be completed waits for something that never comes."""
+
+
 class _NoWaiting(selectors.SelectSelector):
     """Asks the system, but never waits for it."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         return super().select(0)
+
+
+class _Numbered(asyncio.Task[Any]):
+    """A set goes through these in an order of the world's, not as they happen to lie in memory."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -27,11 +40,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         super().__init__(_NoWaiting())
         self._virtual = 0.0
+        self.count = 0
+        """How many steps were made."""
+        self.order = 0
+        """What is in a set of tasks comes in another order with another number, and in the same with the same."""
+        self._tasks = 0
+        self.set_task_factory(self._numbered)
         self.set_exception_handler(self._note)
         self.complaints: list[dict[str, Any]] = []
 
     def time(self) -> float:
         return self._virtual
+
+    def _numbered(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> "asyncio.Task[Any]":
+        task = _Numbered(work, loop=loop, **more)
+        self._tasks += 1
+        task.number = self._tasks ^ self.order
+        return task
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":  # type: ignore[override]
         """No thread: one step later, so that every run is the same."""
@@ -60,6 +85,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             if not timers:
                 return False
             self._virtual = max(self._virtual, timers[0].when())
+        self.count += 1
         self.call_soon(self.stop)
         self.run_forever()
         return True
@@ -69,14 +95,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return next((done for done in range(count) if not self.step()), count)
 
     def complete(self, work: Coroutine[Any, Any, T], limit: int = 100_000) -> T:
-        """Run until this is done. Raises AssertionError when it never is."""
+        """Run until this is done. Raises NeverDone."""
         task = self.create_task(work)
         for _ in range(limit):
             if task.done():
                 return task.result()
             if not self.step():
                 break
-        assert task.done(), f"never done: {task!r}\n{self._stacks()}"
+        if not task.done():
+            raise NeverDone(f"never done: {task!r}\n{self._stacks()}")
         return task.result()
 
     def _stacks(self) -> str:

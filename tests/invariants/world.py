@@ -3,7 +3,7 @@
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,23 +28,35 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageReturned,
 )
+from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingBlock
+from desktop_agent.vocabulary.provider_events import (
+    ContentDelta,
+    Done,
+    ThinkingBlock,
+)
 from desktop_agent.vocabulary.requests import ModelRequest
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Decision
+from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
+from tests.invariants import moments
 from tests.invariants.checks import (
     Broken,
     history_survives,
     live_equals_replayed,
     request_is_whole,
     require,
+    results_are_of_their_calls,
     results_follow_calls,
     runs_are_whole,
     text_is_what_was_streamed,
 )
 from tests.invariants.life import Life, Observer
+from tests.invariants.moments import Moments
 from tests.invariants.opening import new_session, opened_session
-from tests.invariants.scripts import READ, STUBBORN, Said, answer
+from tests.invariants.scripts import READ, STUBBORN, WRITE, Said, answer, endless
+from tests.invariants.virtual_loop import NeverDone
+
+# Tools whose result says what they were called with.
+ACTING = frozenset({READ, WRITE, STUBBORN})
 
 # What a settled world may take at most, in steps of the loop.
 PATIENCE = 30_000
@@ -53,10 +65,11 @@ PATIENCE = 30_000
 class World(Observer):
     """Holds what must be true outside of the program, and compares."""
 
-    def __init__(self, folder: Path, seed: int = 0) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
+        """`seed` decides what the model will say, what comes first where it may be either, and whether hooks look."""
         self.folder = folder
         self._chance = random.Random(seed)
-        self.endless = False
+        self.endless = ""
         self.calm = False
         self.hooks_raise = False
         self.guard = "pass"
@@ -68,7 +81,11 @@ class World(Observer):
         self._offered: Counter[tuple[str, str, str]] = Counter()
         self._effects: Counter[tuple[str, str, str]] = Counter()
         self._allowed: set[tuple[str, str, str]] = set()
+        self._refused: set[tuple[str, tuple[str, ...]]] = set()
+        self.moments = Moments()
         self._serial = 0
+        self._order = seed % 64
+        self.has_hooks = bool(seed & 64)
         self._kept: set[str] = set()
         self._running: dict[object, tuple[str, str]] = {}
         self._stopped = False
@@ -76,12 +93,9 @@ class World(Observer):
         self._unanswered: set[str] = set()
         self._denied: set[str] = set()
         self.life = Life(folder, self)
+        self.life.loop.order = self._order
         self.session: Session = new_session(self)
         self._listen()
-
-    def seed(self, seed: int) -> None:
-        """What the model will say."""
-        self._chance = random.Random(seed)
 
     # What the person does.
 
@@ -91,21 +105,30 @@ class World(Observer):
         async def work() -> Any:
             return act()
 
-        return self.life.loop.complete(work())
+        return self._complete(work())
+
+    def _complete(self, work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return self.life.loop.complete(work)
+        except NeverDone as error:
+            raise Broken(12, str(error)) from error
 
     def send(self, text: str) -> None:
         message = Message.user(text)
         self.sent[message.id] = text
         self._stopped = False
-        self.in_loop(lambda: self.session.send(message))
+        try:
+            self.in_loop(lambda: self.session.send(message))
+        except WrongUse as error:
+            raise Broken(14, f"a prompt is refused: {error}") from error
 
     def steer(self, text: str, when: Any) -> None:
         message = Message.user(text)
         self.sent[message.id] = text
         self.in_loop(lambda: self.session.steer(message, when))
 
-    def decide(self, position: int, decision: Decision) -> None:
-        """Decide on one of the waiting calls, and then once more otherwise."""
+    def decide(self, position: int, decision: Decision, *, and_stop: bool = False) -> None:
+        """Decide on one of the waiting calls, and then once more otherwise; and stop everything in the same moment."""
 
         def act() -> None:
             broker = self.session.approvals
@@ -115,19 +138,42 @@ class World(Observer):
             if isinstance(decision, AllowOnce | AllowForConversation):
                 arguments = decision.edited_input or approval.input
                 self._allowed.add((approval.tool_use.id, approval.tool.name, arguments.get("word", "x")))
-            report = broker.answer(approval.approval_id, decision)
+            elif isinstance(decision, Deny | DenyAndStop):
+                self._refused.add((approval.tool_use.id, approval.agent_path))
+            try:
+                report = broker.answer(approval.approval_id, decision)
+            except ToolInputInvalid:
+                # What the person wrote does not fit the tool; the question must stand, and can be answered.
+                require(approval in broker.open_approvals, 13, "an edit that does not fit decides")
+                report = broker.answer(approval.approval_id, Deny())
             require(report.accepted, 13, "a first decision was not taken")
             again = broker.answer(approval.approval_id, AllowOnce())
             require(not again.accepted, 13, "a second decision was taken")
+            if and_stop:
+                self._stop()
 
         self.in_loop(act)
 
     def stop(self, target: Any = None) -> None:
-        def act() -> None:
-            self.session.interrupt(*([target] if target is not None else []))
-            self._stopped = target is None and self.session.working
+        self.in_loop(lambda: self._stop(target))
 
-        self.in_loop(act)
+    def _stop(self, target: Any = None) -> None:
+        self.session.interrupt(*([target] if target is not None else []))
+        self._stopped = target is None and self.session.working
+
+    def has_come(self, moment: str) -> bool:
+        """Whether it is this moment now."""
+        match moment:
+            case moments.ASKED:
+                return bool(self.session.approvals.open_approvals)
+            case moments.STARTING:
+                return bool(self.moments.starting)
+            case moments.ACTING:
+                return bool(self._running)
+            case moments.BELOW_WORKS:
+                return self.moments.works_below()
+            case _:
+                return self.moments.speaks
 
     @property
     def running_calls(self) -> tuple[str, ...]:
@@ -140,7 +186,7 @@ class World(Observer):
 
     def leave(self) -> None:
         """An orderly end."""
-        self.life.loop.complete(self.session.close())
+        self._complete(self.session.close())
         self.life.end()
 
     def abandon(self) -> None:
@@ -157,6 +203,13 @@ class World(Observer):
         if effect is RuleEffect.DENY:
             self._denied.add(tool)
 
+    def take_back_rules(self) -> None:
+        """All that deny or ask."""
+        standing = self.session.standing
+        stricter = [rule.id for rule in standing.rules if rule.effect is not RuleEffect.ALLOW]
+        self._denied.clear()
+        self.in_loop(lambda: [standing.revoke(id_) for id_ in stricter])
+
     # What befalls the program.
 
     def crash(self) -> None:
@@ -172,12 +225,15 @@ class World(Observer):
     def reopen(self) -> None:
         """An orderly end and a new start."""
         there = self._where_the_messages_are()
-        self.life.loop.complete(self.session.close())
+        self._complete(self.session.close())
         self._check_at_rest(self.session)
+        mode, denied = self.session.modes.current.name, set(self._denied)
         shown = list(self.session.transcript)
         history = self.session.history
         self.life.end()
         self._begin_life()
+        require(self.session.modes.current.name == mode, 8, f"the mode was “{mode}” before an orderly end")
+        require(self._denied == denied, 4, f"an orderly end forgets what rules deny: {denied - self._denied}")
         lost = there - self._where_the_messages_are() - set(self.returned)
         require(not lost, 7, f"an orderly end loses {[self.sent[id_] for id_ in lost]}")
         require(self.session.history == history, 6, "another history after an orderly end")
@@ -187,8 +243,12 @@ class World(Observer):
 
     def _begin_life(self) -> None:
         self._running.clear()
+        self.moments.begin_life()
+        # What a dead process did not write was never decided.
+        self._refused.clear()
         self._stopped = self._turn_is_open = False
         self.life = Life(self.folder, self)
+        self.life.loop.order = self._order
         self.session = opened_session(self)
         self._denied &= {rule.tool for rule in self.session.standing.rules if rule.effect is RuleEffect.DENY}
         self._learn_which_runs_were_ended()
@@ -201,6 +261,7 @@ class World(Observer):
         def hear(envelope: Envelope) -> None:
             if life.alive:
                 self._hear(envelope)
+                self._guard(lambda: self.moments.hear(envelope, life.loop.count))
 
         self.session.subscribe(on_event=hear)
 
@@ -234,7 +295,7 @@ class World(Observer):
 
     def next_answer(self, request: ModelRequest) -> tuple[int, Said]:
         """The model is asked."""
-        self._guard(lambda: request_is_whole(request, self._thought))
+        self._guard(lambda: request_is_whole(request, self._thought, self.session.history))
         self._serial += 1
         if request.config.system_prompt == INSTRUCTIONS:
             return self._serial, Said((ContentDelta("What was said before."),))
@@ -244,17 +305,19 @@ class World(Observer):
                 self._thought.add((event.text, repr(event.metadata)))
             elif getattr(event, "type", "") == "tool_use":
                 self._offered[event.id, event.name, event.input.get("word", "x")] += 1
+                self._refused = {each for each in self._refused if each[0] != event.id}
         return self._serial, said
 
     def _what_is_said(self) -> Said:
         if self.endless:
-            return Said(calls=((READ, str(self._serial)),))
+            return Said((ContentDelta("on"),)) if self.endless == "guards" else endless(self.endless, self._serial)
         return Said((ContentDelta("the end"),)) if self.calm else answer(self._chance)
 
     @contextmanager
     def effect(self, life: Life, name: str, word: str, call: RunningCall) -> Iterator[None]:
         """A tool has begun to act."""
         key = object()
+        self.moments.starting.pop(call.tool_use_id, None)
         self._guard(lambda: self._check_start(life, name, word, call))
         self._running[key] = (name, call.tool_use_id)
         try:
@@ -275,6 +338,7 @@ class World(Observer):
             3,
             f"{name} {id_} acts, and the journal does not know it",
         )
+        require((id_, call.agent_path) not in self._refused, 13, f"{name} {id_} ran after the person had denied it")
         require(name not in self._denied and "*" not in self._denied, 4, f"{name} ran against a rule that denies it")
         if name in {READ, STUBBORN}:
             require(all(other in {READ, STUBBORN} for other, _ in self._running.values()), 5, "a read beside a change")
@@ -348,6 +412,7 @@ class World(Observer):
         if self.broken is not None:
             raise self.broken
         self._note_kept()
+        self._check_nothing_is_twice()
 
     def settle(self, decision: Decision) -> None:
         """Until nothing moves any more; whoever is asked decides like this."""
@@ -362,22 +427,23 @@ class World(Observer):
                 break
         else:
             raise Broken(12, "the run never ends")
-        self.life.loop.complete(self.session.wait_idle())
+        self._complete(self.session.wait_idle())
         self.check()
         self._check_at_rest(self.session)
         self.check_delivery()
-        self.calm = self.endless = False
+        self.calm, self.endless = False, ""
 
     def _has_work(self) -> bool:
         return bool(self.session.queue.entries)
 
     def _check_at_rest(self, session: Session) -> None:
-        require(not session.working, 12, "still working")
+        require(not session.working, 14, "nothing moves any more, and the session says that it works")
         require(not session.approvals.open_approvals, 12, "an approval waits for nobody")
         history = session.history
         # What a dead process left may stay open until somebody goes on with it.
         paused = self._unended() if session.resumable else None
         results_follow_calls(history, may_be_open=session.resumable)
+        results_are_of_their_calls(history, ACTING)
         history_survives(history)
         runs_are_whole(self.runs, paused)
         text_is_what_was_streamed(self.runs, history)
@@ -396,6 +462,14 @@ class World(Observer):
                 continue
             count = there[id_] + waiting[id_] + self.returned[id_]
             require(count == 1, 7, f"{text!r} is {count} times where it should be once")
+
+    def _check_nothing_is_twice(self) -> None:
+        """7, at any moment: a message that is just taken out may be nowhere, but none is at two places."""
+        found = Counter(message.id for message in self.session.history if message.id in self.sent)
+        found.update(entry.id for entry in self.session.queue.entries)
+        found.update(id_ for id_, count in self.returned.items() if count)
+        twice = [self.sent.get(id_, id_) for id_, count in found.items() if count > 1]
+        require(not twice, 7, f"delivered, waiting or handed back twice: {twice}")
 
     def _note_kept(self) -> None:
         """Which messages the database holds, in the history or waiting."""
@@ -420,11 +494,11 @@ class World(Observer):
 
     def check_usable(self) -> None:
         """14: after all this, a question is answered."""
-        self.endless = self.hooks_raise = False
+        self.endless, self.hooks_raise = "", False
         self.guard = "pass"
         self.calm = True
         self.send("Are you there?")
-        self.life.loop.complete(self.session.wait_idle())
+        self._complete(self.session.wait_idle())
         self.check()
         last = self.session.history[-1]
         require(last.text == "the end", 14, f"the last question was answered with {last!r}")

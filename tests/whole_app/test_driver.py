@@ -11,7 +11,7 @@ from PIL import Image
 from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
 from tests.whole_app.window import Program, Screen, opened, wait_until
 
-PRESSES = 10
+PRESSES = 5
 CLOSED_WITHIN = 1.0
 """Seconds from the press to the closed connection that fail the test; the goal is a tenth, and the figures are told."""
 

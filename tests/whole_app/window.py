@@ -27,18 +27,21 @@ EXPECTED = re.compile(
     r"^qt\.accessibility\.atspi: .*(GetApplicationBusAddress|Could not find accessible on path).*$|^$"
 )
 
-GLANCES: dict[str, Any] = {"screen": [], "texts": [], "find": None}
+GLANCES: dict[str, Any] = {"screen": [], "words": "", "texts": [], "find": None}
 """Verbs that only look, and what they answer when there is nothing."""
 
 
 def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """What the condition answers once it is true; fails after these seconds."""
     until = time.monotonic() + seconds
-    while not (answer := true()):
-        if time.monotonic() > until:
+    while True:
+        looked_at = time.monotonic()
+        if answer := true():
+            return answer
+        if looked_at > until:
             pytest.fail(f"not within {seconds:.0f} s: {what}")
-        time.sleep(0.02)
-    return answer
+        # The program answers each look: half of the time is its own.
+        time.sleep(max(0.02, time.monotonic() - looked_at))
 
 
 class Screen(Reader):
@@ -67,6 +70,10 @@ class Screen(Reader):
         """The first node of this name that is showing."""
         return self._ask("find", name, role or "")
 
+    def has_window(self) -> bool:
+        """Whether a window is showing."""
+        return self._ask("find", "", "frame") is not None
+
     def texts(self, name: str) -> list[str]:
         """The texts of all that is showing under this name, in order."""
         return self._ask("texts", name)
@@ -77,18 +84,15 @@ class Screen(Reader):
 
     def says(self, *words: str) -> str:
         """All showing names and texts, when all these words are among them; else nothing."""
-        parts = [f"{node['name']}\n{node['text'] or ''}" for node in self.tree() if "showing" in node["states"]]
-        whole = "\n".join(parts)
+        whole: str = self._ask("words")
         return whole if all(word in whole for word in words) else ""
 
     def wait_says(self, *words: str, seconds: float = PATIENCE) -> str:
         """The same, waiting; a failure tells all that was on the screen."""
-        until = time.monotonic() + seconds
-        while not (whole := self.says(*words)):
-            if time.monotonic() > until:
-                pytest.fail(f"the screen does not say {words}, but:\n{self.says()}")
-            time.sleep(0.05)
-        return whole
+        try:
+            return wait_until(f"the screen says {words}", lambda: self.says(*words), seconds)
+        except pytest.fail.Exception:
+            pytest.fail(f"the screen does not say {words}, but:\n{self.says()}")
 
     def wait_gone(self, name: str) -> None:
         """Until nothing of this name is showing."""
@@ -265,7 +269,7 @@ def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any
 def _is_up(running: Program, screen: Screen) -> bool:
     if running.process.poll() is not None:
         pytest.fail(f"it ended with {running.process.returncode}: {running.said}")
-    return any(node["role"] == "frame" and "showing" in node["states"] for node in screen.tree())
+    return screen.has_window()
 
 
 def alive(pid: int) -> bool:

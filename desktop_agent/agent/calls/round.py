@@ -60,6 +60,11 @@ class CallRound:
         for call in calls:
             self._take_up(call)
 
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+        return len(self._scope.calls)
+
     async def run(self) -> RoundEnd:
         """Answer every call. Ends soon after a cancel, whatever the tools do."""
         scope = self._scope

@@ -128,6 +128,29 @@ async def test_what_waited_is_asked_again_and_then_run_in_the_same_run(shaky: Sh
     await first.session.close()
 
 
+async def test_stopped_before_it_has_gone_on_every_call_has_its_result(shaky: Shaky, tmp_path: Path) -> None:
+    first = Life(shaky.store, Turn(call("1", "act", "a"), call("2", "act", "b")))
+    first.hold = asyncio.Event()
+    first.session.send(Message.user("go"))
+    await first.waiting(2)
+    first.decide(AllowOnce())
+    await first.stage.until(lambda: first.ran == ["a"])
+    await first.session._writer.settle()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        life = Life(store)
+        session = await life.reopen(first.session.record.id)
+        session.resume()
+        session.interrupt()
+        await life.idle()
+        assert life.ran == []
+        outcomes = [each.outcome for each in results_of(session.history).values()]
+        assert outcomes == [Outcome.UNKNOWN, Outcome.CANCELLED]
+        assert life.stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
+        await session.close()
+    first.hold.set()
+    await first.session.close()
+
+
 async def test_what_was_decided_is_not_asked_again(shaky: Shaky, tmp_path: Path) -> None:
     first = Life(shaky.store, Turn(call("1", "act", "a"), call("2", "act", "b"), call("3", "act", "c")))
     first.session.send(Message.user("go"))

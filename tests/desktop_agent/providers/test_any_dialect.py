@@ -217,7 +217,9 @@ def check(visit: Visit, sent: Request, messages: list[Message], answer: Message)
             origin.account,
         )
         (own if is_own else foreign).update(secrets_of(message) | thoughts_of(message))
-    leaked = [each for each in foreign - own if any(each in string for string in strings)]
+    # The short thought of one recording stands in the long one of another.
+    foreign = {each for each in foreign if not any(each in mine for mine in own)}
+    leaked = [each for each in foreign if any(each in string for string in strings)]
     assert leaked == []
     for secret in due(visit, messages, origin.provider, origin.account):
         assert any(secret in each for each in strings), secret

@@ -9,11 +9,12 @@ import binascii
 import collections.abc
 import os
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
-from functools import cache
-from typing import Annotated, Any, ForwardRef, Literal, NotRequired, Required, Union, get_args, get_origin
+from functools import partial
+from typing import Annotated, Any, ForwardRef, Literal, NotRequired, Required, TypeVar, Union, get_args, get_origin
 
 import typing_extensions
 from pydantic import BaseModel
@@ -22,6 +23,7 @@ from typing_extensions import get_type_hints, is_typeddict
 TAGS = ("type", "role", "object")
 _LISTS = (list, collections.abc.Iterable, collections.abc.Sequence)
 _ANYTHING = (Any, object)
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -51,26 +53,43 @@ class Field:
 
 def misfits(value: Any, annotation: Any, path: str = "") -> list[Finding]:
     """Everything that does not fit, or an empty list. Raises TypeError for a type that this module cannot read."""
+    return _judge(annotation)(value, path)
+
+
+def _once(read: Callable[[Any], _Read]) -> Callable[[Any], _Read]:
+    """Reads each type once. By identity, because types are slow to hash; a type that is kept keeps its id."""
+    known: dict[int, tuple[Any, _Read]] = {}
+
+    def reading(annotation: Any) -> _Read:
+        if id(annotation) not in known:
+            known[id(annotation)] = (annotation, read(annotation))
+        return known[id(annotation)][1]
+
+    return reading
+
+
+@_once
+def _judge(annotation: Any) -> Callable[[Any, str], list[Finding]]:
+    """What finds the misfits of a value at a path."""
     annotation = _bare(annotation)
     if annotation in _ANYTHING:
-        return []
+        return lambda _value, _path: []
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
-        return _in_union(value, get_args(annotation), path)
+        return partial(_in_union, tuple(_flat(get_args(annotation))))
     if origin is Literal:
-        fits = any(value == each and type(value) is type(each) for each in get_args(annotation))
-        return [] if fits else [Finding(path, "value", value, _named(annotation))]
+        return partial(_in_choice, annotation)
     if origin in _LISTS or annotation is list or _is_sequence(annotation):
-        return _in_list(value, annotation, path)
+        return partial(_in_list, annotation)
     if origin in (dict, collections.abc.Mapping) or annotation is dict:
-        return _in_mapping(value, annotation, path)
+        return partial(_in_mapping, annotation)
     fields = fields_of(annotation)
     if fields is not None:
-        return _in_object(value, fields, path, _named(annotation))
-    return [] if _is_scalar(value, annotation) else [Finding(path, "value", value, _named(annotation))]
+        return partial(_in_object, fields, _named(annotation))
+    return partial(_in_scalar, annotation)
 
 
-@cache
+@_once
 def fields_of(annotation: Any) -> dict[str, Field] | None:
     """The fields of a class as they stand on the wire; None where it is no class with fields."""
     if is_typeddict(annotation):
@@ -87,7 +106,7 @@ def fields_of(annotation: Any) -> dict[str, Field] | None:
     return None
 
 
-def _in_object(value: Any, fields: dict[str, Field], path: str, name: str) -> list[Finding]:
+def _in_object(fields: dict[str, Field], name: str, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, dict):
         return [Finding(path, "value", value, name)]
     found = [
@@ -103,23 +122,31 @@ def _in_object(value: Any, fields: dict[str, Field], path: str, name: str) -> li
     return found
 
 
-def _in_list(value: Any, annotation: Any, path: str) -> list[Finding]:
+def _in_choice(annotation: Any, value: Any, path: str) -> list[Finding]:
+    fits = any(value == each and type(value) is type(each) for each in get_args(annotation))
+    return [] if fits else [Finding(path, "value", value, _named(annotation))]
+
+
+def _in_scalar(annotation: Any, value: Any, path: str) -> list[Finding]:
+    return [] if _is_scalar(value, annotation) else [Finding(path, "value", value, _named(annotation))]
+
+
+def _in_list(annotation: Any, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, list):
         return [Finding(path, "value", value, _named(annotation))]
     inner = (get_args(annotation) or (Any,))[0]
     return [finding for at, each in enumerate(value) for finding in misfits(each, inner, f"{path}[{at}]")]
 
 
-def _in_mapping(value: Any, annotation: Any, path: str) -> list[Finding]:
+def _in_mapping(annotation: Any, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, dict):
         return [Finding(path, "value", value, _named(annotation))]
     _, inner = get_args(annotation) or (str, Any)
     return [finding for key, each in value.items() for finding in misfits(each, inner, _joined(path, key))]
 
 
-def _in_union(value: Any, branches: tuple[Any, ...], path: str) -> list[Finding]:
+def _in_union(branches: tuple[Any, ...], value: Any, path: str) -> list[Finding]:
     """The findings of the branch that was meant: of those whose tags fit, the one with the fewest."""
-    branches = tuple(_flat(branches))
     if isinstance(value, dict):
         fitting = [each for each in branches if fields_of(each) is not None and not _wrong_tags(value, each)]
         branches = tuple(fitting) or branches
@@ -143,15 +170,14 @@ def _flat(branches: tuple[Any, ...]) -> list[Any]:
 
 
 def _wrong_tags(value: dict[str, Any], annotation: Any) -> list[str]:
+    return [tag for tag, choice in _choices(annotation) if tag in value and misfits(value[tag], choice)]
+
+
+@_once
+def _choices(annotation: Any) -> list[tuple[str, Any]]:
+    """The tags of a class whose values are given, and the types that give them."""
     fields = fields_of(annotation) or {}
-    return [
-        tag
-        for tag in TAGS
-        if tag in value
-        and tag in fields
-        and _is_choice(fields[tag].annotation)
-        and misfits(value[tag], fields[tag].annotation)
-    ]
+    return [(tag, fields[tag].annotation) for tag in TAGS if tag in fields and _is_choice(fields[tag].annotation)]
 
 
 def _tag_nobody_has(value: dict[str, Any], branches: tuple[Any, ...]) -> str | None:

@@ -1,0 +1,268 @@
+"""Faults of calls: their gates, questions, starts and results."""
+
+from dataclasses import replace
+from typing import Any
+
+from desktop_agent.agent.calls import schedule
+from desktop_agent.agent.calls.call import Call
+from desktop_agent.agent.calls.judging.again import Again
+from desktop_agent.agent.calls.judging.asking import Asking
+from desktop_agent.agent.calls.round import CallRound
+from desktop_agent.agent.calls.running.execution import Execution
+from desktop_agent.agent.calls.running.start import MustAsk, Start
+from desktop_agent.agent.run import Run
+from desktop_agent.agent.turn import Turns
+from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.session_parts import recovery
+from desktop_agent.engine.session_parts.recorder import RunRecorder
+from desktop_agent.permissions import gate, standing
+from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, ApprovalBroker
+from desktop_agent.permissions.gate import Allowed
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.vocabulary.conduct.rules import RuleEffect
+from desktop_agent.vocabulary.provider_events import StopReason
+from tests.invariants.seeded.fault import Fault, replaced, together
+
+
+def _loses_a_result(real: Any) -> Any:
+    return lambda self, outcome: real(self, outcome)[:-1]
+
+
+def _leaves_refused_calls_open(real: Any) -> Any:
+    async def act_upon(self: Turns, answer: Any) -> Any:
+        if answer.stop_reason is StopReason.REFUSAL:
+            self._round = None
+        return await real(self, answer)
+
+    return act_upon
+
+
+def _knows_ids_of_other_answers(_real: Any) -> Any:
+    return lambda _answer, journal: list(journal)
+
+
+def _asks_nobody(real: Any) -> Any:
+    async def verdict(*given: Any, **more: Any) -> Any:
+        said = await real(*given, **more)
+        return Allowed(said.digest, "default") if isinstance(said, gate.Ask) else said
+
+    return verdict
+
+
+def _hears_stop_late(real: Any) -> Any:
+    def interrupt(self: Run, target: Any = None) -> bool:
+        import asyncio
+
+        asyncio.get_running_loop().call_later(0.05, real, self, target)
+        return True
+
+    return interrupt
+
+
+def _runs_what_was_asked_for(real: Any) -> Any:
+    def allowed(self: Asking, call: Call, resolution: Any) -> None:
+        asked_for = call.input
+        real(self, call, resolution)
+        call.input = asked_for
+
+    return allowed
+
+
+def _believes_any_digest(real: Any) -> Any:
+    def permit(self: Start, call: Call, verdict: Any) -> Any:
+        is_asked = isinstance(verdict, gate.Ask) and call.allowance is not None
+        return call.allowance if is_asked else real(self, call, verdict)
+
+    return permit
+
+
+def _is_always_clear(_real: Any) -> Any:
+    return lambda self, call, digest: True
+
+
+async def _at_once(_self: Any) -> None:
+    return None
+
+
+def _forgets_what_started(real: Any) -> Any:
+    return lambda turn: replace(real(turn), started=frozenset(), finished={})
+
+
+def _starts_before_it_is_written(real: Any) -> Any:
+    async def journal(self: Start, call: Call) -> None:
+        self._scope.spawn(real(self, call))
+
+    return journal
+
+
+def _looks_again_behind_the_effect(real: Any) -> Any:
+    async def work(self: Execution, call: Call, tool: Any) -> Any:
+        before = self._scope.version
+        given = await real(self, call, tool)
+        return given if self._scope.version == before else None
+
+    return work
+
+
+def _ignores_denials(real: Any) -> Any:
+    def decide(case: Any, rules: Any, mode: Any, **more: Any) -> Any:
+        return real(case, [rule for rule in rules if rule.effect is not RuleEffect.DENY], mode, **more)
+
+    return decide
+
+
+def _own_rules(_real: Any) -> Any:
+    return property(lambda self: self._rules)
+
+
+def _decides_alone(real: Any) -> Any:
+    def decided(self: Standing, case: Any) -> Any:
+        above, mode, self._parent = self._parent, self.mode, None
+        own, self._mode = self._mode, mode
+        try:
+            return real(self, case)
+        finally:
+            self._parent, self._mode = above, own
+
+    return decided
+
+
+def _does_not_keep_it(_real: Any) -> Any:
+    return lambda self, rule: None
+
+
+def _clears_once(real: Any) -> Any:
+    async def clear(self: Start, call: Call) -> None:
+        if call.cleared_at == -1:
+            await real(self, call)
+        else:
+            self._check_open(call)
+
+    return clear
+
+
+def _compares_only_the_digest(_real: Any) -> Any:
+    return lambda self, call, digest: call.permit is not None and call.permit.digest == digest
+
+
+def _goes_by_the_first_verdict(_real: Any) -> Any:
+    async def clear(self: Start, call: Call) -> None:
+        self._check_open(call)
+        call.permit = call.allowance or (call.verdict if isinstance(call.verdict, Allowed) else None)
+        if call.permit is None:
+            raise MustAsk
+
+    return clear
+
+
+def _does_nothing(_real: Any) -> Any:
+    return lambda self: None
+
+
+def _turned_round(real: Any) -> Any:
+    return lambda self, outcome: list(reversed(real(self, outcome)))
+
+
+def _all_at_once(_real: Any) -> Any:
+    return lambda calls: iter([list(calls)] if calls else [])
+
+
+def _takes_every_answer(real: Any) -> Any:
+    def answer(self: ApprovalBroker, approval_id: str, decision: Any) -> AnswerReport:
+        return replace(real(self, approval_id, decision), status=AnswerStatus.TAKEN)
+
+    return answer
+
+
+def _remembers_the_last(real: Any) -> Any:
+    def answer(self: ApprovalBroker, approval_id: str, decision: Any) -> AnswerReport:
+        report = real(self, approval_id, decision)
+        if not report.accepted and report.stands is not None and report.stands.by == "person":
+            self._ended[approval_id] = replace(report.stands, decision=decision)
+        return report
+
+    return answer
+
+
+def _goes_by_the_last(real: Any) -> Any:
+    def resolved(self: Asking, call: Call, approval: Any, resolution: Any) -> None:
+        last = self._scope.around.approvals._ended.get(approval.approval_id, resolution)
+        real(self, call, approval, last)
+
+    return resolved
+
+
+def _goes_on_watching(real: Any) -> Any:
+    def withdraw(self: Asking, call: Call) -> None:
+        call.watcher = None
+        real(self, call)
+
+    return withdraw
+
+
+def _hears_twice(_real: Any) -> Any:
+    async def watch(self: Asking, call: Call, approval: Any) -> None:
+        self._resolved(call, approval, await approval.resolution())
+
+    return watch
+
+
+_NO_LOOK = together(
+    replaced(Start, "clear", _clears_once),
+    replaced(Start, "is_clear", _compares_only_the_digest),
+)
+_NO_LOOK_AT_ALL = together(
+    replaced(Start, "clear", _goes_by_the_first_verdict),
+    replaced(Start, "is_clear", _compares_only_the_digest),
+    replaced(Again, "standing_changed", _does_nothing),
+)
+
+OF_CALLS = (
+    Fault("a result is lost", (1,), replaced(CallRound, "close", _loses_a_result)),
+    Fault("calls of a refused answer stay open", (1,), replaced(Turns, "_act_upon", _leaves_refused_calls_open)),
+    Fault(
+        "an answer gets the results of another with the same ids",
+        (1,),
+        replaced(recovery, "_turn_of", _knows_ids_of_other_answers),
+    ),
+    Fault("nobody is asked", (2,), replaced(Standing, "verdict", _asks_nobody)),
+    Fault("Stop comes late", (2,), replaced(Run, "interrupt", _hears_stop_late)),
+    Fault(
+        "what the person edited is not what runs",
+        (2,),
+        together(
+            replaced(Asking, "_allowed", _runs_what_was_asked_for),
+            replaced(Start, "_permit", _believes_any_digest),
+            replaced(Start, "is_clear", _is_always_clear),
+        ),
+    ),
+    Fault("started is not written before the effect", (3,), replaced(RunRecorder, "settle", lambda _: _at_once)),
+    Fault("started is written beside the effect", (3,), replaced(Start, "journal", _starts_before_it_is_written)),
+    Fault("what started is run again", (3,), replaced(recovery, "_left_over", _forgets_what_started)),
+    Fault("the last look comes behind the effect", (3,), replaced(Execution, "_work", _looks_again_behind_the_effect)),
+    Fault("rules that deny are ignored", (4,), replaced(standing, "decide", _ignores_denials)),
+    Fault(
+        "a specialist has no rules above it",
+        (4,),
+        together(replaced(Standing, "rules", _own_rules), replaced(Standing, "decided", _decides_alone)),
+    ),
+    Fault("rules are not kept", (4,), replaced(Ledger, "save_rule", _does_not_keep_it)),
+    # One look is for rules and for the mode: which of them changed first decides by what it is found.
+    Fault("no look before the start", (4, 8), _NO_LOOK),
+    Fault("no look again between the verdict and the start", (4, 8), _NO_LOOK_AT_ALL),
+    Fault("results are turned round", (5,), replaced(CallRound, "close", _turned_round)),
+    Fault("no barrier", (5,), replaced(schedule, "batches", _all_at_once)),
+    Fault("every answer counts", (13,), replaced(ApprovalBroker, "answer", _takes_every_answer)),
+    Fault(
+        "the last decision counts",
+        (13,),
+        together(
+            replaced(ApprovalBroker, "answer", _remembers_the_last), replaced(Asking, "_resolved", _goes_by_the_last)
+        ),
+    ),
+    Fault(
+        "a decision is heard twice",
+        (13,),
+        together(replaced(Asking, "withdraw", _goes_on_watching), replaced(Asking, "_watch", _hears_twice)),
+    ),
+)

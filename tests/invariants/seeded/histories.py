@@ -1,0 +1,126 @@
+"""Faults of what was said: answers as they are kept, and histories as a model reads them."""
+
+from typing import Any
+
+from desktop_agent.agent import request
+from desktop_agent.conversation import compacted
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.repair import repaired
+from desktop_agent.engine import ledger
+from desktop_agent.vocabulary.blocks import Text, Thinking, ToolResult
+from desktop_agent.vocabulary.messages import MessageState, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.invariants.seeded.fault import Fault, everywhere, replaced
+
+
+def _with_blocks(message: Any, blocks: Any) -> Any:
+    return message.model_copy(update={"blocks": tuple(blocks)})
+
+
+def _keeps_no_first_text(real: Any) -> Any:
+    """What is committed is not what was shown."""
+
+    def message(self: AnswerBuilder, state: Any, at: Any) -> Any:
+        whole = real(self, state, at)
+        first, *rest = whole.blocks or (None,)
+        return _with_blocks(whole, rest) if rest and isinstance(first, Text) else whole
+
+    return message
+
+
+def _keeps_no_tail(real: Any) -> Any:
+    def message(self: AnswerBuilder, state: Any, at: Any) -> Any:
+        if state is MessageState.INTERRUPTED:
+            self._text.clear()
+        return real(self, state, at)
+
+    return message
+
+
+def _drops_pieces(real: Any) -> Any:
+    def feed(self: AnswerBuilder, event: Any, at: Any) -> None:
+        if not (isinstance(event, ContentDelta) and event.text.startswith("a")):
+            real(self, event, at)
+
+    return feed
+
+
+def _joins_nothing(_real: Any) -> Any:
+    return lambda event, more: event
+
+
+def _touches_thinking(real: Any) -> Any:
+    def touched(block: Any) -> Any:
+        if not isinstance(block, Thinking):
+            return block
+        return block.model_copy(update={"metadata": {**block.metadata, "seen": True}})
+
+    def kept(messages: Any) -> Any:
+        return [_with_blocks(message, map(touched, message.blocks)) for message in real(messages)]
+
+    return kept
+
+
+def _drops_silent_thinking(real: Any) -> Any:
+    """What the model did not show looks like nothing, and is the state that must go back."""
+
+    def fixed(messages: Any) -> Any:
+        return tuple(
+            _with_blocks(each, (block for block in each.blocks if not isinstance(block, Thinking) or block.text))
+            for each in real(messages)
+        )
+
+    return fixed
+
+
+def _names_results_anew(real: Any) -> Any:
+    def fixed(messages: Any) -> Any:
+        return tuple(
+            each.model_copy(update={"id": f"{each.id}-again"}) if each.role is Role.TOOL else each
+            for each in real(messages)
+        )
+
+    return fixed
+
+
+def _cuts_anywhere(_real: Any) -> Any:
+    def cut(said: Any, first_kept_id: str) -> Any:
+        at = next((place for place, message in enumerate(said) if message.id == first_kept_id), None)
+        return None if at is None else min(at + 2, len(said))
+
+    return cut
+
+
+def _drops_a_kept_result(real: Any) -> Any:
+    def sent(messages: Any) -> Any:
+        shown = real(messages)
+        if not shown or all(each.injected_by != compacted.INJECTED_BY for each in shown):
+            return shown
+        return tuple(
+            _with_blocks(each, each.blocks[1:]) if any(isinstance(b, ToolResult) for b in each.blocks[1:]) else each
+            for each in shown
+        )
+
+    return sent
+
+
+def _leaves_summaries_in(_real: Any) -> Any:
+    return list
+
+
+OF_HISTORIES = (
+    Fault("another message is kept than shown", (9,), replaced(AnswerBuilder, "message", _keeps_no_first_text)),
+    Fault("what is interrupted loses its tail", (9,), replaced(AnswerBuilder, "message", _keeps_no_tail)),
+    Fault("pieces are dropped", (9,), replaced(AnswerBuilder, "feed", _drops_pieces)),
+    Fault("the journal keeps first pieces only", (9,), replaced(ledger, "_with_more", _joins_nothing)),
+    Fault("thinking is touched", (10,), replaced(request, "without_given_up", _touches_thinking)),
+    Fault("thinking without words is dropped", (10,), everywhere(repaired, _drops_silent_thinking)),
+    Fault("repairing twice is not repairing once", (10,), everywhere(repaired, _names_results_anew)),
+    Fault("compaction cuts anywhere", (11,), replaced(compacted, "_cut", _cuts_anywhere)),
+    Fault("compaction drops a result that it keeps", (11,), everywhere(compacted.as_sent, _drops_a_kept_result)),
+    Fault(
+        "summaries go to the model as they are kept",
+        (11,),
+        replaced(compacted, "_without_summaries", _leaves_summaries_in),
+    ),
+)

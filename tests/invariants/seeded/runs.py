@@ -1,0 +1,137 @@
+"""Faults of runs and sessions: how they begin and end, what waits, the mode, and what bounds them."""
+
+from typing import Any
+
+from desktop_agent.agent import turn
+from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.conduct.guards import Guards
+from desktop_agent.agent.run import Run
+from desktop_agent.engine.session_parts import conduct
+from desktop_agent.engine.session_parts.conduct import Conduct, _Modes, _Queue
+from desktop_agent.engine.session_parts.recorder import RunRecorder
+from desktop_agent.engine.session_parts.run_making import RunMaking
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished
+from tests.invariants.seeded.fault import Fault, replaced
+
+
+def _ends_twice(real: Any) -> Any:
+    def emit(self: RunRecorder, event: Any) -> None:
+        real(self, event)
+        if isinstance(event, RunFinished) and self._finished:
+            self._finished = False
+            real(self, event)
+
+    return emit
+
+
+def _skips_a_number(real: Any) -> Any:
+    def emit(self: RunRecorder, event: Any) -> None:
+        self._seq += event.type == "tool_results_received"
+        real(self, event)
+
+    return emit
+
+
+def _takes_it_and_leaves_it(real: Any) -> Any:
+    def remove(self: _Queue, message_id: str) -> Any:
+        entry = real(self, message_id)
+        if entry.when == "soon":
+            self.add(entry.message, "idle")
+        return entry
+
+    return remove
+
+
+def _hands_nothing_back(real: Any) -> Any:
+    def hand_back(self: _Queue) -> Any:
+        real(self)
+        return ()
+
+    return hand_back
+
+
+def _keeps_none(_real: Any) -> Any:
+    return lambda self: ()
+
+
+def _believes_the_queue(_real: Any) -> Any:
+    return lambda queue, history: tuple(queue)
+
+
+def _waits_for_the_edge(_real: Any) -> Any:
+    return lambda self, name: None
+
+
+def _applies_at_once(real: Any) -> Any:
+    def request(self: _Modes, name: str) -> None:
+        real(self, name)
+        self._request = None
+        self._change(self._modes[name], "agent")
+
+    return request
+
+
+def _forgets_the_mode(_real: Any) -> Any:
+    return lambda name, modes, writer: None
+
+
+def _never_enough(_real: Any) -> Any:
+    return property(lambda self: None)
+
+
+def _goes_on_for_ever(real: Any) -> Any:
+    def counted(self: Guards, guard: Any, tell: Any) -> bool:
+        self._iterations.clear()
+        return real(self, guard, tell)
+
+    return counted
+
+
+def _is_never_deep(_real: Any) -> Any:
+    return property(lambda self: 0)
+
+
+def _does_not_say_that_it_failed(real: Any) -> Any:
+    def emit(self: RunRecorder, event: Any) -> None:
+        if not (isinstance(event, RunFinished) and event.reason is RunEnd.FAILED):
+            real(self, event)
+
+    return emit
+
+
+def _has_one_budget(_real: Any) -> Any:
+    def run(self: RunMaking, recorder: RunRecorder) -> Run:
+        settings = self._settings()
+        budget = vars(self).setdefault("_budget", Budget(settings.limits))
+        return Run(self._around(recorder, budget), settings, budget)
+
+    return run
+
+
+def _stays_stopped(real: Any) -> Any:
+    def run(self: RunMaking, recorder: RunRecorder) -> Run:
+        made = real(self, recorder)
+        made._stop_asked = vars(self).setdefault("_stop_asked", made._stop_asked)
+        return made
+
+    return run
+
+
+OF_RUNS = (
+    Fault("a run ends twice", (6,), replaced(RunRecorder, "emit", _ends_twice)),
+    Fault("a number is left out", (6,), replaced(RunRecorder, "emit", _skips_a_number)),
+    Fault("a message is delivered and stays", (7,), replaced(_Queue, "remove", _takes_it_and_leaves_it)),
+    Fault("nothing is handed back", (7,), replaced(_Queue, "hand_back", _hands_nothing_back)),
+    Fault("what waits is not kept", (7,), replaced(Conduct, "_waiting", _keeps_none)),
+    Fault("what was delivered waits after a crash", (7,), replaced(conduct, "_undelivered", _believes_the_queue)),
+    Fault("the person's mode waits", (8,), replaced(_Modes, "set_by_person", _waits_for_the_edge)),
+    Fault("the agent's mode does not wait", (8,), replaced(_Modes, "request_by_agent", _applies_at_once)),
+    Fault("the mode is forgotten", (8,), replaced(conduct, "_named", _forgets_the_mode)),
+    Fault("no limit holds", (12,), replaced(Budget, "exceeded", _never_enough)),
+    Fault("a guard has no bound", (12,), replaced(Guards, "_counted", _goes_on_for_ever)),
+    Fault("pauses have no bound", (12,), replaced(turn, "MOST_PAUSES", lambda _: 10**9)),
+    Fault("specialists may nest for ever", (12,), replaced(Budget, "depth", _is_never_deep)),
+    Fault("a run that fails does not end", (14,), replaced(RunRecorder, "emit", _does_not_say_that_it_failed)),
+    Fault("all runs have one budget", (14,), replaced(RunMaking, "run", _has_one_budget)),
+    Fault("Stop holds for the next run too", (14,), replaced(RunMaking, "run", _stays_stopped)),
+)

@@ -1,0 +1,102 @@
+"""Puts a fault into the engine and looks for it in random worlds, until the first broken invariant."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.invariants import world
+from tests.invariants.checks import Broken
+from tests.invariants.machine import Machine
+from tests.invariants.seeded.calls import OF_CALLS
+from tests.invariants.seeded.fault import Fault
+from tests.invariants.seeded.histories import OF_HISTORIES
+from tests.invariants.seeded.runs import OF_RUNS
+
+SEEDS = Path(__file__).with_name("seeds.json")
+"""With which seed each fault is found soon, by its name: `python -m tests.invariants --record` writes it."""
+
+FAULTS: tuple[Fault, ...] = (*OF_CALLS, *OF_RUNS, *OF_HISTORIES)
+
+# Enough for what ends, and soon over for what does not.
+_PATIENCE = 6_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search came to, after so many worlds. `error` None: nothing broke."""
+
+    worlds: int
+    error: BaseException | None = None
+
+    @property
+    def broken(self) -> Broken | None:
+        """The invariant that broke, if that is what ended the search."""
+        return next((each for each in _chain(self.error) if isinstance(each, Broken)), None)
+
+    def is_as_stated(self, fault: Fault) -> bool:
+        """Whether it is an invariant that this fault breaks."""
+        return self.broken is not None and self.broken.number in fault.breaks
+
+    def __str__(self) -> str:
+        return str(self.broken or (self.error and repr(self.error)) or "not found")
+
+
+def search(fault: Fault, worlds: int, begin: int) -> Found:
+    """Live through at most about so many worlds; another `begin` is another search."""
+    lived = 0
+
+    class Counted(Machine):
+        def __init__(self) -> None:
+            nonlocal lived
+            lived += 1
+            super().__init__()
+
+    with _quiet(), fault.patch():
+        try:
+            run_state_machine_as_test(seed(begin)(Counted), settings=_settings(worlds))
+        except Exception as error:
+            return Found(lived, error)
+    return Found(lived)
+
+
+def _settings(worlds: int) -> settings:
+    return settings(
+        max_examples=worlds,
+        stateful_step_count=30,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with mock.patch.object(world, "PATIENCE", _PATIENCE):
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and those that it was wrapped around or came behind."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions
+        waiting += [each.__cause__, each.__context__]
