@@ -1,3 +1,12 @@
-"""What every test gets without asking: a home of its own, a Qt without a screen, and a look-out for what it leaves."""
+"""What every test gets without asking: a home of its own, a Qt without a screen, and a look-out for what it leaves.
+
+Property tests take the same examples each time, so that what fails here fails everywhere;
+`make test ARGS=--hypothesis-profile=default` looks for others.
+"""
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 pytest_plugins = ("tests.frame.homes", "tests.frame.leaks", "tests.frame.displays")

@@ -7,16 +7,17 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-
-from hypothesis import HealthCheck, seed, settings
-from hypothesis.stateful import run_state_machine_as_test
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 
 from tests.invariants.machine import Machine
+from tests.invariants.rounds import live, trouble_of
 from tests.invariants.seeded.fault import Fault
 from tests.invariants.seeded.search import FAULTS, SEEDS, Found, search
 
-# hypothesis remembers every world that it has seen; 20,000 of them take more than a gigabyte.
-ROUND = 1_000
+# hypothesis remembers every world that it has seen, so many rounds in processes of their own: 20,000 worlds in one
+# take more than a gigabyte.
+ROUND = 500
 
 # A fault is found after some dozen worlds; this many are a fault of the search.
 FOR_A_FAULT = 1_500
@@ -49,29 +50,26 @@ def _arguments() -> argparse.Namespace:
 
 def _live(arguments: argparse.Namespace) -> int:
     print(f"seed {arguments.seed}, {arguments.worlds:,} worlds of at most {arguments.steps} steps", flush=True)
-    begin, lived = time.monotonic(), 0
     if arguments.digests:
         Machine.told = print
-    while lived < arguments.worlds:
-        worlds = min(ROUND, arguments.worlds - lived)
-        _live_once(arguments.seed + lived, worlds, arguments.steps)
-        lived += worlds
-        if not arguments.digests:
+        live(arguments.seed, arguments.worlds, arguments.steps)
+        return 0
+    begin, lived = time.monotonic(), 0
+    starts = range(0, arguments.worlds, ROUND)
+    with ProcessPoolExecutor(max_tasks_per_child=1, mp_context=get_context("spawn")) as pool:
+        rounds = {
+            pool.submit(trouble_of, arguments.seed + at, worlds, arguments.steps): worlds
+            for at in starts
+            for worlds in [min(ROUND, arguments.worlds - at)]
+        }
+        for done in as_completed(rounds):
+            if (trouble := done.result()) is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+                print(trouble)
+                return 1
+            lived += rounds[done]
             print(f"{lived:,} worlds, no invariant was broken, {time.monotonic() - begin:.0f} s", flush=True)
     return 0
-
-
-def _live_once(begin: int, worlds: int, steps: int) -> None:
-    run_state_machine_as_test(
-        seed(begin)(Machine),
-        settings=settings(
-            max_examples=worlds,
-            stateful_step_count=steps,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 def _look_for(faults: list[Fault], begin: int) -> int:

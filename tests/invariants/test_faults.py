@@ -35,7 +35,7 @@ def test_where_there_is_no_fault_none_is_found() -> None:
 
 
 def test_every_invariant_has_two_faults_that_break_it() -> None:
-    # 15 has its own random world, over real files: tests/desktop_agent/engine/test_checkpoints_property.py
+    # 15 has its own random world, over real files, and faults: tests/desktop_agent/engine/test_checkpoints_faults.py
     broken = [number for fault in FAULTS for number in fault.breaks]
     assert {number for number in broken if broken.count(number) > 1} == set(range(1, 15))
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)

@@ -1,5 +1,6 @@
 """The fifteen invariants of the runtime, in a random world."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -9,6 +10,7 @@ from tests.invariants.machine import Machine
 EXAMPLES, STEPS = 100, 30
 
 
+@pytest.mark.timeout(900)
 def test_they_hold_in_random_worlds() -> None:
     run_state_machine_as_test(
         Machine,

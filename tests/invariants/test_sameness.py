@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 WORLDS = 12
 
@@ -16,6 +18,7 @@ def _lived(hash_seed: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.timeout(900)
 def test_worlds_are_the_same_in_another_process() -> None:
     first, again = _lived("1"), _lived("2")
 

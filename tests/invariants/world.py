@@ -232,7 +232,9 @@ class World(Observer):
         history = self.session.history
         self.life.end()
         self._begin_life()
-        require(self.session.modes.current.name == mode, 8, f"the mode was “{mode}” before an orderly end")
+        # Nothing is kept of a conversation in which nothing was said.
+        kept = mode if history else self.session.modes.current.name
+        require(self.session.modes.current.name == kept, 8, f"the mode was “{mode}” before an orderly end")
         require(self._denied == denied, 4, f"an orderly end forgets what rules deny: {denied - self._denied}")
         lost = there - self._where_the_messages_are() - set(self.returned)
         require(not lost, 7, f"an orderly end loses {[self.sent[id_] for id_ in lost]}")
