@@ -56,7 +56,7 @@ package-check: setup-test setup-package
 # make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
 lock: setup-test
 	@$(LOCK) --group build --output-file requirements.lock
-	@$(LOCK) --group build --group dev --group package --constraint requirements.lock --output-file requirements-dev.lock
+	@$(LOCK) --extra diagrams --group build --group dev --group package --constraint requirements.lock --output-file requirements-dev.lock
 
 setup-run:
 	@packaging/setup.sh run

@@ -17,6 +17,7 @@ from desktop_agent.vocabulary.errors import AgentError, RemedyAction
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.end_signals import EndSignals
 from ui.bridge.frame_clock import FrameClock
+from ui.bridge.idle.garbage import Garbage
 from ui.bridge.library import Library
 from ui.bridge.loop import run
 from ui.bridge.pictures import Pictures
@@ -124,6 +125,7 @@ class Desk:
         self.window = MainWindow(themes, self.library, self.servers, pictures, self._tasks)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._clock = clock
+        self._garbage = Garbage(clock.tick, lambda: self.library.working, app)
         self._places = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
         self._scheme = SchemeFollower(themes, app.styleHints(), self.window)
         settings = Settings(engine, self._tasks, app)
@@ -146,6 +148,7 @@ class Desk:
         self._on_preferences(self._engine.preferences)
         self.window.return_to_place(self._places)
         self.window.show()
+        self._garbage.watch(self.window.windowHandle())
         self.library.refresh()
         for notice in self._engine.notices:
             self.window.page.banners.show_notice(notice)
@@ -176,6 +179,7 @@ class Desk:
         await self._tasks.close()
         self.library.close()
         self._clock.stop()
+        self._garbage.close()
         self.window.page.transcript.close_workers()
         self.window.allow_closing()
         self.window.close()

@@ -1,6 +1,6 @@
 """Every preference, declared once: form, file and documentation follow from this page."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,13 +13,42 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
+class FontFamily:
+    """Marks a text as the name of a family of fonts; an empty one is the system's."""
+
+
 class Appearance(_Section):
     """How it looks."""
 
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
     )
-    zoom: int = Field(default=100, ge=50, le=300, title="Zoom", description="Size of text, in percent.")
+    zoom: int = Field(
+        default=100, ge=50, le=300, title="Zoom", description="Size of everything in the window, in percent."
+    )
+    font: Annotated[str, FontFamily()] = Field(
+        default="",
+        max_length=200,
+        title="Font",
+        description="Of the text of conversations. Code keeps its own.",
+    )
+    text_size: float = Field(
+        default=10.5,
+        ge=6,
+        le=36,
+        title="Text size",
+        description="Of conversations, in points, where Zoom is 100 %.",
+    )
+    line_width: Literal["narrow", "medium", "wide", "full"] = Field(
+        default="medium",
+        title="Line width",
+        description="How wide the lines of a conversation may get. Full takes the whole window.",
+    )
+    density: Literal["comfortable", "compact"] = Field(
+        default="comfortable",
+        title="Density",
+        description="Room between the lines and messages of a conversation.",
+    )
 
 
 class Chat(_Section):

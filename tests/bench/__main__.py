@@ -1,9 +1,10 @@
-"""Runs the benchmarks: `python -m tests.bench [NAME…]`.
+"""Runs the benchmarks: `python -m tests.bench [NAME [PART…]…]`.
 
 Each module of this folder with a function `run() -> dict[str, Any]` is one, and runs in a process of its own. Its
 result is JSON: figures by name, nested as it likes. `GOALS: dict[str, float]`, by dotted name, says what a figure may
 reach at most; what exceeds it is marked, and makes the whole command fail. `DISPLAY = True` asks for a real window on
-a private screen; otherwise Qt draws offscreen. All results go to bench.json.
+a private screen; otherwise Qt draws offscreen. `PARTS: dict[str, Callable[[], Any]]` says which of its figures can be
+had by themselves: those that are named after it. All results go to bench.json.
 """
 
 import argparse
@@ -40,6 +41,9 @@ class Outcome:
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Name, figure, verdict."""
         for name, value in flat(self.figures):
+            if isinstance(value, str):
+                yield f"{self.name}.{name}", "", value
+                continue
             goal = self.goals.get(name)
             verdict = "" if goal is None else f"{'ok' if value <= goal else 'MISSED'}, goal {goal:g}"
             yield f"{self.name}.{name}", shown(value), verdict
@@ -80,11 +84,11 @@ def names() -> list[str]:
     return sorted(file.stem for file in HERE.glob("*.py") if "\ndef run(" in file.read_text(encoding="utf-8"))
 
 
-def measure(name: str, environment: dict[str, str]) -> Outcome:
-    """Run one in its own process."""
+def measure(name: str, parts: list[str], environment: dict[str, str]) -> Outcome:
+    """Run one, or some parts of it, in its own process."""
     with tempfile.TemporaryDirectory(prefix="desktop-agent-bench-") as home:
         answer = Path(home, "answer.json")
-        command = [sys.executable, "-m", "tests.bench", "--into", str(answer), name]
+        command = [sys.executable, "-m", "tests.bench", "--into", str(answer), name, *parts]
         own = {**environment, **{f"XDG_{part}_HOME": f"{home}/{part}" for part in ("DATA", "CONFIG", "STATE", "CACHE")}}
         try:
             run = subprocess.run(
@@ -99,10 +103,29 @@ def measure(name: str, environment: dict[str, str]) -> Outcome:
         return Outcome(name, told["figures"], told["goals"])
 
 
-def measure_here(name: str, into: Path) -> None:
+def measure_here(name: str, parts: list[str], into: Path) -> None:
     """The other side of `measure`."""
     module = importlib.import_module(f"tests.bench.{name}")
-    into.write_text(json.dumps({"figures": module.run(), "goals": getattr(module, "GOALS", {})}))
+    known, goals = getattr(module, "PARTS", {}), getattr(module, "GOALS", {})
+    if unknown := sorted(set(parts) - set(known)):
+        raise SystemExit(f"{name} has no part {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
+    figures = {part: known[part]() for part in parts} if parts else module.run()
+    goals = {goal: value for goal, value in goals.items() if not parts or goal.partition(".")[0] in parts}
+    into.write_text(json.dumps({"figures": figures, "goals": goals}))
+
+
+def asked_for(words: list[str]) -> list[tuple[str, list[str]]]:
+    """Benchmarks, each with the parts that are named after it. Raises ValueError for a word before any benchmark."""
+    known = names()
+    wanted: list[tuple[str, list[str]]] = []
+    for word in words:
+        if word in known:
+            wanted.append((word, []))
+        elif wanted:
+            wanted[-1][1].append(word)
+        else:
+            raise ValueError(f"no such benchmark: {word}; there are {', '.join(known)}")
+    return wanted or [(name, []) for name in known]
 
 
 def wants_display(name: str) -> bool:
@@ -113,25 +136,25 @@ def wants_display(name: str) -> bool:
 def main() -> int:
     """Run what was asked for, one after the other, and write bench.json."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Benchmarks")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names()))
+    parser.add_argument("names", nargs="*", metavar="NAME [PART…]", help=", ".join(names()))
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.into:
-        measure_here(arguments.names[0], arguments.into)
+        measure_here(arguments.names[0], arguments.names[1:], arguments.into)
         return 0
-    unknown = set(arguments.names) - set(names())
-    if unknown:
-        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(names())}")
-    wanted = arguments.names or names()
+    try:
+        wanted = asked_for(arguments.names)
+    except ValueError as error:
+        parser.error(str(error))
     offscreen = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     outcomes: list[Outcome] = []
     with ExitStack() as stack:
         shown_on = None
-        for name in wanted:
+        for name, parts in wanted:
             if wants_display(name) and shown_on is None:
                 shown_on = stack.enter_context(displays.display(dict(os.environ)))
             sys.stderr.write(f"{name}…\n")
-            outcomes.append(measure(name, shown_on if wants_display(name) and shown_on else offscreen))
+            outcomes.append(measure(name, parts, shown_on if wants_display(name) and shown_on else offscreen))
     machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
     results = {outcome.name: {"figures": outcome.figures, "error": outcome.error} for outcome in outcomes}
     RESULTS.write_text(json.dumps({"machine": machine, "results": results}, indent=2) + "\n")

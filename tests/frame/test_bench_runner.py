@@ -1,6 +1,10 @@
 """The runner of benchmarks tells goals that were missed from goals that were reached."""
 
-from tests.bench.__main__ import Outcome, names, table
+import json
+
+import pytest
+
+from tests.bench.__main__ import Outcome, asked_for, measure_here, names, table
 
 
 def test_a_reached_goal_passes() -> None:
@@ -28,3 +32,33 @@ def test_a_benchmark_that_broke_fails_and_says_why() -> None:
 def test_benchmarks_are_found() -> None:
     assert "imports" in names()
     assert "__main__" not in names()
+
+
+def test_words_after_a_benchmark_are_parts_of_it() -> None:
+    assert asked_for(["imports", "bench_engine", "flood", "growth"]) == [
+        ("imports", []),
+        ("bench_engine", ["flood", "growth"]),
+    ]
+    assert [name for name, _ in asked_for([])] == names()
+    with pytest.raises(ValueError, match="no such benchmark: flood"):
+        asked_for(["flood"])
+
+
+def test_only_the_goals_of_the_parts_that_were_asked_for_count(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.bench import bench_engine
+
+    monkeypatch.setattr(bench_engine, "PARTS", {"growth": lambda: {"exponent": 1.0}, "flood": dict})
+    measure_here("bench_engine", ["flood"], tmp_path / "flood")
+    measure_here("bench_engine", ["growth"], tmp_path / "growth")
+    assert json.loads((tmp_path / "flood").read_text()) == {"figures": {"flood": {}}, "goals": {}}
+    assert set(json.loads((tmp_path / "growth").read_text())["goals"]) == {
+        "growth.exponent",
+        "growth.exponent_of_the_longest",
+    }
+    with pytest.raises(SystemExit, match="has no part hostile"):
+        measure_here("bench_engine", ["hostile"], tmp_path / "none")
+
+
+def test_what_is_said_in_words_stands_behind_the_figures() -> None:
+    outcome = Outcome("view", {"longest_ms": 40.0, "longest_in": "row.py:paint"}, {})
+    assert list(outcome.rows())[1] == ("view.longest_in", "", "row.py:paint")

@@ -16,19 +16,21 @@ MONO_FAMILIES = (
 )
 
 
-def points(theme: Theme, zoom: int, factor: float = 1.0) -> float:
+def points(theme: Theme, zoom: float, factor: float = 1.0) -> float:
     """A text size in points: the theme's body size, zoomed (percent), times `factor`."""
     return round(theme.base_size * zoom / 100 * factor, 2)
 
 
-def body_font(theme: Theme, zoom: int = 100, factor: float = 1.0) -> QFont:
-    """The system's font for text."""
+def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
+    """A font for text: of this family, or the system's, which also has what the family lacks."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    if family:
+        font.setFamilies([family, *(font.families() or [font.family()])])
     font.setPointSizeF(points(theme, zoom, factor))
     return font
 
 
-def mono_font(theme: Theme, zoom: int = 100, factor: float = 0.95) -> QFont:
+def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
     """A fixed-pitch font; a little smaller, because such fonts look larger than text of the same size."""
     installed = set(QFontDatabase.families())
     family = next((name for name in MONO_FAMILIES if name in installed), None)

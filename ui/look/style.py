@@ -51,6 +51,7 @@ QPushButton[kind="danger"]:hover {{ background: {danger_background}; }}
 QPushButton[kind="danger"]:disabled {{ color: {muted}; border-color: {border}; }}
 QPushButton[kind="quiet"], QToolButton[kind="quiet"] {{ background: transparent; border-color: transparent; }}
 QToolButton[kind="quiet"] {{ padding: {button_y}px {s}px; }}
+QToolButton[kind="quiet"]:checked {{ background: {pressed}; border-color: {border}; }}
 QToolButton[kind="quiet"]:focus {{ padding: {button_y_focus}px {field_x_focus}px; }}
 QPushButton[kind="quiet"]:hover, QToolButton[kind="quiet"]:hover {{ background: {hover}; }}
 QPushButton[kind="quiet"]:focus, QToolButton[kind="quiet"]:focus {{ border-color: {accent}; }}

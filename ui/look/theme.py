@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL = 4, 8, 12, 16, 24
 RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12
 READING_WIDTH = 760
+BODY_SIZE = 10.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ class Theme:
     success_background: str
     added_background: str
     removed_background: str
-    base_size: float = 10.5
+    match: str
+    current_match: str
+    base_size: float = BODY_SIZE
     """Body text in points at 100 % zoom."""
 
 
@@ -65,6 +68,8 @@ LIGHT = Theme(
     success_background="#e5f5e9",
     added_background="#dcf5e1",
     removed_background="#fde3e1",
+    match="#fff2bd",
+    current_match="#ffe14d",
 )
 
 DARK = Theme(
@@ -91,11 +96,26 @@ DARK = Theme(
     success_background="#1d3324",
     added_background="#1c3b27",
     removed_background="#45231f",
+    match="#3f3600",
+    current_match="#4c4000",
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the text of conversations is set. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
+
+    `font` is a family, or nothing for the system's.
+    """
+
+    font: str = ""
+    size: float = BODY_SIZE
+    line_width: int = READING_WIDTH
+    is_compact: bool = False
+
+
 class ThemeSource(QObject):
-    """Holds the theme in use and says when it changes. Zoom is in percent."""
+    """Holds the theme in use, and how text is set for reading; says when one of them changes. Zoom is in percent."""
 
     changed = Signal()
 
@@ -103,6 +123,7 @@ class ThemeSource(QObject):
         super().__init__(parent)
         self._theme = theme
         self._zoom = zoom
+        self._reading = Reading()
 
     @property
     def theme(self) -> Theme:
@@ -113,6 +134,22 @@ class ThemeSource(QObject):
     def zoom(self) -> int:
         """Percent."""
         return self._zoom
+
+    @property
+    def reading(self) -> Reading:
+        """How the text of conversations is set."""
+        return self._reading
+
+    @property
+    def reading_width(self) -> int:
+        """The widest a line of a conversation gets now, in pixels."""
+        return round(self._reading.line_width * self._zoom / 100 * self._reading.size / self._theme.base_size)
+
+    def read_as(self, reading: Reading) -> None:
+        """Set it so from now on; says so when that is another way."""
+        if reading != self._reading:
+            self._reading = reading
+            self.changed.emit()
 
     def use(self, theme: Theme, zoom: int) -> None:
         """Switch; says so when something really changed."""

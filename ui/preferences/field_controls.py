@@ -7,8 +7,10 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
+from desktop_agent.vocabulary.preferences import FontFamily
 from ui.look.theme import SPACE_XS
 
 TEXT_PAUSE_MS = 400
@@ -47,6 +49,8 @@ def _made_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
         return _switch(field, changed)
     if kind is int or kind is float:
         return _number(field, changed)
+    if any(isinstance(rule, FontFamily) for rule in field.metadata):
+        return _font(changed)
     if kind is str:
         return _text(changed)
     raise TypeError(f"no control for a preference of type {kind}")
@@ -63,6 +67,28 @@ def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldCo
 
     def show(value: Any) -> None:
         box.setCurrentIndex(choices.index(value))
+
+    box.activated.connect(chosen)
+    return FieldControl(box, show)
+
+
+def _font(changed: Callable[[Any], None]) -> FieldControl:
+    box = QComboBox()
+    box.setMinimumWidth(CHOICE_WIDTH)
+    box.setMaxVisibleItems(14)
+    box.addItem(QCoreApplication.translate("Preferences", "System font"), "")
+    for each in QFontDatabase.families():
+        if QFontDatabase.isSmoothlyScalable(each) and not QFontDatabase.isPrivateFamily(each):
+            box.addItem(each, each)
+
+    def chosen(row: int) -> None:
+        changed(box.itemData(row))
+
+    def show(value: Any) -> None:
+        if box.findData(value) < 0:
+            # From another computer: it stays what it is, and the system's is seen.
+            box.addItem(QCoreApplication.translate("Preferences", "{0} (not installed)").format(value), value)
+        box.setCurrentIndex(box.findData(value))
 
     box.activated.connect(chosen)
     return FieldControl(box, show)

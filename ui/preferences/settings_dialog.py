@@ -131,7 +131,7 @@ class SettingsDialog(QDialog):
     def _build(self, themes: ThemeSource) -> None:
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
-        self.resize(820, 560)
+        self.resize(820, 740)
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)

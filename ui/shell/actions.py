@@ -24,6 +24,11 @@ class Actions(QObject):
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
         self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu)
         self._add(self.tr("Write a message"), "Ctrl+L", page.composer.editor.setFocus)
+        self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find)
+        self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))
+        self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
+        self._add(self.tr("Caret browsing"), "F7", page.ways.browse)
+        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.offers.copy_all)
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
         self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
         for number in range(1, 10):
@@ -35,6 +40,7 @@ class Actions(QObject):
         self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1))
         self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1))
         self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0))
+        page.transcript.zoom_requested.connect(settings.zoom)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close)
 

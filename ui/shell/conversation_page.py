@@ -21,9 +21,11 @@ from ui.composer.composer import Composer
 from ui.composer.pictures import PendingPicture
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.controls import ElidedLabel
-from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import Banner, BannerArea
+from ui.shell.contents.contents import Contents
 from ui.shell.drafts import Drafts
+from ui.shell.find_bar import Ways
 from ui.shell.model_controls import ModelControls
 from ui.shell.usage_meter import UsageMeter
 from ui.transcript.view import TranscriptView
@@ -54,11 +56,14 @@ class ConversationPage(QWidget):
         self._servers = servers
         self._pictures = pictures
         self._tasks = tasks
+        self._themes = themes
         self._conversation: OpenConversation | None = None
         self._title = ElidedLabel()
         self._usage = UsageMeter()
         self.banners = BannerArea(themes)
         self.transcript = TranscriptView(themes, pictures)
+        self.contents = Contents(themes, self.transcript, pictures, tasks, self)
+        self.ways = Ways(themes, self.transcript, self.banners, self)
         self.composer = Composer(themes, pictures.take)
         self.models = ModelControls(themes, self.composer, servers, tasks, self)
         self.model_picker = self.models.picker
@@ -103,7 +108,7 @@ class ConversationPage(QWidget):
         heading.addWidget(self._title, 1)
         heading.addWidget(self._usage)
         self.composer.add_control(self.workspace_picker)
-        self.composer.setMaximumWidth(READING_WIDTH + 2 * SPACE_L)
+        self._fit()
         centred = QHBoxLayout()
         centred.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
         centred.addStretch(1)
@@ -114,8 +119,13 @@ class ConversationPage(QWidget):
         column.setSpacing(0)
         column.addLayout(heading)
         column.addWidget(self.banners)
+        column.addWidget(self.ways.find_bar)
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
+
+    def _fit(self) -> None:
+        """The composer is as wide as what is read above it."""
+        self.composer.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
@@ -123,16 +133,14 @@ class ConversationPage(QWidget):
         self.composer.problem.connect(self.banners.show_sentences)
         self.composer.edit_last_requested.connect(self._edit_last)
         self.transcript.remedy_requested.connect(self._on_remedy)
-        self.transcript.approval_requested.connect(self._on_review)
+        self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.link_activated.connect(open_link)
         self.models.connect_requested.connect(self.connect_requested)
         self.models.remark.connect(self._on_remark)
+        self.contents.remark.connect(self._on_remark)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
+        self._themes.changed.connect(self._fit)
         self._servers.models_changed.connect(self._show_usage)
-
-    @Slot(str)
-    def _on_review(self, _approval_id: str) -> None:
-        self.review_requested.emit()
 
     @Slot(list)
     def _on_changed(self, changes: Sequence[Change]) -> None:

@@ -7,18 +7,32 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.preferences import Appearance, Preferences
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.sentences import spoken
-from ui.look.theme import ThemeSource
+from ui.look.theme import READING_WIDTH, Reading, ThemeSource
 
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
 
+LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
+"""Pixels at 100 % zoom."""
+
+
+def reading_of(appearance: Appearance) -> Reading:
+    """How conversations are set, as the person prefers it."""
+    return Reading(
+        font=appearance.font,
+        size=appearance.text_size,
+        line_width=LINE_WIDTHS[appearance.line_width],
+        is_compact=appearance.density == "compact",
+    )
+
 
 class SettingsPresenter(QObject):
-    """Makes the dialog when it is first wanted, and keeps it up to date."""
+    """Makes the dialog when it is first wanted, and keeps it up to date; sets conversations as it says."""
 
     connect_requested = Signal()
     """The person wants another server; the dialog is out of the way by then."""
@@ -33,6 +47,8 @@ class SettingsPresenter(QObject):
         self._tasks = tasks
         self._window = window
         self._dialog: SettingsDialog | None = None
+        settings.changed.connect(self._set_reading)
+        self._set_reading(settings.preferences)
 
     def show(self, *, providers: bool = False) -> "SettingsDialog":
         """Open it, on the page of providers and keys if that is what is wanted."""
@@ -66,6 +82,10 @@ class SettingsPresenter(QObject):
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
         return dialog
+
+    @Slot(Preferences)
+    def _set_reading(self, preferences: Preferences) -> None:
+        self._themes.read_as(reading_of(preferences.appearance))
 
     @Slot(str, object)
     def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:

@@ -1,34 +1,43 @@
 """What the transcript is drawn with: the fonts, measures and colours of one theme at one zoom."""
 
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPixmap, QTextCharFormat
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPixmap, QTextCharFormat
 
 from ui.look.fonts import body_font, mono_font
 from ui.look.icons import pixmap
-from ui.look.theme import READING_WIDTH, Theme
+from ui.look.theme import Reading, Theme
 from ui.transcript.markdown.inline import Style
 
 _HEADINGS = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
 
 
-class Look:
-    """Made anew when theme or zoom change; whatever was laid out with an older one is laid out again."""
+_AS_COMPACT = 0.55
+"""What is left of the room between blocks and messages."""
 
-    def __init__(self, theme: Theme, zoom: int) -> None:
+
+class Look:
+    """Made anew when theme, zoom or the way text is set change; what was laid out with another is laid out again.
+
+    Larger text is a zoom of its own: everything in the transcript grows with its text.
+    """
+
+    def __init__(self, theme: Theme, zoom: int, reading: Reading | None = None) -> None:
         self.theme = theme
-        self._zoom = zoom
+        self.reading = reading = reading or Reading()
+        self._zoom = scale = zoom * reading.size / theme.base_size
         self._pixels: dict[float, int] = {}
-        self.body = body_font(theme, zoom)
-        self.small = body_font(theme, zoom, 0.9)
+        self.body = body_font(theme, scale, family=reading.font)
+        self.small = body_font(theme, scale, 0.9, reading.font)
         self.strong = QFont(self.body)
         self.strong.setWeight(QFont.Weight.DemiBold)
-        self.mono = mono_font(theme, zoom, 0.92)
+        self.mono = mono_font(theme, scale, 0.92)
         self.line = self._line_of(self.body, 1.12)
         self.small_line = self._line_of(self.small, 1.12)
         metrics = QFontMetricsF(self.mono)
         self.mono_line = self._line_of(self.mono, 1.2)
         self.mono_advance = metrics.horizontalAdvance("0")
+        self.mono_is_even = QFontInfo(self.mono).fixedPitch()
         self.advance = QFontMetricsF(self.body).averageCharWidth()
-        self.reading_width = self.px(READING_WIDTH)
+        self.reading_width = self.px(reading.line_width)
         self._colors: dict[str, QColor] = {}
         self._formats: dict[tuple[int, str], QTextCharFormat] = {}
         self._headings: dict[int, QFont] = {}
@@ -39,6 +48,10 @@ class Look:
         if found is None:
             found = self._pixels[pixels] = max(1, round(pixels * self._zoom / 100))
         return found
+
+    def gap(self, pixels: float) -> int:
+        """The same for the room between blocks or messages: less of it where the person wants it compact."""
+        return self.px(pixels * _AS_COMPACT if self.reading.is_compact else pixels)
 
     def color(self, name: str) -> QColor:
         """A colour of the theme by the name of its field, or any #rrggbb."""
@@ -51,7 +64,7 @@ class Look:
         """The font of a heading, levels 1 to 6."""
         found = self._headings.get(level)
         if found is None:
-            found = body_font(self.theme, self._zoom, _HEADINGS[level])
+            found = body_font(self.theme, self._zoom, _HEADINGS[level], self.reading.font)
             found.setWeight(QFont.Weight.DemiBold)
             self._headings[level] = found
         return found
@@ -91,10 +104,12 @@ class Look:
             made.setForeground(self.color("muted"))
         return made
 
-    @staticmethod
-    def _line_of(font: QFont, factor: float) -> int:
+    def _line_of(self, font: QFont, factor: float) -> int:
+        if self.reading.is_compact:
+            factor = 1 + (factor - 1) * 0.2
         metrics = QFontMetricsF(font)
-        return round(max(metrics.height(), font.pointSizeF() * 1.34 * 1.18) * factor)
+        least = font.pointSizeF() * 1.34 * (1.04 if self.reading.is_compact else 1.18)
+        return round(max(metrics.height(), least) * factor)
 
 
 def _faded(color: QColor) -> QColor:

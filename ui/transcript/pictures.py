@@ -3,17 +3,22 @@
 import base64
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize
-from PySide6.QtGui import QImage, QImageReader, QPixmap
+from PySide6.QtGui import QImage, QImageIOHandler, QImageReader, QPixmap
 
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from ui.transcript.workshop import Workshop
 
 _KEPT_BYTES = 64 * 1024 * 1024
 _ALLOWED_MB = 512
+"""Of memory for one picture while it is decoded."""
+
+MOST_PIXELS = 120_000_000
+"""Larger ones are not decoded at all: four bytes each must fit into what is allowed."""
 
 Shown = QPixmap | None
 """None: it cannot be read."""
@@ -27,6 +32,19 @@ class PictureSource(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HeldPicture:
+    """A picture that lies in memory only, as the bytes of its file. Those with the same key are the same."""
+
+    key: str
+    name: str
+    data: bytes = field(repr=False, compare=False)
+
+
+Viewable = StoredSource | Base64Source | HeldPicture
+"""What can be decoded here."""
+
+
 class Thumbnails:
     """Asked for a picture, it answers from its cache, or later through the callback."""
 
@@ -36,19 +54,19 @@ class Thumbnails:
         self._kept: OrderedDict[tuple[str, int, int], Shown] = OrderedDict()
         self._size = 0
 
-    def get(self, source: StoredSource | Base64Source, size: QSize, then: Callable[[], None]) -> tuple[bool, Shown]:
+    def get(self, source: Viewable, size: QSize, then: Callable[[], None]) -> tuple[bool, Shown]:
         """Whether it is there, and the picture. When it is not, `then` is called once it is."""
         key = (_key(source), size.width(), size.height())
         if key in self._kept:
             self._kept.move_to_end(key)
             return True, self._kept[key]
-        where = self._pictures.path_of(source) if isinstance(source, StoredSource) else source.data
+        where = place_of(source, self._pictures)
 
         def arrived(image: QImage) -> None:
             self._keep(key, None if image.isNull() else QPixmap.fromImage(image))
             then()
 
-        self._workshop.do(("picture", *key), lambda: _read(where, size), arrived)
+        self._workshop.do(("picture", *key), lambda: read_picture(where, size), arrived)
         return False, None
 
     def _keep(self, key: tuple[str, int, int], picture: Shown) -> None:
@@ -59,18 +77,37 @@ class Thumbnails:
             self._size -= _bytes(old)
 
 
-def size_of(source: StoredSource | Base64Source | UrlSource) -> QSize:
+def place_of(source: Viewable, pictures: PictureSource) -> Path | str | bytes:
+    """Where its bytes are: a file, base64, or here."""
+    return pictures.path_of(source) if isinstance(source, StoredSource) else source.data
+
+
+def size_of(source: Viewable | UrlSource) -> QSize:
     """In its own pixels; an invalid size where that is not known without decoding."""
     if isinstance(source, StoredSource):
         return QSize(source.width, source.height)
     if isinstance(source, Base64Source):
         # The head of every supported format names the size; 64 KiB hold it even behind a JPEG's metadata.
-        device = _device(base64.b64decode(source.data[:87384]))
-        return QImageReader(device).size()
+        return size_in_file(base64.b64decode(source.data[:87384]))
+    if isinstance(source, HeldPicture):
+        return size_in_file(source.data)
     return QSize()
 
 
-def _key(source: StoredSource | Base64Source) -> str:
+def size_in_file(data: bytes) -> QSize:
+    """Width and height as it is shown, from the head of a file."""
+    device = _device(data)
+    reader = QImageReader(device)
+    size = reader.size()
+    turned = reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90
+    # The reader does not keep its device alive.
+    del reader, device
+    return size.transposed() if turned else size
+
+
+def _key(source: Viewable) -> str:
+    if isinstance(source, HeldPicture):
+        return source.key
     return source.digest if isinstance(source, StoredSource) else f"{len(source.data)}-{hash(source.data)}"
 
 
@@ -85,18 +122,35 @@ def _device(data: bytes) -> QBuffer:
     return device
 
 
-def _read(where: Path | str, size: QSize) -> QImage:
-    """In the worker: decode straight to the wanted size. A null image when it cannot be read."""
+def bytes_of(where: Path | str | bytes) -> bytes:
+    """Raises OSError and ValueError."""
     if isinstance(where, Path):
-        reader = QImageReader(str(where))
-        device = None
-    else:
-        device = _device(base64.b64decode(where))
-        reader = QImageReader(device)
+        return where.read_bytes()
+    return where if isinstance(where, bytes) else base64.b64decode(where)
+
+
+def read_picture(where: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
+    """In a worker: decode to the wanted size, or to its own with at most so many pixels. Null: it cannot be read."""
+    try:
+        device = _device(bytes_of(where))
+    except (OSError, ValueError):
+        return QImage()
+    QImageReader.setAllocationLimit(_ALLOWED_MB)
+    reader = QImageReader(device)
     # What a picture is is told by its first bytes; names lie.
     reader.setDecideFormatFromContent(True)
     reader.setAutoTransform(True)
-    reader.setScaledSize(size)
+    own = reader.size()
+    pixels = own.width() * own.height()
+    if pixels > MOST_PIXELS:
+        return QImage()
+    if size is None and most and pixels > most:
+        size = own * (most / pixels) ** 0.5
+    elif size is not None and reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90:
+        size = size.transposed()
+    # Enlarging is left to painting, which does it smoothly.
+    if size is not None and not own.isEmpty() and size.width() < own.width():
+        reader.setScaledSize(size)
     image = reader.read()
-    del device
+    del reader, device
     return image

@@ -44,6 +44,12 @@ class Workshop(QObject):
                 self._thread = threading.Thread(target=self._work, name="transcript workshop", daemon=True)
                 self._thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody still waits for a result."""
+        with self._lock:
+            return bool(self._hearers)
+
     def close(self) -> None:
         """Drop what waits; what is being done is not delivered. Waits for the job at hand."""
         with self._lock:

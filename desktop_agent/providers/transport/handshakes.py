@@ -16,11 +16,13 @@ def with_closed_handshakes(transport: httpx.AsyncHTTPTransport) -> httpx.AsyncHT
     inner = getattr(pool, "_network_backend", None)
     if isinstance(pool, httpcore.AsyncConnectionPool) and isinstance(inner, httpcore.AsyncNetworkBackend):
         # The pool takes one only when it is made, and httpx makes it.
-        pool._network_backend = _Backend(inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        pool._network_backend = ClosingBackend(inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     return transport
 
 
-class _Backend(httpcore.AsyncNetworkBackend):
+class ClosingBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections as `inner` does, and closes those whose handshake is given up."""
+
     def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
         self._inner = inner
 

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -96,6 +97,19 @@ def test_each_kind_of_control_changes_its_preference(driver):
     assert last.network.idle_timeout == 12.5
     assert last.providers == WITH_SERVERS.providers
     assert Preferences.model_validate(last.model_dump()) == last
+
+
+def test_a_font_is_chosen_from_those_that_are_installed(driver):
+    fonts = driver.part(QComboBox, "Font")
+    assert (fonts.currentText(), fonts.currentData()) == ("System font", "")
+    fonts.setCurrentIndex(fonts.count() - 1)
+    fonts.activated.emit(fonts.count() - 1)
+    chosen = driver.changes[-1].appearance.font
+    assert chosen
+    assert chosen in QFontDatabase.families()
+    appearance = driver.changes[-1].appearance.model_copy(update={"font": "Nobody Sans"})
+    driver.dialog.set_preferences(driver.changes[-1].model_copy(update={"appearance": appearance}))
+    assert fonts.currentText() == "Nobody Sans (not installed)"
 
 
 def test_text_is_reported_after_a_pause(driver):

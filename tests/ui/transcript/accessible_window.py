@@ -1,4 +1,8 @@
-"""A window with a transcript, for a reader in another process. Prints each signal as a line of JSON; ends on EOF."""
+"""A window with a transcript, for a reader in another process. Prints each signal as a line of JSON; ends on EOF.
+
+An argument says which: nothing for a short conversation, `long` for one of 300 messages, `rich` for all that an answer
+can have. A line on standard input is answered with figures: rows that exist, layouts that exist, the caret.
+"""
 
 import json
 import sys
@@ -38,6 +42,65 @@ def conversation() -> Transcript:
     return transcript
 
 
+def long_conversation() -> Transcript:
+    return Transcript(
+        [
+            Message.assistant(f"Answer {number}.\n\n- item\n\nIts **end**.")
+            if number % 2
+            else Message.user(f"Question {number}?")
+            for number in range(300)
+        ]
+    )
+
+
+RICH = """# Title
+
+Some *text* with [a link](https://x.org/a).
+
+## Second
+
+1. first
+2. second
+
+> quoted
+
+| name | value |
+|---|---|
+| one | [two](https://x.org/b) |
+
+```py
+x = 1
+```
+
+$$
+x^2
+$$
+
+---
+
+The 😀 end of it.
+"""
+CONVERSATIONS = {
+    "short": conversation,
+    "long": long_conversation,
+    "rich": lambda: Transcript([Message.user("Hi"), Message.assistant(RICH)]),
+}
+
+
+def answer(view: TranscriptView) -> None:
+    line = sys.stdin.readline()
+    if not line:
+        QApplication.quit()
+        return
+    if line.strip() == "caret":
+        view.setFocus()
+        view.caret.toggle()
+    rows = view.surface.rows
+    laid = sum(block.laid for row in rows._rows.values() for block in row.blocks)
+    place = view.caret.place
+    say(rows=len(rows._rows), laid=laid, caret=place and [place.row, place.block, place.offset], top=rows.top)
+
+
 def main():
     app = QApplication(sys.argv)
     app.setApplicationName("transcript-under-test")
@@ -45,10 +108,11 @@ def main():
     view.remedy_requested.connect(lambda item_id, action: say(signal="remedy", item=item_id, action=str(action)))
     view.approval_requested.connect(lambda approval_id: say(signal="approval", id=approval_id))
     view.resize(900, 900)
-    view.set_transcript(conversation())
+    view.link_activated.connect(lambda target: say(signal="link", target=target))
+    view.set_transcript(CONVERSATIONS[sys.argv[1] if len(sys.argv) > 1 else "short"]())
     view.show()
     ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read)
-    ended.activated.connect(app.quit)
+    ended.activated.connect(lambda: answer(view))
     say(signal="shown")
     app.exec()
     view.close_workers()

@@ -32,3 +32,9 @@ class NoPictures:
 
     def path_of(self, source: StoredSource) -> Path:
         return self.folder / source.digest
+
+
+def read_all(row) -> None:
+    """Read what of a row's text was not read yet."""
+    while (at := row.last_unread()) is not None:
+        row.read(at)

@@ -2,11 +2,20 @@
 
 from PySide6.QtWidgets import QScrollBar, QWidget
 
+from desktop_agent.conversation.items import Updated
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished, ToolStarted, TurnStarted
+from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ErrorOccurred,
+    RunEnd,
+    RunFinished,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
 from tests.ui.transcript.feeding import Feed
 from ui.transcript.accessibility.announcer import Announcer
 from ui.transcript.surface.row_list import RowList
@@ -33,25 +42,37 @@ class Listener:
         self.announcer.changed(changes, self.screen.rows)
 
 
-def test_each_block_once_when_it_is_closed(stage, qtbot):
+def test_an_answer_is_said_once_when_it_is_finished_and_never_before(stage, qtbot):
     listener = Listener(stage, qtbot)
     listener.send(TurnStarted("t", "m", "model"))
-    for piece in ("First ", "**para", "graph**.", "\n\nSec"):
+    for piece in ("First ", "**para", "graph**.", "\n\nSec", "ond.\n", "\nThird"):
         listener.send(ContentDelta(piece))
     assert listener.heard == []
-    listener.send(ContentDelta("ond.\n"))
-    assert listener.heard == [("First paragraph.", False)]
-    listener.send(ContentDelta("\nThird"))
     listener.send(RunFinished(RunEnd.COMPLETED))
-    assert listener.heard == [("First paragraph.", False), ("Second.\nThird", False)]
+    assert listener.heard == [("First paragraph.\nSecond.\nThird", False)]
+    listener.announcer.changed([Updated(0, "state")], listener.screen.rows)
+    assert len(listener.heard) == 1
 
 
-def test_errors_are_urgent_and_calls_tell_their_state(stage, qtbot):
+def test_thinking_tells_only_that_it_is_over(stage, qtbot):
+    listener = Listener(stage, qtbot)
+    listener.send(TurnStarted("t", "m", "model"), ThinkingDelta("A secret thought."))
+    assert listener.heard == []
+    listener.send(ContentDelta("Answer"))
+    assert [words for words, _ in listener.heard] == ["Thinking: Thought for 1 s"]
+
+
+def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(stage, qtbot):
     listener = Listener(stage, qtbot)
     listener.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={}))
+    listener.send(ApprovalRequested("approval", "a", "digest"))
     listener.send(ToolStarted("a", {}))
+    listener.send(ToolFinished("a", ToolResult(tool_use_id="a", content=(), outcome=Outcome.SUCCEEDED)))
+    assert [words for words, _ in listener.heard] == [
+        "Tool call: run: run, Waiting for you",
+        "Tool call: run: run, Done",
+    ]
     listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
-    assert listener.heard[0] == ("Tool call: run: run, Running", False)
     words, urgent = listener.heard[-1]
     assert words.startswith("Error: It broke.")
     assert urgent

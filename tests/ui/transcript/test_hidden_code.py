@@ -7,7 +7,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.code.code_lines import CodeLines
+from ui.transcript.blocks.code.code_places import PlacedLines
 from ui.transcript.blocks.code.hidden import shown_line
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import cut, units
@@ -53,7 +53,7 @@ def painted(lines, look, selection=None):
 
 
 def test_code_shows_it_and_stays_what_it_is(look):
-    lines, harmless = CodeLines(TROJAN, wraps=False), CodeLines(TROJAN.replace("\u202e", ""), wraps=False)
+    lines, harmless = PlacedLines(TROJAN, wraps=False), PlacedLines(TROJAN.replace("\u202e", ""), wraps=False)
     for each in (lines, harmless):
         each.lay(700, look)
     assert painted(lines, look) != painted(harmless, look)
@@ -64,7 +64,7 @@ def test_code_shows_it_and_stays_what_it_is(look):
 
 
 def test_places_in_such_a_line_are_those_of_the_code(look):
-    lines = CodeLines(TROJAN, wraps=False)
+    lines = PlacedLines(TROJAN, wraps=False)
     lines.lay(700, look)
     painted(lines, look)
     assert lines.offset_at(5000, 3) == units(TROJAN)
@@ -74,7 +74,7 @@ def test_places_in_such_a_line_are_those_of_the_code(look):
 
 
 def test_a_selection_covers_what_it_selects(look):
-    lines = CodeLines(TROJAN, wraps=False)
+    lines = PlacedLines(TROJAN, wraps=False)
     lines.lay(700, look)
     image = painted(lines, look, (17, 18))
     marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]

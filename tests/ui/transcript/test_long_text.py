@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter, QPixmap
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
+from tests.ui.transcript.feeding import read_all
 from ui.transcript.blocks.flow import Flow
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.inline import LINE_BREAK, Line, inline
@@ -78,7 +79,11 @@ def test_a_piece_that_is_full_is_not_laid_out_again(stage, laid_out):
 
 
 @given(
-    st.lists(st.sampled_from(["x" * 700, "\n", " ", "é", "e\u0301" * 50, "\U0001f469\u200d\U0001f680" * 40, "ab c"]))
+    st.lists(
+        st.sampled_from(
+            ["x" * 700, "\n", " ", "é", "e\u0301" * 50, "\U0001f469\u200d\U0001f680" * 40, "ab c", "*a* [b]" * 70]
+        )
+    )
 )
 def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
     text = "".join(parts) * 3
@@ -87,6 +92,15 @@ def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
     assert max(len(piece) for _, piece in found) <= PIECE
     longer = list(pieces(text + "more of it" * 30))
     assert longer[: len(found) - 1] == found[:-1]
+
+
+@pytest.mark.parametrize("text", ["*a **b " * 3000, "[a](b) ~~c~~\n" * 2000, "*" * 5000, "a_" * 700])
+def test_a_piece_has_only_so_many_signs_and_no_word_of_it_is_torn(text):
+    found = list(pieces(text))
+    assert len(found) > 1
+    assert max(sum(piece.count(sign) for sign in "*_~[") for _, piece in found) <= 600
+    if " " in text:
+        assert all(joint in {None, " ", "\n"} for joint, _ in found)
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301\u0302", "\U0001f469\u200d\U0001f680", "\U0001f44d\U0001f3fd"])
@@ -168,17 +182,26 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(stage, laid_out):
     text = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3000 + "| é | [x](https://x.org) |\n"
     row = row_for(AnswerItem("i", "m", StreamedText(text), finished=True), stage, 700)
     row.settle(0, SCREEN)
-    assert len(laid_out) == 4
-    block = row.blocks[0]
+    assert laid_out == []
+    assert len(row.blocks) < 20
+    read_all(row)
+    assert len(row.blocks) > 40
+    row.settle(20_000, 20_000 + SCREEN)
     picture = QPixmap(700, SCREEN)
     painter = QPainter(picture)
     row.paint(painter, QRect(0, 20_000, 700, SCREEN), None)
     painter.end()
-    assert 4 < len(laid_out) < 2 * SCREEN // stage.look.line
-    assert block.offset_at(QPoint(0, block._tops[1000] + 8)) == len("a\tb\n") + 999 * len("1\t2\n")
-    lazy = block._tops[:]
-    for index in range(len(block._flows)):
-        assert max(flow.height for flow in block._row(index)) + stage.look.px(12) == lazy[index + 1] - lazy[index]
+    assert 4 < len(laid_out) < 3 * SCREEN // stage.look.line
+    block = row.blocks[3]
+    row.settle_block(3)
+    assert block.offset_at(QPoint(0, block.tops[10] + 8)) == 10 * len("1\t2\n")
+    for index in range(len(row.blocks)):
+        row.settle_block(index)
+        block = row.blocks[index]
+        lazy = block.tops[:]
+        for at, cells in enumerate(block.cells.lines()):
+            tall = max(block.flow(at, column, stage.look).height for column in range(len(cells)))
+            assert tall + stage.look.px(12) == lazy[at + 1] - lazy[at]
 
 
 def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(stage, laid_out):

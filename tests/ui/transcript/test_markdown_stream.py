@@ -77,6 +77,7 @@ def small_pieces():
         for module in ("freezing", "rules.tables"):
             patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
         patch.setattr("ui.transcript.markdown.pieces._LONGEST_CLUSTER", 8)
+        patch.setattr("ui.transcript.markdown.pieces._MARKS", 6)
         yield
 
 
@@ -99,6 +100,10 @@ def test_a_stream_of_paragraphs_in_many_pieces_shows_the_same_as_the_whole_text(
         "a\n$$\nb\n$$ c\n\nd",
         "- a\n$$\n- b\n$$\n",
         "   - a\n   - b\n\n   - c\n - d\n",
+        "|---|---|\n|---|---|\na\n|---|---|\n|---|---|",
+        "# \n|---|---|\n# \n|---|---|\n# ",
+        "- 1. word\n  $$\n# \n",
+        "- 1. word\n  $$\n# \n  $$\n",
     ],
 )
 def test_what_depends_on_lines_far_apart_is_the_same_letter_by_letter(text):
@@ -272,6 +277,24 @@ def test_an_open_formula_is_one_at_once_and_only_grows(monkeypatch):
     reader.append("]\n")
     reader.finish()
     assert [leaf.kind for leaf in reader.closed] == ["paragraph", "math"]
+
+
+def test_a_paragraph_that_begins_with_a_link_is_read_at_its_end_only(monkeypatch):
+    line = "[one](https://a.example/1) [two]\n"
+    reader = fed(line * 400)
+    assert len(reader.closed) >= 2
+    lengths = parsed(monkeypatch)
+    for _ in range(50):
+        reader.append(line * 10)
+    assert max(lengths) < 3 * PIECE
+
+
+@pytest.mark.parametrize("label", ["[" + "word\n" * 1500, "[" + "\\]\\[\n" * 1500, "[^" + "[b" * 3000])
+def test_what_may_be_a_definition_waits_for_its_end(label):
+    text = label + "]: /target\n\nmore words\n"
+    reader = fed(*cut_up(text, [487]))
+    reader.finish()
+    assert tuple(reader.closed) == leaves_of(text)[0]
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\n$$ and more\n\n", ""])

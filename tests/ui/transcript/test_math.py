@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
@@ -22,8 +22,9 @@ from ui.transcript.blocks.math.chemistry import reaction
 from ui.transcript.blocks.math.formulas import Formula, Formulas, MathHost, Shape
 from ui.transcript.blocks.math.latex import LONGEST, Problem, prepared
 from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.math.readable import _luminance, readable
 from ui.transcript.blocks.math.reasons import reason
-from ui.transcript.blocks.math.typesetting import Typeset, typeset
+from ui.transcript.blocks.math.typesetting import COLOR, Typeset, typeset
 from ui.transcript.blocks.text_block import LeafText, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import OBJECT, inline, units
@@ -43,6 +44,7 @@ USUAL = {
     "text": r"P(\text{rain today}) = 0.3",
     "vectors": r"\vec{F} = m\vec{a}, \mathbf{u}\cdot\mathbf{v}",
     "limit": r"\lim_{n \to \infty} \left(1 + \frac{1}{n}\right)^n = e",
+    "raised matrix": r"\begin{pmatrix} a & \begin{vmatrix} b \end{vmatrix} \end{pmatrix}^{-1}",
     "binomial": r"\binom{n_{1}}{k_{1}} = \frac{n!}{k!(n-k)!}",
     "chemistry": r"\ce{2H2 + O2 -> 2H2O}",
     "Chinese": r"\text{速度} = \frac{\text{距離}}{t}",
@@ -447,3 +449,27 @@ def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot)
     qtbot.waitUntil(lambda: drawn(view)[0] > 5, timeout=20_000)
     assert not rows.following
     assert rows.row_top(1) + row.block_top(at) - rows.top == before
+
+
+def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):
+    for latex in (r"\overline{AB}", r"\underline{x}", r"\frac{a}{b}", r"\color{black}{x}"):
+        drawn = typeset(latex, display=False)
+        assert isinstance(drawn, Typeset)
+        assert "black" not in drawn.svg
+        assert drawn.svg.count(COLOR) == drawn.svg.count("fill=")
+
+
+@pytest.mark.parametrize(("text", "paper"), [(LIGHT.text, LIGHT.window), (DARK.text, DARK.window)])
+@pytest.mark.parametrize("name", ["blue", "red", "green", "yellow", "white", "gray", "#123456", "cyan"])
+def test_named_colours_can_be_read_on_their_background(qapp, text, paper, name):
+    made = readable(f'<path fill="{name}" /><path fill="{text}" /><g fill="none"/>', text)
+    color = made.partition('"')[2].partition('"')[0]
+    assert contrast(color, paper) >= 4.4
+    assert f'fill="{text}"' in made
+    assert 'fill="none"' in made
+    assert 'fill="' + text in readable('<path fill="nonsense" />', text)
+
+
+def contrast(one, other):
+    low, high = sorted(_luminance(QColor(each)) for each in (one, other))
+    return (high + 0.05) / (low + 0.05)

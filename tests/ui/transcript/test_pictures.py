@@ -14,7 +14,8 @@ from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSourc
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
-from ui.transcript.pictures import Thumbnails, size_of
+from ui.transcript import pictures as pictures_module
+from ui.transcript.pictures import Thumbnails, read_picture, size_of
 from ui.transcript.view import TranscriptView
 from ui.transcript.workshop import Workshop
 
@@ -106,7 +107,7 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     with qtbot.waitSignal(view.image_opened) as opened:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
     assert opened.args == [image]
-    assert rows.row(1).spoken() == "Image: far\nx"
+    assert rows.row(1).spoken() == "Image: far, x.org\nx"
 
 
 def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
@@ -127,3 +128,49 @@ def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
     workshop.close()
     assert len(told) <= 50
     assert not workshop._jobs
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_of_3_000_pictures_only_those_near_the_screen_are_decoded(tmp_path, qtbot, monkeypatch, together):
+    decoded = []
+    read = pictures_module.read_picture
+    monkeypatch.setattr(pictures_module, "read_picture", lambda where, size: decoded.append(where) or read(where, size))
+    source = stored(tmp_path, 640, 480)
+    names = [f"{number:064x}" for number in range(3000)]
+    for name in names:
+        (tmp_path / name).symlink_to(tmp_path / source.digest)
+    images = [Image(source=source.model_copy(update={"digest": name}), name=name) for name in names]
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    view.resize(900, 600)
+    messages = [images] if together else [[image] for image in images]
+    view.set_transcript(Transcript([Message.user_with_blocks(each) for each in messages]))
+    view.show()
+    qtbot.waitUntil(lambda: bool(decoded) and not view._workshop.is_busy)
+    assert len(set(decoded)) <= 24
+    for _ in range(6):
+        QTest.keyClick(view, Qt.Key.Key_PageUp)
+        qtbot.waitUntil(lambda: not view._workshop.is_busy)
+    view.scroller.to_start()
+    qtbot.waitUntil(lambda: not view._workshop.is_busy)
+    assert len(set(decoded)) <= 160
+    assert view._stage.thumbnails._size <= 64 * 1024 * 1024
+
+
+def test_a_small_picture_is_not_blown_up(tmp_path):
+    source = stored(tmp_path, 40, 20)
+    assert read_picture(tmp_path / source.digest, QSize(400, 200)).size() == QSize(40, 20)
+    assert read_picture(tmp_path / source.digest, QSize(4, 2)).size() == QSize(4, 2)
+
+
+def test_what_is_too_large_to_be_decoded_is_not_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures_module, "MOST_PIXELS", 700)
+    assert read_picture(png(40, 20), QSize(4, 2)).isNull()
+    assert not read_picture(png(30, 20), QSize(4, 2)).isNull()
+
+
+def test_no_more_pixels_than_wanted(tmp_path):
+    image = read_picture(png(400, 200), most=20_000)
+    assert image.size() == QSize(200, 100)
+    assert read_picture(tmp_path / "gone").isNull()
+    assert read_picture("no base64!").isNull()

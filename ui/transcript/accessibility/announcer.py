@@ -1,9 +1,21 @@
-"""Tells a screen reader what is new: a finished block once, never each token."""
+"""Tells a screen reader what is new: each row once, when it is finished, and never while it grows."""
 
 from collections.abc import Callable, Sequence
 
-from desktop_agent.conversation.items import Added, AnswerItem, Change, NoticeItem, ToolCallItem, Updated
-from ui.transcript.rows.answer_row import AnswerRow
+from desktop_agent.conversation.items import (
+    Added,
+    AnswerItem,
+    CallState,
+    Change,
+    Item,
+    NoticeItem,
+    ServerStepItem,
+    ThinkingItem,
+    ToolCallItem,
+    UnknownItem,
+    Updated,
+)
+from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.surface.row_list import RowList
 
 
@@ -13,39 +25,44 @@ class Announcer:
     def __init__(self, say: Callable[[str, bool], None], listening: Callable[[], bool]) -> None:
         self._say = say
         self._listening = listening
-        self._said: dict[str, int] = {}
+        self._said: set[tuple[str, str]] = set()
 
     def changed(self, changes: Sequence[Change], rows: RowList) -> None:
         """After a frame's changes were taken in."""
         if not self._listening():
             return
         known = min(len(rows), len(rows.transcript))
-        seen: set[int] = set()
-        for change in changes:
-            if isinstance(change, Added | Updated) and change.index < known and change.index not in seen:
-                seen.add(change.index)
-                self._look_at(change, rows)
+        indices = dict.fromkeys(each.index for each in changes if isinstance(each, Added | Updated))
+        for index in indices:
+            if index < known:
+                self._look_at(index, rows)
 
-    def _look_at(self, change: Added | Updated, rows: RowList) -> None:
-        item = rows.transcript[change.index]
-        if isinstance(item, AnswerItem):
-            row = rows.row(change.index)
-            if isinstance(row, AnswerRow):
-                self._say_blocks(row)
-        elif isinstance(item, NoticeItem):
-            row = rows.row(change.index)
-            self._say(f"{row.label}: {row.spoken()}", item.level == "error")
-        elif isinstance(item, ToolCallItem) and isinstance(change, Updated) and change.what == "state":
-            row = rows.row(change.index)
-            self._say(f"{row.label}: {row.blocks[0].spoken()}" if row.blocks else row.label, False)
+    def _look_at(self, index: int, rows: RowList) -> None:
+        item = rows.transcript[index]
+        what = _worth_saying(item)
+        if what and (item.id, what) not in self._said:
+            self._said.add((item.id, what))
+            self._say(_words(rows.row(index), item)[:SPOKEN], isinstance(item, NoticeItem) and item.level == "error")
 
-    def _say_blocks(self, row: AnswerRow) -> None:
-        """Blocks that were closed since."""
-        before = self._said.get(row.item.id, 0)
-        words = "\n".join(text for block in row.blocks[before : row.closed] if (text := block.spoken()))
-        if row.is_open:
-            self._said[row.item.id] = row.closed
-        else:
-            self._said.pop(row.item.id, None)
-        if words:
-            self._say(words, False)
+
+def _worth_saying(item: Item) -> str:
+    """What has happened to an item that is said once; nothing while it grows, nor of what the person said."""
+    match item:
+        case AnswerItem() | ThinkingItem():
+            return "finished" if item.finished else ""
+        case ToolCallItem():
+            return str(item.state) if item.state in {CallState.WAITING, CallState.ENDED} else ""
+        case NoticeItem() | ServerStepItem() | UnknownItem():
+            return "there"
+        case _:
+            return ""
+
+
+def _words(row: Row, item: Item) -> str:
+    if isinstance(item, AnswerItem):
+        return row.spoken()
+    if isinstance(item, NoticeItem):
+        return f"{row.label}: {row.spoken()}"
+    # Of thinking and calls how they ended: the rest is folded away, and read where somebody wants it.
+    first = row.blocks[0].spoken() if row.blocks else ""
+    return f"{row.label}: {first}" if first else row.label

@@ -1,131 +1,143 @@
-"""The transcript for assistive technology: rows near the screen are children with names, texts and buttons.
+"""The transcript for assistive technology: all rows in their order, each made when it is asked for."""
 
-Each row and button is a small QObject. Qt asks our factory for its interface, owns that interface, and deletes it
-with the object; Python must hold a reference as long, or virtual calls end in the void. Nothing exists before it is
-asked for.
-"""
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 
-from typing import cast
-
-import shiboken6
 from PySide6.QtCore import QObject, QPoint, QRect
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleActionInterface,
-    QAccessibleInterface,
-    QAccessibleObject,
-    QAccessibleTextInterface,
-)
+from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
-from ui.transcript.blocks.block import Control
-from ui.transcript.rows.row import SPOKEN, Row
+from desktop_agent.conversation.items import Change, Updated
+from ui.transcript.accessibility.node import Node, NodeInterface, child_at
+from ui.transcript.accessibility.parts import PartNode
+from ui.transcript.accessibility.reach import Doing, Reach
+from ui.transcript.accessibility.readables import RowText
+from ui.transcript.rows.body.replacing import Replacement
 from ui.transcript.surface.screen import Screen
 
-_NOTHING = cast("int", shiboken6.VoidPtr(0))
-_PRESS = QAccessibleActionInterface.pressAction()
-
-
-class Node(QObject):
-    """One accessible child. `interface` is kept here because Qt keeps only the C++ half."""
-
-    interface: QAccessibleInterface | None = None
-
-    def __init__(self, tree: "Tree") -> None:
-        super().__init__(tree)
-        self.tree = tree
+_KEPT = 600
+"""Rows that stay known to assistive technology at once; the ones asked for longest ago are given up."""
 
 
 class RowNode(Node):
-    """A row, by its item."""
+    """A row, by its item. Its children are its blocks."""
 
-    def __init__(self, tree: "Tree", item_id: str) -> None:
-        super().__init__(tree)
+    def __init__(self, tree: "Tree", item_id: str, index: int) -> None:
+        super().__init__(tree.view, tree.screen, QAccessible.Role.ListItem)
         self.item_id = item_id
-        self.buttons: dict[str, ButtonNode] = {}
+        self._tree = tree
+        self._index = index
+        self._parts: dict[int, PartNode] = {}
 
-    def index(self) -> int | None:
-        """Where it stands now."""
-        return self.tree.screen.rows.index_of(self.item_id)
+    def index(self) -> int:
+        """Where it stands now, or -1."""
+        rows, count = self.screen.rows, self._tree.reach.count
+        if not (self._index < count and rows.transcript[self._index].id == self.item_id):
+            found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
+            self._index = next(found, -1)
+        return self._index
 
-    def row(self) -> Row | None:
-        """The row, while it is there."""
-        index = self.index()
-        return None if index is None else self.tree.screen.rows.row(index)
+    def name(self) -> str:
+        """Who said it, or what it is."""
+        row = self._tree.reach.row(self.index())
+        return row.label if row else ""
 
-    def children_now(self) -> "list[ButtonNode]":
-        """What can be pressed in it."""
-        row = self.row()
-        found: list[ButtonNode] = []
-        for block, control in row.controls() if row else ():
-            key = f"{block}/{control.name}"
-            node = self.buttons.get(key)
-            if node is None:
-                node = self.buttons[key] = ButtonNode(self, key)
-            found.append(node)
+    def readable(self) -> RowText:
+        """All of its text."""
+        return RowText(self._tree.reach, self.index())
+
+    def children_now(self) -> Sequence[Node]:
+        """All blocks; ask for one where one is enough."""
+        return [self.part(number) for number in range(self.part_count())]
+
+    def part_count(self) -> int:
+        """How many blocks it has."""
+        row = self._tree.reach.row(self.index())
+        return len(row.blocks) if row else 0
+
+    def part(self, number: int) -> PartNode:
+        """One block."""
+        found = self._parts.get(number)
+        if found is None:
+            found = self._parts[number] = PartNode(self, self._tree.reach, self.index, number)
         return found
 
+    def drop_parts(self) -> None:
+        """Other blocks stand there now."""
+        for each in self._parts.values():
+            each.end()
+        self._parts = {}
 
-class ButtonNode(Node):
-    """Something to press in a row, by its key."""
+    def box(self) -> QRect:
+        """Where it is in the viewport."""
+        return self._tree.reach.row_box(self.index())
 
-    def __init__(self, row_node: RowNode, key: str) -> None:
-        super().__init__(row_node.tree)
-        self.row_node = row_node
-        self.key = key
+    def has_keyboard(self) -> bool:
+        """When the walk through messages is there."""
+        return self.screen.focused == (self.index(), "")
 
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self.key.partition("/")[2]
+    def focus(self) -> Callable[[], None]:
+        """Walk to it."""
+        return lambda: self._tree.focus_row(self.index())
 
-    def find(self) -> tuple[int, Control] | None:
-        """The control, while it is there."""
-        row = self.row_node.row()
-        for block, control in row.controls() if row else ():
-            if f"{block}/{control.name}" == self.key:
-                return block, control
-        return None
+    def end(self) -> None:
+        """With its blocks."""
+        self.drop_parts()
+        super().end()
 
 
 class Tree(QObject):
-    """The accessible children of one view: rows near the screen, then the widgets over it."""
+    """The accessible children of one view: all rows, then the widgets over it that are visible."""
 
-    def __init__(self, view: QWidget, screen: Screen, widgets: list[QWidget]) -> None:
+    def __init__(
+        self, view: QWidget, screen: Screen, widgets: list[QWidget], doing: Doing, focus_row: Callable[[int], None]
+    ) -> None:
         super().__init__(view)
         self.view = view
         self.screen = screen
-        self._widgets = widgets
+        self.reach = Reach(screen, doing)
+        self.focus_row = focus_row
         self.interface: QAccessibleInterface | None = None
-        self._rows: dict[str, RowNode] = {}
+        self._widgets = widgets
+        self._rows: OrderedDict[str, RowNode] = OrderedDict()
+        screen.on_replaced.append(self._on_replaced)
         _install()
 
-    def children_now(self) -> list[QObject]:
-        """Rows on one screen above to one below, and what is visible beside them."""
-        rows = self.screen.rows
-        near = [row.item.id for _, row, _ in rows.between(rows.top - rows.view, rows.top + 2 * rows.view)]
-        self._drop_others(set(near))
-        for item_id in near:
-            if item_id not in self._rows:
-                self._rows[item_id] = RowNode(self, item_id)
-        return [*(self._rows[item_id] for item_id in near), *(each for each in self._widgets if each.isVisible())]
+    def widgets_now(self) -> list[QWidget]:
+        """What is visible beside the rows."""
+        return [each for each in self._widgets if each.isVisible()]
 
     def row_node(self, index: int) -> RowNode | None:
-        """The node of a row near the screen."""
-        item_id = self.screen.rows.row(index).item.id
-        self.children_now()
-        return self._rows.get(item_id)
+        """The node of a row, wherever it stands."""
+        if not 0 <= index < self.reach.count:
+            return None
+        item_id = self.screen.rows.transcript[index].id
+        found = self._rows.get(item_id)
+        if found is None:
+            found = self._rows[item_id] = RowNode(self, item_id, index)
+            if len(self._rows) > _KEPT:
+                self._rows.popitem(last=False)[1].end()
+        self._rows.move_to_end(item_id)
+        return found
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What was made for reading items that changed is not true any more."""
+        transcript = self.screen.rows.transcript
+        for change in changes:
+            if isinstance(change, Updated) and change.index < len(transcript):
+                self.reach.forget_item(transcript[change.index].id)
 
     def clear(self) -> None:
-        """Other rows are shown."""
-        self._drop_others(set())
+        """Other rows are shown, or the same in another look."""
+        self.reach.forget()
+        for each in self._rows.values():
+            each.end()
+        self._rows.clear()
 
-    def _drop_others(self, near: set[str]) -> None:
-        for item_id in [each for each in self._rows if each not in near]:
-            node = self._rows.pop(item_id)
-            for button in node.buttons.values():
-                button.deleteLater()
-            node.deleteLater()
+    def _on_replaced(self, row: int, replacement: Replacement) -> None:
+        del replacement
+        if node := self._rows.get(self.screen.rows.transcript[row].id):
+            node.drop_parts()
 
 
 class _TreeInterface(QAccessibleWidget):
@@ -136,231 +148,60 @@ class _TreeInterface(QAccessibleWidget):
         self._tree = tree
 
     def childCount(self) -> int:
-        return len(self._tree.children_now())
+        return self._tree.reach.count + len(self._tree.widgets_now())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
-        children = self._tree.children_now()
-        return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
+        count, widgets = self._tree.reach.count, self._tree.widgets_now()
+        if 0 <= index < count:
+            node = self._tree.row_node(index)
+            return QAccessible.queryAccessibleInterface(node) if node else None
+        found = widgets[index - count] if count <= index < count + len(widgets) else None
+        return QAccessible.queryAccessibleInterface(found) if found else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        children = self._tree.children_now()
         found = child.object()
-        return next((index for index, each in enumerate(children) if each is found), -1)
+        if isinstance(found, RowNode):
+            return found.index()
+        widgets = self._tree.widgets_now()
+        return next((self._tree.reach.count + at for at, each in enumerate(widgets) if each is found), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _at(self._tree.children_now(), x, y)
+        if found := child_at(self._tree.widgets_now(), x, y):
+            return found
+        screen = self._tree.screen
+        point = screen.viewport.mapFromGlobal(QPoint(x, y))
+        if not screen.viewport.rect().contains(point) or not self._tree.reach.count:
+            return None
+        node = self._tree.row_node(screen.rows.row_at(screen.rows.top + point.y()))
+        return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        index = self._tree.screen.focused[0]
-        node = self._tree.row_node(index) if index >= 0 else None
-        return QAccessible.queryAccessibleInterface(node) if node else None
+        place = self._tree.reach.doing.caret()
+        node = self._tree.row_node(place.row if place else self._tree.screen.focused[0])
+        found = node.part(place.block) if node and place else node
+        return QAccessible.queryAccessibleInterface(found) if found else None
 
 
-class _NodeInterface(QAccessibleObject):
-    """What rows and buttons have in common."""
+class _RowInterface(NodeInterface):
+    """Answers for one block without making all of them."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        self._node = node
-
-    def state(self) -> QAccessible.State:
-        state = QAccessible.State()
-        box = self.rect()
-        view = self._node.tree.view
-        on_screen = QRect(view.mapToGlobal(QPoint(0, 0)), view.size()).intersects(box)
-        state.invisible = not view.isVisible()  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
-        state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
-        state.focusable = True  # pyright: ignore[reportAttributeAccessIssue]
-        return state
-
-    def isValid(self) -> bool:
-        return shiboken6.isValid(self._node)
-
-    def setText(self, t: QAccessible.Text, text: str, /) -> None:
-        """Nothing here can be written."""
-
-    def childCount(self) -> int:
-        return 0
-
-    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        del index
-        return None
-
-    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        del child
-        return -1
-
-    def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        del x, y
-        return None
-
-    def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None
-
-
-class _RowInterface(_NodeInterface):
     def __init__(self, node: RowNode) -> None:
         super().__init__(node)
         self._row_node = node
-        self._texts = _RowText(node)
-
-    def role(self) -> QAccessible.Role:
-        return QAccessible.Role.ListItem
-
-    def text(self, t: QAccessible.Text, /) -> str:
-        row = self._row_node.row()
-        if row is None:
-            return ""
-        if t == QAccessible.Text.Name:
-            return row.label
-        wanted = t in {QAccessible.Text.Description, QAccessible.Text.Value}
-        return row.spoken()[:SPOKEN] if wanted else ""
-
-    def parent(self) -> QAccessibleInterface:
-        return QAccessible.queryAccessibleInterface(self._node.tree.view)
 
     def childCount(self) -> int:
-        return len(self._row_node.children_now())
+        return self._row_node.part_count()
 
     def child(self, index: int, /) -> QAccessibleInterface | None:
-        children = self._row_node.children_now()
-        return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
-
-    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
-        found = child.object()
-        return next((at for at, each in enumerate(self._row_node.children_now()) if each is found), -1)
-
-    def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:
-        return _at([*self._row_node.children_now()], x, y)
-
-    def rect(self) -> QRect:
-        index = self._row_node.index()
-        return QRect() if index is None else _global(self._node, self._node.tree.screen.row_box(index))
-
-    def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
-        return _address(self._texts) if t == QAccessible.InterfaceType.TextInterface else _NOTHING
-
-
-class _RowText(QAccessibleTextInterface):
-    """The text of a row, to be read piece by piece."""
-
-    def __init__(self, node: RowNode) -> None:
-        super().__init__()
-        self._row_node = node
-
-    def _all(self) -> str:
-        row = self._row_node.row()
-        return row.spoken()[:SPOKEN] if row else ""
-
-    def characterCount(self) -> int:
-        return len(self._all())
-
-    def text(self, startOffset: int, endOffset: int, /) -> str:  # noqa: N803  Qt's names
-        text = self._all()
-        return text[startOffset : endOffset if endOffset >= 0 else len(text)]
-
-    def cursorPosition(self) -> int:
-        return 0
-
-    def setCursorPosition(self, position: int, /) -> None:
-        """There is no cursor in a row."""
-
-    def selectionCount(self) -> int:
-        return 0
-
-    def addSelection(self, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Selecting is the mouse's."""
-
-    def removeSelection(self, selectionIndex: int, /) -> None:  # noqa: N803
-        """Selecting is the mouse's."""
-
-    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int, /) -> None:  # noqa: N803
-        """Selecting is the mouse's."""
-
-    def characterRect(self, offset: int, /) -> QRect:
-        del offset
-        index = self._row_node.index()
-        return QRect() if index is None else _global(self._row_node, self._row_node.tree.screen.row_box(index))
-
-    def offsetAtPoint(self, point: QPoint, /) -> int:
-        del point
-        return -1
-
-    def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
-        """Rows are scrolled to, not parts of them."""
-
-
-class _ButtonInterface(_NodeInterface):
-    def __init__(self, node: ButtonNode) -> None:
-        super().__init__(node)
-        self._button = node
-        self._actions = _ButtonActions(node)
-
-    def role(self) -> QAccessible.Role:
-        return QAccessible.Role.Button
-
-    def text(self, t: QAccessible.Text, /) -> str:
-        return self._button.name if t == QAccessible.Text.Name else ""
-
-    def parent(self) -> QAccessibleInterface:
-        return QAccessible.queryAccessibleInterface(self._button.row_node)
-
-    def rect(self) -> QRect:
-        node = self._button.row_node
-        found, index, row = self._button.find(), node.index(), node.row()
-        if found is None or index is None or row is None:
-            return QRect()
-        block, control = found
-        inside = control.box.translated(row.block_box(block).topLeft())
-        return _global(node, inside.translated(node.tree.screen.row_box(index).topLeft()))
-
-    def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
-        return _address(self._actions) if t == QAccessible.InterfaceType.ActionInterface else _NOTHING
-
-
-class _ButtonActions(QAccessibleActionInterface):
-    def __init__(self, node: ButtonNode) -> None:
-        super().__init__()
-        self._button = node
-
-    def actionNames(self) -> list[str]:
-        return [_PRESS]
-
-    def doAction(self, actionName: str, /) -> None:  # noqa: N803  Qt's name
-        found = self._button.find()
-        if found and actionName == _PRESS:
-            found[1].press()
-
-    def keyBindingsForAction(self, actionName: str, /) -> list[str]:  # noqa: N803
-        del actionName
-        return []
-
-
-def _address(interface: QAccessibleTextInterface | QAccessibleActionInterface) -> int:
-    # A plain integer would be taken for a Python object's address; only VoidPtr is passed on as the pointer it holds.
-    return cast("int", shiboken6.VoidPtr(shiboken6.getCppPointer(interface)[0]))
-
-
-def _global(node: Node, box: QRect) -> QRect:
-    return box.translated(node.tree.screen.viewport.mapToGlobal(QPoint(0, 0)))
-
-
-def _at(children: list[QObject], x: int, y: int) -> QAccessibleInterface | None:
-    for each in children:
-        interface = QAccessible.queryAccessibleInterface(each)
-        if interface and interface.rect().contains(x, y):
-            return interface
-    return None
+        is_there = 0 <= index < self._row_node.part_count()
+        return QAccessible.queryAccessibleInterface(self._row_node.part(index)) if is_there else None
 
 
 def _interface_for(key: str, thing: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; only ours are answered."""
     del key
-    if isinstance(thing, RowNode):
-        thing.interface = _RowInterface(thing)
-        return thing.interface
-    if isinstance(thing, ButtonNode):
-        thing.interface = _ButtonInterface(thing)
+    if isinstance(thing, Node):
+        thing.interface = _RowInterface(thing) if isinstance(thing, RowNode) else NodeInterface(thing)
         return thing.interface
     tree = getattr(thing, "accessible_tree", None) if isinstance(thing, QWidget) else None
     if isinstance(tree, Tree):

@@ -1,8 +1,15 @@
 """Speaks to whoever listens over the platform's accessibility interface."""
 
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleTextCursorEvent,
+    QAccessibleTextSelectionEvent,
+)
 
 from ui.transcript.accessibility.tree import Tree
+from ui.transcript.surface.selection import Place
 
 
 class Voice:
@@ -10,6 +17,7 @@ class Voice:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._caret: Place | None = None
 
     def say(self, words: str, urgent: bool) -> None:  # noqa: FBT001  what the announcer's callback carries
         """Announce; urgent words interrupt."""
@@ -19,8 +27,24 @@ class Voice:
         QAccessible.updateAccessibility(event)
 
     def focus(self) -> None:
-        """The keyboard is on another message: that is what should be read now."""
-        index = self._tree.screen.focused[0]
-        node = self._tree.row_node(index) if QAccessible.isActive() and index >= 0 else None
+        """The keyboard is on another message, or on a link or button of it: that is what should be read now."""
+        index, key = self._tree.screen.focused
+        node = self._tree.row_node(index) if QAccessible.isActive() else None
         if node is not None:
-            QAccessible.updateAccessibility(QAccessibleEvent(node, QAccessible.Event.Focus))
+            block, _, name = key.partition("/")
+            found = node.part(int(block)).child_named(name) if name else None
+            QAccessible.updateAccessibility(QAccessibleEvent(found or node, QAccessible.Event.Focus))
+
+    def caret(self, place: Place | None) -> None:
+        """The caret moved, and what is selected with it; in another block, that block has the keyboard now."""
+        before, self._caret = self._caret, place
+        row = self._tree.row_node(place.row) if place and QAccessible.isActive() else None
+        if row is None or place is None:
+            return
+        part = row.part(place.block)
+        if before is None or (before.row, before.block) != (place.row, place.block):
+            QAccessible.updateAccessibility(QAccessibleEvent(part, QAccessible.Event.Focus))
+        QAccessible.updateAccessibility(QAccessibleTextCursorEvent(part, place.offset))
+        start, end = self._tree.screen.selection.ordered
+        if start != end and (start.row, start.block) == (end.row, end.block) == (place.row, place.block):
+            QAccessible.updateAccessibility(QAccessibleTextSelectionEvent(part, start.offset, end.offset))

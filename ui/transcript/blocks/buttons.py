@@ -53,6 +53,28 @@ def focus_ring(painter: QPainter, look: Look, box: QRect) -> None:
     painter.drawRoundedRect(QRectF(box).adjusted(1, 1, -1, -1), 6, 6)
 
 
+def framed_button(brush: Brush, control: Control, text: str, *, primary: bool = False) -> None:
+    """A button in a frame; a primary one is filled."""
+    painter, look = brush.painter, brush.look
+    hovered = brush.hovered == control.name
+    fill = "accent" if primary else "hover" if hovered else "window"
+    painter.setPen(look.color("accent" if primary else "border"))
+    painter.setBrush(look.color(fill))
+    painter.setOpacity(0.88 if primary and hovered else 1)
+    painter.drawRoundedRect(QRectF(control.box).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+    painter.setOpacity(1)
+    painter.setPen(look.color("on_accent" if primary else "text"))
+    painter.setFont(look.small)
+    painter.drawText(control.box, Qt.AlignmentFlag.AlignCenter, text)
+    if brush.focused == control.name:
+        focus_ring(painter, look, control.box.adjusted(-2, -2, 2, 2))
+
+
+def framed_width(look: Look, text: str) -> int:
+    """How wide such a button must be."""
+    return int(QFontMetricsF(look.small).horizontalAdvance(text)) + look.px(24)
+
+
 class ButtonsBlock(Block):
     """A row of framed buttons."""
 
@@ -69,9 +91,8 @@ class ButtonsBlock(Block):
         """Side by side, on more lines when the column is narrow."""
         self._controls, self.laid = [], True
         x, y, height = 0, 0, look.px(30)
-        metrics = QFontMetricsF(look.small)
         for button in self._buttons:
-            needed = int(metrics.horizontalAdvance(button.text)) + look.px(24)
+            needed = framed_width(look, button.text)
             if x and x + needed > width:
                 x, y = 0, y + height + look.px(6)
             self._controls.append(Control(button.text, QRect(x, y, needed, height), button.press))
@@ -80,20 +101,8 @@ class ButtonsBlock(Block):
 
     def paint(self, brush: Brush) -> None:
         """The primary one is filled."""
-        painter, look = brush.painter, brush.look
         for button, control in zip(self._buttons, self._controls, strict=True):
-            hovered = brush.hovered == control.name
-            fill = "accent" if button.primary else "hover" if hovered else "window"
-            painter.setPen(look.color("accent" if button.primary else "border"))
-            painter.setBrush(look.color(fill))
-            painter.setOpacity(0.88 if button.primary and hovered else 1)
-            painter.drawRoundedRect(QRectF(control.box).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
-            painter.setOpacity(1)
-            painter.setPen(look.color("on_accent" if button.primary else "text"))
-            painter.setFont(look.small)
-            painter.drawText(control.box, Qt.AlignmentFlag.AlignCenter, button.text)
-            if brush.focused == control.name:
-                focus_ring(painter, look, control.box.adjusted(-2, -2, 2, 2))
+            framed_button(brush, control, button.text, primary=button.primary)
 
     def controls(self) -> Sequence[Control]:
         """The buttons."""

@@ -1,5 +1,6 @@
 """Lines of styled text in a width: one paragraph, one cell, one line of code."""
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,6 +18,9 @@ _LEFT = Qt.AlignmentFlag.AlignLeft
 _AUTO = Qt.LayoutDirection.LayoutDirectionAuto
 _WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 _NEVER = QTextOption.WrapMode.NoWrap
+_TURNS = re.compile(
+    "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
 
 
@@ -131,12 +135,18 @@ class Flow:
         line = self._layout.lineAt(0)
         return line.y() + line.height() / 2
 
+    @property
+    def first_baseline(self) -> float:
+        """The y on which the letters of its first line stand."""
+        line = self._layout.lineAt(0)
+        return line.y() + line.ascent()
+
     def object_boxes(self) -> dict[int, QRectF]:
         """Where the objects stand, by their offset."""
         boxes: dict[int, QRectF] = {}
         for at, each in self.objects.items():
             line = self._layout.lineAt(max(0, bisect_right(self.starts, at) - 1))
-            left = min(_x(line, at), _x(line, at + 1))
+            left = min(x_of(line, at), x_of(line, at + 1))
             boxes[at] = QRectF(left, line.y() + line.ascent() - each.ascent, each.width, each.ascent + each.descent)
         return boxes
 
@@ -206,10 +216,30 @@ class Flow:
             first, last = line.textStart(), line.textStart() + line.textLength()
             if first >= start + length:
                 break
-            left, right = (_x(line, max(first, start)), _x(line, min(last, start + length)))
-            if left != right:
-                boxes.append(QRectF(min(left, right), line.y(), abs(right - left), line.height()))
+            for left, right in self._stretches(line, max(first, start), min(last, start + length)):
+                boxes.append(QRectF(left, line.y(), right - left, line.height()))
         return boxes
+
+    def _stretches(self, line: QTextLine, start: int, end: int) -> list[tuple[float, float]]:
+        """Left and right of what stands side by side: in lines of two directions a part of the text is several."""
+        if end <= start:
+            return []
+        if self.line.text.isascii() or not _TURNS.search(self.line.text):
+            left, right = x_of(line, start), x_of(line, end)
+            return [(left, right)] if left < right else []
+        # Where a run begins, the places of a line do not tell on which side of a character they are.
+        found: list[tuple[float, float]] = []
+        for box in sorted((run.boundingRect() for run in line.glyphRuns(start, end - start)), key=QRectF.left):
+            if found and box.left() - found[-1][1] < 1:
+                found[-1] = found[-1][0], max(found[-1][1], box.right())
+            else:
+                found.append((box.left(), box.right()))
+        return found
+
+    def caret_at(self, offset: int) -> QRectF:
+        """Where a caret stands before the character at a place: no width, as high as its line."""
+        line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
+        return QRectF(x_of(line, offset), line.y(), 0, line.height()) if line.isValid() else QRectF()
 
     def dirty_from(self, old: "Flow") -> int:
         """The y from which this looks different, given what was shown before and that text mostly grows at its end."""
@@ -269,6 +299,7 @@ def _selected(selection: tuple[int, int], look: Look) -> Ranges:
     return [_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
 
 
-def _x(line: QTextLine, offset: int) -> float:
+def x_of(line: QTextLine, offset: int) -> float:
+    """Where a place of a line is."""
     found = line.cursorToX(offset)
     return float(found[0] if isinstance(found, tuple) else found)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]  # typed as object

@@ -1,6 +1,6 @@
 """Lists, quotes and footnotes around a block: their indent, their markers, their bars."""
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
 from ui.transcript.blocks.block import Block
@@ -40,11 +40,14 @@ def paint_inside(painter: QPainter, look: Look, block: Block, previous: Block | 
         elif each.marker:
             line = block.first_line(look) if isinstance(block, TextBlock) else QRect(0, 0, 0, look.line)
             room = QRect(x, line.top() - 1, wide, line.height())
-            _paint_marker(painter, look, each, room, turned=turned)
+            baseline = block.first_baseline(look) if isinstance(block, TextBlock) else None
+            _paint_marker(painter, look, each, room, baseline, turned=turned)
         at -= wide
 
 
-def _paint_marker(painter: QPainter, look: Look, inside: Inside, room: QRect, *, turned: bool) -> None:
+def _paint_marker(
+    painter: QPainter, look: Look, inside: Inside, room: QRect, baseline: float | None, *, turned: bool
+) -> None:
     marker = inside.marker
     if inside.kind == "item" and marker in "☐☑":
         _paint_box(painter, look, room, ticked=marker == "☑", turned=turned)
@@ -56,15 +59,16 @@ def _paint_marker(painter: QPainter, look: Look, inside: Inside, room: QRect, *,
         marker = metrics.elidedText(marker, Qt.TextElideMode.ElideRight, room.width() + look.px(10))
     gap = look.px(8 if marker in _BULLETS else 0)
     needed = int(metrics.horizontalAdvance(marker)) + look.px(7)
-    box = QRect(min(room.left() + gap, room.right() - needed + 1), room.top(), needed, room.height())
-    alignment = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+    left = min(room.left() + gap, room.right() - needed + 1)
     if turned:
-        box.moveRight(max(room.right() - gap, room.left() + needed - 1))
-        alignment = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         marker = _mirrored(marker)
+        left = max(room.right() - gap + 1, room.left() + needed) - metrics.horizontalAdvance(marker)
+    if baseline is None:
+        baseline = room.top() + (room.height() - metrics.height()) / 2 + metrics.ascent()
     painter.setFont(font)
     painter.setPen(look.color("muted"))
-    painter.drawText(box, alignment, marker)
+    # On the very line of the letters beside it: a box that is centred rounds differently.
+    painter.drawText(QPointF(left, baseline), marker)
 
 
 def _mirrored(marker: str) -> str:

@@ -48,6 +48,13 @@ def chip_color(look: Look) -> QColor:
     return color
 
 
+def veil(look: Look) -> QColor:
+    """What lies over a selected picture."""
+    color = QColor(look.color("selection"))
+    color.setAlphaF(0.5)
+    return color
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
     words: str

@@ -2,7 +2,8 @@
 
 from PySide6.QtCore import QRect
 
-from ui.transcript.blocks.block import Block, Brush
+from ui.transcript.blocks.block import EVERYTHING, Block, Brush
+from ui.transcript.copying.leaf_forms import RULE
 from ui.transcript.look import Look
 
 
@@ -29,3 +30,13 @@ class RuleBlock(Block):
     def plain(self) -> str:
         """As in Markdown."""
         return "---"
+
+    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+        """A line that is a rule wherever it stands."""
+        del start, end
+        return RULE
+
+    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+        """An element of its own."""
+        del start, end
+        return "<hr>"

@@ -1,21 +1,30 @@
 """A paragraph, a heading, or plain text as the person typed it."""
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QFontMetricsF
 
-from ui.transcript.blocks.block import Block, Brush, Span
+from ui.transcript.blocks.block import EVERYTHING, Brush, Span
 from ui.transcript.blocks.flow import Flow
+from ui.transcript.blocks.flow_block import FlowBlock
 from ui.transcript.blocks.math.formulas import MathHost
 from ui.transcript.blocks.math.inline_formulas import InlineFormulas
+from ui.transcript.copying.leaf_forms import leaf_markdown
 from ui.transcript.look import Look
-from ui.transcript.markdown.inline import OBJECT, Line, inline, tip_of, units
+from ui.transcript.markdown.inline import OBJECT, Line, Style, inline, tip_of, units
+from ui.transcript.markdown.inline import Span as InlineSpan
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.written import part_of
 
 BODY, SMALL, STRONG = "body", "small", "strong"
 
+BACK_TARGET = "#back:"
+"""What the `href` of the sign behind a footnote begins with that leads back to the text; its label follows."""
 
-class TextBlock(Block):
+_BACK = " \u21a9\ufe0e"
+
+
+class TextBlock(FlowBlock):
     """Text of one paragraph in one font. `color` is a name of the theme.
 
     Places are those of the plain text, in which a formula is its source.
@@ -25,7 +34,6 @@ class TextBlock(Block):
         self._line: Line | None = line
         self._font = font
         self._color = color
-        self._flow: Flow | None = None
         self._shown: Flow | None = None
         self.is_right_to_left = False
         self._math = math
@@ -68,6 +76,10 @@ class TextBlock(Block):
         middle = self._flow.first_middle if self._flow else look.line / 2
         return QRect(0, round(middle - look.line / 2), 0, look.line)
 
+    def first_baseline(self, look: Look) -> float:
+        """The y on which the letters of its first line, and of a marker beside it, stand."""
+        return self._flow.first_baseline if self._flow else QFontMetricsF(self.font(look)).ascent()
+
     def forget(self) -> None:
         """Keep the text alone."""
         self._flow, self._shown, self.laid = None, None, False
@@ -75,6 +87,7 @@ class TextBlock(Block):
     def outgrown(self) -> None:
         """The text changed: lay out again, but remember what stands on the screen."""
         self._shown, self._flow, self.laid = self._flow or self._shown, None, False
+        self.layouts = 0
 
     def paint(self, brush: Brush) -> None:
         """The lines inside the clip."""
@@ -84,32 +97,17 @@ class TextBlock(Block):
                 selection = line.from_plain(selection[0]), line.from_plain(selection[1])
             self._flow.draw(brush.painter, brush.look, QPointF(0, 0), self._color, selection, clip)
 
-    def plain(self) -> str:
-        """Without markup."""
-        return self.line().plain()
-
-    def offset_at(self, point: QPoint) -> int:
-        """The nearest place."""
-        return self._flow.line.to_plain(self._flow.offset_at(point.x(), point.y())) if self._flow else 0
-
     def paragraph_at(self, offset: int) -> Span:
         """The line of the person's own breaks around a place."""
         del offset
         return (0, units(self.plain()))
 
-    def link_at(self, point: QPoint) -> str:
-        """The target under a point."""
-        return self._flow.link_at(point.x(), point.y()) if self._flow else ""
-
     def tip_at(self, point: QPoint) -> str:
         """Where a link really leads, or the source of a formula and why it is not drawn."""
-        if link := self.link_at(point):
+        link = self.link_at(point)
+        if link and not link.startswith("#"):
             return tip_of(link)
         return self._formulas.tip_at(self._flow, point) if self._formulas and self._flow else ""
-
-    def natural_width(self) -> int:
-        """The longest line."""
-        return int(self._flow.width) + 1 if self._flow else 0
 
 
 class LeafText(TextBlock):
@@ -131,8 +129,23 @@ class LeafText(TextBlock):
     def line(self) -> Line:
         """Read once."""
         if self._line is None:
-            self._line = inline(self.leaf.text, self._references)
+            self._line = _with_way_back(inline(self.leaf.text, self._references), self._note)
         return self._line
+
+    @property
+    def _note(self) -> str:
+        """The label of the footnote that begins with this text."""
+        last = self.leaf.inside[-1] if self.leaf.inside else None
+        return last.marker if last and last.kind == "footnote" else ""
+
+    def plain(self) -> str:
+        """Without the way back."""
+        plain = super().plain()
+        return plain.removesuffix(_BACK) if self._note else plain
+
+    def _said(self) -> Line:
+        """What was written."""
+        return part_of(self.line(), 0, units(self.line().text) - len(_BACK)) if self._note else self.line()
 
     def length(self) -> int:
         """Of the source, which is known without reading it."""
@@ -147,6 +160,18 @@ class LeafText(TextBlock):
         self.leaf, self._line = leaf, None
         self.outgrown()
 
+    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+        """As it was written, when it is selected as a whole."""
+        if start == 0 and end >= units(self.plain()):
+            return leaf_markdown(self.leaf, self._said())
+        sign = f"{'#' * self.leaf.level} " if self.leaf.kind == "heading" and not start else ""
+        return sign + super().markdown(start, end)
+
+    def html(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+        """A paragraph, or a heading."""
+        tag = f"h{self.leaf.level}" if self.leaf.kind == "heading" else "p"
+        return f"<{tag}>{super().html(start, min(end, units(self.plain())))[3:-4]}</{tag}>"
+
     def redefine(self) -> bool:
         """A link definition arrived: read again, if this text could use one."""
         if "]" not in self.leaf.text:
@@ -154,3 +179,11 @@ class LeafText(TextBlock):
         self._line = None
         self.forget()
         return True
+
+
+def _with_way_back(line: Line, label: str) -> Line:
+    """A footnote with the sign behind it that leads back."""
+    if not label:
+        return line
+    way = InlineSpan(units(line.text), len(_BACK), Style.NOTE, f"{BACK_TARGET}{label}")
+    return Line(f"{line.text}{_BACK}", (*line.spans, way))

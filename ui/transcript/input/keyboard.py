@@ -5,22 +5,33 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
+from ui.transcript.blocks.block import Control
+from ui.transcript.surface.places import show_place
 from ui.transcript.surface.screen import Screen
 from ui.transcript.surface.scroller import Scroller
 from ui.transcript.surface.selection import LAST, Place
+from ui.transcript.surface.stops import Link, Stop, next_stop, place_of, stop_of
 
 _CTRL = Qt.KeyboardModifier.ControlModifier
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
+_SIDES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _PRESSES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 class Keyboard:
     """Answers whether it used a key."""
 
-    def __init__(self, screen: Screen, scroller: Scroller, copy: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        scroller: Scroller,
+        copy: Callable[[], None],
+        open_link: Callable[[str, int], None],
+    ) -> None:
         self._screen = screen
         self._scroller = scroller
         self._copy = copy
+        self._open_link = open_link
 
     def press(self, event: QKeyEvent) -> bool:
         """One key."""
@@ -50,6 +61,8 @@ class Keyboard:
             Qt.Key.Key_PageUp: -page,
             Qt.Key.Key_PageDown: page,
         }
+        if key in _SIDES:
+            return self._sideways(_SIDES[key] * 3 * line)
         if key in steps:
             self._scroller.scroll_by(steps[key])
         elif key == Qt.Key.Key_Home:
@@ -77,28 +90,65 @@ class Keyboard:
             index = rows.row_at(edge)
         else:
             index = max(0, min(len(rows) - 1, index + step))
-        self._scroller.show_row(index)
-        self._screen.focus((index, ""))
+        self.walk_to(index)
+
+    def walk_to(self, index: int) -> None:
+        """To this message."""
+        if 0 <= index < len(self._screen.rows):
+            self._scroller.show_row(index)
+            self._screen.focus((index, ""))
 
     def walk_controls(self, step: int) -> bool:
         """Through what the message with the keyboard offers; answers False when there is nothing further."""
         index, key = self._screen.focused
         if not 0 <= index < len(self._screen.rows):
             return False
-        keys = ["", *(f"{block}/{control.name}" for block, control in self._screen.rows.row(index).controls())]
-        at = (keys.index(key) if key in keys else 0) + step
-        if not 0 <= at < len(keys):
+        row = self._screen.rows.row(index)
+        stop = next_stop(row, key, step)
+        if stop is None:
             self._screen.focus((index, ""))
-            return False
-        self._screen.focus((index, keys[at]))
+            return bool(key) and step < 0
+        self._screen.focus((index, stop.key))
+        self._scroller.row_arrived(index)
+        self._show(index, stop)
         return True
+
+    def _show(self, index: int, stop: Stop) -> None:
+        """Bring a link or a button into sight."""
+        place = place_of(self._screen.rows.row(index), stop.key)
+        if place:
+            show_place(self._screen, self._scroller, index, place, calmly=True)
+        elif isinstance(stop.what, Control):
+            row = self._screen.rows.row(index)
+            top = row.block_box(stop.block).top() + stop.what.box.top() + self._screen.row_box(index).top()
+            bottom, view = top + stop.what.box.height(), self._screen.rows.view
+            if not 0 <= top <= bottom <= view:
+                self._scroller.scroll_by(top - view // 3)
 
     def _press_focused(self) -> bool:
         index, key = self._screen.focused
         if not key or not 0 <= index < len(self._screen.rows):
             return False
-        for block, control in self._screen.rows.row(index).controls():
-            if f"{block}/{control.name}" == key:
-                control.press()
-                return True
-        return False
+        stop = stop_of(self._screen.rows.row(index), key)
+        if stop is None:
+            return False
+        if isinstance(stop.what, Link):
+            self._open_link(stop.what.target, index)
+        else:
+            stop.what.press()
+        return True
+
+    def _sideways(self, pixels: int) -> bool:
+        """Move what is too wide in the message with the keyboard: around the button that has it, or what is seen."""
+        index, key = self._screen.focused
+        rows = self._screen.rows
+        if not 0 <= index < len(rows):
+            return False
+        row, y = rows.row(index), rows.row_top(index)
+        blocks = range(row.block_at(rows.top - y), min(row.block_at(rows.top + rows.view - y) + 1, len(row.blocks)))
+        if key:
+            blocks = range(int(key.partition("/")[0]), int(key.partition("/")[0]) + 1)
+        moved = any(row.blocks[at].laid and row.blocks[at].scroll_sideways(pixels) for at in blocks)
+        if moved:
+            self._screen.repaint_row(index)
+        return moved

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
 from ui.look.sentences import plain_tip
+from ui.transcript.input.links import Links
 from ui.transcript.surface.screen import Hit, Screen
 from ui.transcript.surface.selection import Place, word_around
 
@@ -16,12 +17,11 @@ _EDGE_STEP = 24
 class Pointer(QObject):
     """Knows whether a press becomes a click or a drag."""
 
-    link_activated = Signal(str)
-
-    def __init__(self, screen: Screen, scroll: Callable[[int], None], parent: QObject) -> None:
+    def __init__(self, screen: Screen, scroll: Callable[[int], None], links: Links, parent: QObject) -> None:
         super().__init__(parent)
         self._screen = screen
         self._scroll = scroll
+        self._links = links
         self._pressed: Hit | None = None
         self._pressed_at = QPoint()
         self._last = QPoint()
@@ -140,7 +140,7 @@ class Pointer(QObject):
             if hit.control and (hit.row, hit.key) == (pressed.row, pressed.key):
                 hit.control.press()
         elif pressed.link and self._screen.selection.is_empty:
-            self.link_activated.emit(pressed.link)
+            self._links.follow(pressed.link, pressed.row)
 
     def stop(self) -> None:
         """Nothing is dragged any more."""
@@ -149,9 +149,8 @@ class Pointer(QObject):
         self._selecting = False
 
     def _tip(self, point: QPoint, at: QPoint) -> None:
-        """Show where a link leads."""
-        link = self._screen.link_at(point)
-        QToolTip.showText(at, plain_tip(link), self._screen.viewport)
+        """Show where a link leads, or what else is said about what is under the pointer."""
+        QToolTip.showText(at, plain_tip(self._links.tip_at(point)), self._screen.viewport)
 
     def _scroll_at_edge(self) -> None:
         height = self._screen.viewport.height()

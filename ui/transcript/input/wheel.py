@@ -12,17 +12,21 @@ _NOTCH = 120
 
 
 class Wheel:
-    """With Ctrl it is left to the window, which zooms."""
+    """With Ctrl it zooms: `zoom` is told so many steps larger, or smaller."""
 
-    def __init__(self, screen: Screen, scroll: Callable[[int], None]) -> None:
+    def __init__(self, screen: Screen, scroll: Callable[[int], None], zoom: Callable[[int], None]) -> None:
         self._screen = screen
         self._scroll = scroll
+        self._zoom = zoom
+        self._turned = 0
 
     def turn(self, event: QWheelEvent) -> None:
         """Scroll by pixels where the device tells them, else three lines for a notch."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            event.ignore()
+            self._turn_zoom(event.angleDelta().y())
+            event.accept()
             return
+        self._turned = 0
         delta = event.pixelDelta()
         if delta.isNull():
             delta = event.angleDelta() * (3 * self._screen.rows.stage.look.line) / _NOTCH
@@ -32,6 +36,14 @@ class Wheel:
         else:
             self._scroll(-delta.y())
         event.accept()
+
+    def _turn_zoom(self, delta: int) -> None:
+        """Fine wheels and touch pads report less than a notch at a time."""
+        self._turned += delta
+        steps = int(self._turned / _NOTCH)
+        if steps:
+            self._turned -= steps * _NOTCH
+            self._zoom(steps)
 
     def _sideways(self, point: QPoint, pixels: int) -> None:
         rows, place = self._screen.rows, self._screen.place_at(point)

@@ -4,11 +4,15 @@ An item of a list is final when the first line of the next one is complete, a ro
 and a piece of a paragraph when enough stands after it and no line of it can become the head of a table any more.
 """
 
+import re
 from typing import NamedTuple
 
 from ui.transcript.markdown.leaves import Carried, Leaf, Piece
 from ui.transcript.markdown.pieces import PIECE, pieces
 from ui.transcript.markdown.rules.tables import FIRST_BAR
+
+# A bracket that is known not to begin a definition: another one stands in it, or no colon behind it.
+_NO_DEFINITION = re.compile(r"\[(?!\^)(?:[^\[\]\\]|\\.)*(?:\[|\][^:])", re.DOTALL)
 
 
 class Frozen(NamedTuple):
@@ -72,7 +76,9 @@ def _paragraph(piece: Piece, source: str, before: Carried | None) -> Frozen | No
     start = 0
     if before:
         start, content = len(before.opening), content[len(before.joint) :]
-    if len(content) <= PIECE or content.startswith("["):
+    if len(content) <= PIECE:
+        return None
+    if content.startswith("[") and not _NO_DEFINITION.match(content):
         return None
     if not before:
         start = start_of(source, piece.first)

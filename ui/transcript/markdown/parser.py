@@ -11,6 +11,7 @@ from ui.transcript.markdown.rules.display_math import display_math
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES, footnote, footnote_reference
 from ui.transcript.markdown.rules.inline_math import inline_math
 from ui.transcript.markdown.rules.limits import BlocksToADepth, underlined_heading
+from ui.transcript.markdown.rules.link_targets import may_lead, written_target
 from ui.transcript.markdown.rules.tables import table
 from ui.transcript.markdown.walk import pieces_of
 
@@ -18,12 +19,22 @@ References = dict[str, Any]
 """What is defined: link labels as the parser writes them, and under `FOOTNOTES` the labels of footnotes."""
 
 
+class _Parser(MarkdownIt):
+    """The library's parser, but what it asks for every link costs little."""
+
+    def normalizeLink(self, url: str) -> str:
+        return written_target(url)
+
+    def validateLink(self, url: str) -> bool:
+        return may_lead(url)
+
+
 def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
     """CommonMark with tables, strikethrough, footnotes and formulas.
 
     HTML is text: nothing of a model's output is ever executed.
     """
-    parser = MarkdownIt()
+    parser = _Parser()
     parser.block = blocks or parser.block
     parser.configure("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline"])

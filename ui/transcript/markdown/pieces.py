@@ -1,11 +1,18 @@
 """Long text in pieces that are read and laid out one by one: a paragraph costs what is seen of it."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 
 PIECE = 4000
-"""Characters. A text of this length is still one piece."""
+"""Characters. A text of this length is still one piece, unless it is full of signs."""
 
+_MARKS = 600
+"""Signs of emphasis and links in one piece: each of them costs as much as a line of bare words."""
+
+_SIGNS = "*_~["
+_NEXT_SIGN = re.compile(r"[*_~\[]")
 _LONGEST_CLUSTER = 64
 _JOINER = "\u200d"
 
@@ -17,8 +24,8 @@ def pieces(text: str) -> Iterator[tuple[str | None, str]]:
     alone: a text that grows keeps its earlier pieces.
     """
     joint, start = None, 0
-    while len(text) - start > PIECE:
-        least, most = start + PIECE // 2, start + PIECE
+    while len(text) > (most := _most(text, start)):
+        least = (start + most) // 2
         end = text.rfind("\n", least, most)
         end = end if end >= 0 else text.rfind(" ", least, most)
         if end >= 0:
@@ -29,6 +36,15 @@ def pieces(text: str) -> Iterator[tuple[str | None, str]]:
             yield joint, text[start:end]
             joint, start = "", end
     yield joint, text[start:]
+
+
+def _most(text: str, start: int) -> int:
+    """Where the piece that begins here ends at the latest."""
+    most = start + PIECE
+    if len(text) - start <= _MARKS or sum(text.count(sign, start, most) for sign in _SIGNS) <= _MARKS:
+        return most
+    signs = _NEXT_SIGN.finditer(text, start, most)
+    return next(islice(signs, _MARKS, None)).start()
 
 
 def _between_clusters(text: str, at: int) -> int:

@@ -6,7 +6,7 @@ seen at a glance when its fence stands at the margin, or when all of it is inden
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ui.transcript.markdown.freezing import start_of
 from ui.transcript.markdown.open_blocks import end_of_fence
@@ -32,10 +32,13 @@ def sections(text: str) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True)) if text else []
 
 
-def definitions_of(text: str) -> References:
-    """All definitions of a text whose line ends are newlines; only sections that may hold one are parsed."""
+def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) -> References:
+    """All definitions of a text whose line ends are newlines; only sections that may hold one are parsed.
+
+    `parts` are its sections, when they are known.
+    """
     found: References = {}
-    for start, end in sections(text):
+    for start, end in sections(text) if parts is None else parts:
         if _DEFINITION.search(text, start, end):
             defined = outline(text[start:end], found)[1]
             notes = defined.pop(FOOTNOTES, {})

@@ -1,6 +1,7 @@
 """How text that is still being written is shown, so that nothing flickers when its end arrives."""
 
 import re
+from itertools import pairwise
 
 from ui.transcript.markdown.pieces import PIECE
 
@@ -9,6 +10,10 @@ _UNDECIDED = re.compile(r"[ >]*(?:[-=*_+#>`~|:\\$]+|\d{1,9}[.)]?)[ \t]*")
 # Longer lines are what they look like; the pattern takes quadratic time on rows of its signs.
 _LONGEST_UNDECIDED = 500
 _DELIMITER_PART = re.compile(r" {0,3}\|?[ \t:|-]*")
+_DELIMITER = re.compile(r" {0,3}\|?[ \t:|-]*-[ \t:|-]*")
+_BEGINS_A_BLOCK = re.compile(
+    r" {0,3}(?:#{1,6}(?:[ \t]|$)|>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|`{3}|~{3}|(?:[-*_][ \t]*){3,}$)"
+)
 _CODE_RUN = re.compile(r"`+")
 _OPEN_LINK = re.compile(r"!?\[(?P<label>[^\[\]]*)\]\([^()\s]*$")
 _LABEL_ONLY = re.compile(r"!?\[(?P<label>[^\[\]]*)$")
@@ -34,7 +39,18 @@ def _is_head(line: str) -> bool:
 
 
 def _in_table(above: str) -> bool:
-    return above.rstrip("\n").rpartition("\n")[2].startswith("|") and not above.endswith("\n\n")
+    if above.endswith("\n\n"):
+        return False
+    lines = above.rstrip("\n").rpartition("\n\n")[2].split("\n")
+    if lines[-1].startswith("|"):
+        return True
+    # Rows need no bars of their own: then the head above them and the line below it tell.
+    for below, line in pairwise(reversed(lines)):
+        if _BEGINS_A_BLOCK.match(below):
+            return False
+        if "|" in line and "|" in below and _DELIMITER.fullmatch(below):
+            return True
+    return False
 
 
 def _after_head(above: str, head: str) -> bool:

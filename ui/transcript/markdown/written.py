@@ -17,7 +17,7 @@ from ui.transcript.markdown.rules.footnotes import FOOTNOTES
 _ALONE = Style.MATH | Style.FOOTNOTE
 _SIGNS = re.compile(r"[\\`*\[<$]|(?<![^\W_])_|_(?![^\W_])|~|&(?=#?\w+;)|!(?=\Z)|:(?=//)")
 # What would begin a block if it stood at the beginning of a line, and the sign in it that takes that away.
-_BLOCK_START = re.compile(r"(?m)^( {0,3})(?:([#>=|+-])|(\d{1,9})([.)])(?=\s|$))")
+_BLOCK_START = re.compile(r"(?m)^([ \t]*)(?:([#>=|+-]|:(?=-))|(\d{1,9})([.)])(?=\s|$))")
 _NUMBERED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 _IN_DOLLARS = re.compile(r"(?!\s)[^$\\]*(?:\\.[^$\\]*)*(?<!\s)", re.DOTALL)
 _FIRST_SPACE, _LAST_SPACE = re.compile(r"^[ \t]+"), re.compile(r"[ \t]+$")
@@ -68,10 +68,11 @@ def as_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
 
     Words that the window added are left out, hidden characters are written as they were.
     """
-    part = _part(line, start, end)
-    if not part.spans and not any(each.search(part.text) for each in (_SIGNS, _BLOCK_START, _AT_BREAKS)):
-        return part.text.replace(LINE_BREAK, "\n")
-    known, runs = _known(part), _linked([run for run in _as_it_was(_runs(part)) if run.text])
+    part = part_of(line, start, end)
+    plain = part.text.replace(LINE_BREAK, "\n")
+    if not part.spans and not (_SIGNS.search(plain) or _BLOCK_START.search(plain) or _AT_BREAKS.search(part.text)):
+        return plain
+    known, runs = footnotes_in(part), _linked([run for run in _as_it_was(_runs(part)) if run.text])
     first = ""
     for way in _WAYS:
         text = _Writer(way).write(runs)
@@ -84,7 +85,7 @@ def as_markdown(line: Line, start: int = 0, end: int | None = None) -> str:
 def as_html(line: Line, start: int = 0, end: int | None = None) -> str:
     """A part of a line as HTML of a few harmless elements. Formulas are their source."""
     parts: list[str] = []
-    for run in _runs(_part(line, start, end)):
+    for run in _runs(part_of(line, start, end)):
         text = formula_written(Span(0, 1, run.style, "", run.source)) if run.style & Style.MATH else run.text
         text = escape(text).replace(LINE_BREAK, "<br>")
         for style, element in _ELEMENTS:
@@ -105,7 +106,7 @@ _ELEMENTS = (
 )
 
 
-def _part(line: Line, start: int, end: int | None) -> Line:
+def part_of(line: Line, start: int, end: int | None) -> Line:
     """The line between two offsets, as a line. A formula and a footnote are in it as a whole or not at all."""
     length = units(line.text)
     end = length if end is None else min(end, length)
@@ -161,8 +162,8 @@ def _spelled(text: str) -> str:
     return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _known(line: Line) -> References:
-    """Footnotes that the line refers to, so that reading it finds them."""
+def footnotes_in(line: Line) -> References:
+    """Footnotes that the line refers to, as definitions: reading the line with them finds it the same."""
     return {FOOTNOTES: {span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & Style.FOOTNOTE}}
 
 
@@ -243,8 +244,8 @@ class _Writer:
             text = _FIRST_SPACE.sub(_numbers, text)
         if run.wraps - after.wraps or self._way.guarded:
             text = _LAST_SPACE.sub(_numbers, text)
-        if last.style & Style.FOOTNOTE and text.startswith("("):
-            text = _number("(") + text[1:]
+        if last.style & Style.FOOTNOTE and text.startswith(("(", ":")):
+            text = _number(text[0]) + text[1:]
         if self._way.guarded and text[-1:].isalnum() and (after.wraps or after.source):
             text = text[:-1] + _number(text[-1])
         if self._way.guarded and text[:1].isalnum() and not run.wraps and self._out:

@@ -19,7 +19,7 @@ class AnswerRow(Row):
         self._answer = item
         self._body = MarkdownBody(self)
         self._marked = False
-        self.above, self.below = stage.look.px(8), stage.look.px(12)
+        self.above, self.below = stage.look.gap(8), stage.look.gap(12)
 
     @property
     def label(self) -> str:

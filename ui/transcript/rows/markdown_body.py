@@ -1,25 +1,24 @@
 """The part of a row that shows Markdown: leaves in, blocks out, what is closed is never touched again."""
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 
 from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
-from ui.transcript.blocks.image_placeholder import ImagePlaceholder
-from ui.transcript.blocks.math.formulas import MathHost
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.host import CodeHost
 from ui.transcript.blocks.math.math_block import MathBlock
-from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BODY, LeafText
-from ui.transcript.markdown.inline import only_image
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.leaves import Row as Cells
-from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.stream import MarkdownStream, Step, leaves_of
-from ui.transcript.markdown.unfinished import closed_inline
+from ui.transcript.markdown.sections import definitions_of, sections
+from ui.transcript.markdown.stream import MarkdownStream, Step, leaves_of, normal
+from ui.transcript.rows.body.making import Maker
+from ui.transcript.rows.body.shown import grown, in_pieces, presentable
+from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.row import Row
 
-_GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16, "math": 12}
+LONG = 20_000
+"""Characters. A text that is longer when it is first shown is read section by section, when somebody comes near."""
 
 
 class MarkdownBody:
@@ -27,15 +26,14 @@ class MarkdownBody:
 
     def __init__(self, row: Row, first: int = 0, color: str = "text", font: str = BODY) -> None:
         self._row = row
-        self._first = first
-        self._color, self._font = color, font
-        self._math = math_host(row)
+        self._begin = self._first = first
+        self._maker = Maker(row.stage, row.item.id, color, font)
         self._stream: MarkdownStream | None = None
         self._leaves: list[Leaf] = []
+        self._tail: tuple[Leaf, ...] | None = None
         self._closed = 0
         self._taken = 0
         self._done = False
-        self._references: References = {}
 
     @property
     def closed(self) -> int:
@@ -47,11 +45,13 @@ class MarkdownBody:
         if self._done:
             return len(self._row.blocks)
         self._done = finished
+        if not self._taken and len(text) > LONG:
+            return self._show_long(text, finished=finished)
         if finished and not self._taken:
-            leaves, self._references = leaves_of(text)
+            leaves, self._maker.references = leaves_of(text)
             return self._take(Step(leaves))
         stream = self._stream = self._stream or MarkdownStream()
-        self._references = stream.references
+        self._maker.references = stream.references
         changed = len(self._row.blocks)
         if len(text) > self._taken:
             piece, self._taken = text[self._taken :], len(text)
@@ -61,35 +61,73 @@ class MarkdownBody:
             self._stream = None
         return changed
 
+    def _show_long(self, text: str, *, finished: bool) -> int:
+        """Sections that are read later, and after them, while the text grows, what is read now."""
+        self._taken = len(text)
+        lines = text if finished else text[: text.rfind("\n") + 1]
+        whole = normal(lines)
+        parts = sections(whole)
+        rest = "" if finished else whole[parts.pop()[0] :] + text[len(lines) :] if parts else text
+        references = self._maker.references = definitions_of(whole, parts)
+        for start, end in parts:
+            self._row.put(self._first, UnreadBlock(whole[start:end], self._maker, self._place))
+            self._first += 1
+        if not finished:
+            self._stream = MarkdownStream()
+            self._stream.references = references
+            self._take(self._stream.append(rest))
+        return self._begin
+
+    def _place(self, block: Block, blocks: list[Block]) -> None:
+        self._row.replace(self._row.blocks.index(block), blocks)
+        self._first += len(blocks) - 1
+
     def _take(self, step: Step) -> int:
         row = self._row
         if step.grown is not None:
             block = row.blocks[-1]
             if isinstance(block, CodeBlock | MathBlock) and step.grown:
                 block.grow(step.grown)
+                block.layouts = 0
             return len(row.blocks) - 1
         if step.rows is not None:
             return self._grow_table(step.rows, step.replaced)
-        leaves = (*step.closed, *_presentable(step.tail))
-        start = self._closed
-        changed = self._first + start + len(leaves)
-        for index, leaf in enumerate(leaves, start):
-            is_open = index - start >= len(step.closed)
-            if self._set(index, leaf, is_open=is_open):
-                changed = min(changed, self._first + index)
-        row.truncate(self._first + start + len(leaves))
-        del self._leaves[start + len(leaves) :]
-        self._closed += len(step.closed)
+        if step.tail is self._tail and not (step.closed or step.definitions):
+            # A very long open block that was not read again.
+            return len(row.blocks)
+        self._tail = step.tail
+        closed = tuple(in_pieces(step.closed))
+        leaves = (*closed, *in_pieces(presentable(step.tail)))
+        changed = self._show_from(self._closed, leaves, closed=len(closed))
+        self._closed += len(closed)
         return min(changed, self._redefine()) if step.definitions else changed
+
+    def _show_from(self, start: int, leaves: Sequence[Leaf], *, closed: int = 0) -> int:
+        """Let these leaves stand at an index, and nothing behind them; answers the first block that changed."""
+        row, end = self._row, start + len(leaves)
+        changed = len(row.blocks)
+        for index, leaf in enumerate(leaves, start):
+            if self._set(index, leaf, is_open=index >= start + closed):
+                changed = min(changed, self._first + index)
+        row.truncate(self._first + end)
+        del self._leaves[end:]
+        last = row.blocks[-1] if row.blocks else None
+        if isinstance(last, TableBlock):
+            last.columns.cut(last.number + 1)
+        return self._unlaid(min(changed, self._first + end))
+
+    def _unlaid(self, changed: int) -> int:
+        """The first piece of a table whose columns the block at this index changed, or that block."""
+        blocks = self._row.blocks
+        while 0 < changed < len(blocks) and isinstance(blocks[changed], TableBlock) and _goes_on(blocks, changed):
+            changed -= 1
+        return changed
 
     def _grow_table(self, rows: tuple[Cells, ...], replaced: int) -> int:
         if not rows and not replaced:
             return len(self._row.blocks)
-        index = len(self._leaves) - 1
-        shown = self._leaves[index]
-        (leaf,) = _presentable((replace(shown, cells=(*shown.cells[: len(shown.cells) - replaced], *rows)),))
-        self._set(index, leaf, is_open=True)
-        return self._first + index
+        start, leaves = grown(self._leaves, rows, replaced)
+        return self._show_from(start, leaves)
 
     def _set(self, index: int, leaf: Leaf, *, is_open: bool) -> bool:
         """Make the leaf at this index be seen; answers whether that changed anything."""
@@ -97,6 +135,7 @@ class MarkdownBody:
         if index < len(self._leaves):
             old, self._leaves[index] = self._leaves[index], leaf
             block = self._row.blocks[at]
+            block.tight, block.starts = leaf.tight, leaf.starts
             if isinstance(block, CodeBlock | MathBlock):
                 if leaf.kind == old.kind and (old.info, old.inside) == (leaf.info, leaf.inside):
                     return _change_code(block, leaf, is_open=is_open)
@@ -104,74 +143,35 @@ class MarkdownBody:
                 return False
             elif _same_but_text(old, leaf) and isinstance(block, LeafText | TableBlock):
                 block.become(leaf)
+                block.layouts = 0
+                if isinstance(block, TableBlock):
+                    self._row.guess(at)
                 return True
         else:
             self._leaves.append(leaf)
-        self._row.put(at, self._make(index, leaf, is_open=is_open))
+        before = self._row.blocks[at - 1] if index else None
+        self._row.put(at, self._maker.block(leaf, before, is_open=is_open))
         return True
 
-    def _make(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
-        block = self._make_kind(index, leaf, is_open=is_open)
-        px = self._row.stage.look.px
-        tight = leaf.tight and leaf.kind == "paragraph"
-        block.gap = px(4 if tight else _GAPS[leaf.kind]) if leaf.joint is None else 0
-        block.joint = leaf.joint
-        block.inside = leaf.inside
-        return block
-
-    def _make_kind(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
-        match leaf.kind:
-            case "code":
-                return self._make_code(index, leaf, is_open=is_open)
-            case "math":
-                return MathBlock(leaf.text, self._math, is_open=is_open)
-            case "table":
-                return TableBlock(leaf, self._references)
-            case "rule":
-                return RuleBlock()
-            case _:
-                image = only_image(leaf.text, self._references) if _may_be_image(leaf) and not is_open else None
-                if image:
-                    return ImagePlaceholder(image)
-                return LeafText(leaf, self._references, self._color, self._font, self._math)
-
-    def _make_code(self, index: int, leaf: Leaf, *, is_open: bool) -> Block:
-        return CodeBlock(leaf.text, leaf.info, code_host(self._row, f"wrap {index}"), is_open=is_open)
-
     def _redefine(self) -> int:
-        """A link definition arrived: read again what may use it."""
+        """A definition arrived: read again what may use it."""
         row, changed = self._row, len(self._row.blocks)
-        for index in range(len(row.blocks) - 1, self._first - 1, -1):
+        for index in range(len(row.blocks) - 1, self._begin - 1, -1):
             block = row.blocks[index]
             if isinstance(block, LeafText | TableBlock) and block.redefine():
+                block.layouts = 0
                 changed = index
         return changed
 
 
 def code_host(row: Row, key: str) -> CodeHost:
     """What a code block of a row talks to; whether its lines wrap is remembered under the key."""
-    stage, item_id = row.stage, row.item.id
-
-    def remember(wraps: bool) -> None:  # noqa: FBT001  what the callback carries
-        stage.choices.set(item_id, key, value=wraps)
-
-    return CodeHost(
-        stage.facts.code_copied.emit,
-        partial(stage.facts.changed.emit, item_id),
-        stage.highlighter.colour,
-        stage.choices.get(item_id, key, default=False),
-        remember,
-    )
+    return row.stage.code_host(row.item.id, key)
 
 
-def math_host(row: Row) -> MathHost | None:
-    """What a block with formulas talks to."""
-    formulas = row.stage.formulas
-    return MathHost(formulas.get, partial(row.stage.facts.arrived.emit, row.item.id)) if formulas else None
-
-
-def _may_be_image(leaf: Leaf) -> bool:
-    return leaf.kind == "paragraph" and leaf.joint is None
+def _goes_on(blocks: Sequence[Block], index: int) -> bool:
+    """Whether a piece of a table stands below one that must be laid out again."""
+    return blocks[index].joint is not None and not blocks[index - 1].laid
 
 
 def _same_but_text(old: Leaf, new: Leaf) -> bool:
@@ -191,28 +191,15 @@ def _change_code(block: CodeBlock | MathBlock, leaf: Leaf, *, is_open: bool) -> 
         was_open = block.is_open
         if was_open or text != leaf.text:
             block.close(leaf.text)
+            block.layouts = 0
         return was_open
     if leaf.text.startswith(text) and len(leaf.text) > len(text):
         block.grow(leaf.text[len(text) :])
+        block.layouts = 0
         return True
     if leaf.text != text:
         block.close(leaf.text)
         block.is_open = True
+        block.layouts = 0
         return True
     return False
-
-
-def _presentable(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
-    """The last leaf with its open emphasis, code and links shown as if they were closed."""
-    if not tail:
-        return tail
-    last = tail[-1]
-    if last.kind in {"paragraph", "heading"}:
-        closed = closed_inline(last.text)
-        return tail if closed == last.text else (*tail[:-1], replace(last, text=closed))
-    if last.kind == "table" and last.cells:
-        row = list(last.cells[-1])
-        filled = max((index for index, cell in enumerate(row) if cell), default=0)
-        row[filled] = closed_inline(row[filled])
-        return (*tail[:-1], replace(last, cells=(*last.cells[:-1], tuple(row))))
-    return tail

@@ -1,15 +1,21 @@
 """A row: one item, as blocks inside a frame."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
-from ui.transcript.blocks.block import EVERYTHING, Brush, Control, Span
+from ui.transcript.blocks.block import EVERYTHING, Block, Brush, Control, Span
 from ui.transcript.blocks.indent import paint_inside
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.copying.forms import forms_of
+from ui.transcript.copying.passage import Extract
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import cut
+from ui.transcript.rows.body.extracts import extracts
+from ui.transcript.rows.body.joining import joint_of, marker_of
+from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.stack import Stack
 from ui.transcript.rows.stage import Stage
 
@@ -107,36 +113,49 @@ class Row(Stack):
 
     def plain(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
         """The text between two places, or all of it."""
-        last = end[0] if end else len(self.blocks) - 1
         parts: list[str] = []
-        for index in range(start[0], last + 1):
-            text = self.blocks[index].plain()
+        before = self.blocks[start[0] - 1] if 0 < start[0] <= len(self.blocks) else None
+        for index in range(start[0], (end[0] if end else len(self.blocks) - 1) + 1):
             first = start[1] if index == start[0] else 0
-            stop = end[1] if end and index == last else EVERYTHING[1]
-            if text:
-                joint = self._joint(index)
-                marker = self._marker(index) if not first else ""
-                parts += [joint if parts else "", marker, cut(text, first, stop)]
+            stop = end[1] if end and index == end[0] else EVERYTHING[1]
+            for block in self.read_at(index) if (first, stop) == EVERYTHING else self.blocks[index : index + 1]:
+                if text := block.plain():
+                    joint = joint_of(block, before) if before and parts else ""
+                    parts += [joint, marker_of(block) if not first else "", cut(text, first, stop)]
+                before = block
         return "".join(parts)
 
+    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[Extract]:
+        """What is copied between two places, block by block."""
+        return extracts(self.blocks, start, end)
+
+    def markdown(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
+        """The text between two places as Markdown, in its lists and quotes."""
+        return forms_of(self.extracts(start, end)).markdown
+
+    def html(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> str:
+        """The same as HTML."""
+        return forms_of(self.extracts(start, end)).html
+
+    def read_at(self, index: int) -> Sequence[Block]:
+        """The block at an index, or what will stand in its place when it is read; for the sake of the text alone."""
+        block = self.blocks[index]
+        return block.blocks() if isinstance(block, UnreadBlock) else (block,)
+
     def whole(self, index: int) -> tuple[int, int]:
-        """The first and the last block of the paragraph that a block is a piece of."""
+        """The first and the last block of the paragraph that a block is a piece of; a table has no paragraphs."""
+        if isinstance(self.blocks[index], TableBlock):
+            return index, index
+        return self.pieces(index)
+
+    def pieces(self, index: int) -> tuple[int, int]:
+        """The first and the last block of the paragraph, or of the table, that a block is a piece of."""
         first = last = index
         while self.blocks[first].joint is not None:
             first -= 1
         while last + 1 < len(self.blocks) and self.blocks[last + 1].joint is not None:
             last += 1
         return first, last
-
-    def _joint(self, index: int) -> str:
-        block = self.blocks[index]
-        if block.joint is not None:
-            return block.joint
-        return "\n" if block.inside and self.blocks[index - 1].inside else "\n\n"
-
-    def _marker(self, index: int) -> str:
-        inside = self.blocks[index].inside
-        return f"{inside[-1].marker} " if inside and inside[-1].marker else ""
 
     def spoken(self) -> str:
         """The text for assistive technology: its beginning, when there is very much of it."""

@@ -24,7 +24,7 @@ class ServerStepRow(Row):
     def __init__(self, item: ServerStepItem, stage: Stage) -> None:
         super().__init__(item, stage)
         self._step = item
-        self.above, self.below = stage.look.px(6), stage.look.px(6)
+        self.above, self.below = stage.look.gap(6), stage.look.gap(6)
 
     @property
     def label(self) -> str:

@@ -1,96 +1,115 @@
-"""Blocks below each other, of which only those near the screen are laid out."""
+"""Blocks below each other, of which only those near the screen are read and laid out."""
 
-from PySide6.QtCore import QRect
+from math import inf
+from time import perf_counter
 
-from ui.transcript.blocks.block import Block
-from ui.transcript.blocks.indent import indent_of
-from ui.transcript.geometry import Heights
+from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.look import Look
+from ui.transcript.rows.body.column import Column
+from ui.transcript.rows.body.unread import UnreadBlock
+
+_PASSES = 3
 
 
-class Stack:
-    """y counts from the upper edge, x from the left one; `above`, `below`, `left` and `right` stay free."""
+class Stack(Column):
+    """What is asked for is read first; then it is laid out."""
 
     def __init__(self, look: Look) -> None:
-        self.look = look
-        self.blocks: list[Block] = []
-        self._heights = Heights()
-        self.width = 0
-        self.above, self.below = look.px(8), look.px(8)
-        self.left = self.right = 0
+        super().__init__(look)
+        # Blocks at the end of which it is known that they are read.
+        self._read_at_end = 0
 
-    @property
-    def height(self) -> int:
-        """Of all blocks and the frame."""
-        return self.above + self._heights.total + self.below
+    def settle(self, top: int, bottom: int) -> bool:
+        """Read and lay out what lies between two y; answers whether a height changed."""
+        has_read = False
+        while self.read_between(top, bottom):
+            has_read = True
+        return self.lay_between(top, bottom) or has_read
 
-    def place(self, width: int) -> None:
-        """Take a width; exact heights become guesses when it is another one."""
-        if width != self.width:
-            self.width = width
-            for block in self.blocks:
-                block.forget()
+    def lay_between(self, top: int, bottom: int) -> bool:
+        """Lay out what was read between two y; answers whether a height changed."""
+        changed = False
+        for _ in range(_PASSES):
+            index = first = self.block_at(top)
+            while index < len(self.blocks) and self.block_top(index) < bottom:
+                changed |= self._lay(index)
+                index += 1
+            # Laying out a piece of a table may change the columns of those above it.
+            if all(block.laid or isinstance(block, UnreadBlock) for block in self.blocks[first:index]):
+                break
+        return changed
 
-    def put(self, index: int, block: Block) -> None:
-        """Set the block at this index, which is at most one past the last."""
-        guess = self.gap(index, block) + block.estimate(self.room(block), self.look)
-        if index == len(self.blocks):
-            self.blocks.append(block)
-            self._heights.append(guess)
-        else:
-            self.blocks[index] = block
-            self._heights[index] = guess
+    def lay_ahead(self, top: int, bottom: int, until: float) -> bool:
+        """Lay out what was read between two y until the clock says so; answers whether there was something.
+
+        Not a table in several pieces: they share their columns, and those on the screen would change.
+        """
+        has_laid = False
+        index = self.block_at(top)
+        while index < len(self.blocks) and self.block_top(index) < bottom and not (has_laid and perf_counter() > until):
+            if not self._is_piece_of_table(index):
+                before = self.blocks[index].laid
+                self._lay(index)
+                has_laid |= self.blocks[index].laid and not before
+            index += 1
+        return has_laid
+
+    def _is_piece_of_table(self, index: int) -> bool:
+        around = self.blocks[index : index + 2]
+        return isinstance(around[0], TableBlock) and any(block.joint is not None for block in around)
+
+    def settle_block(self, index: int) -> bool:
+        """Lay out one block, read first if it was not; answers whether its height changed."""
+        has_read = False
+        while index < len(self.blocks) and isinstance(self.blocks[index], UnreadBlock):
+            has_read |= self.read(index)
+        return (index < len(self.blocks) and self._lay(index)) or has_read
+
+    def _lay(self, index: int) -> bool:
+        block = self.blocks[index]
+        return not block.laid and not isinstance(block, UnreadBlock) and self.lay(index)
+
+    def read_between(self, top: int, bottom: int) -> bool:
+        """One step of reading what lies between two y, and the block before it; answers whether there was one."""
+        # The bar beside a quote goes on from the block before.
+        index = max(0, self.block_at(top) - 1)
+        while index < len(self.blocks) and self.block_top(index) < bottom:
+            if isinstance(self.blocks[index], UnreadBlock):
+                self.read(index, 0)
+                return True
+            index += 1
+        return False
+
+    def read(self, index: int, until: float = inf) -> bool:
+        """Read on in a block that was not read yet, one step at least; answers whether other blocks stand there now.
+
+        What is left of it when the clock says so stands behind what was read.
+        """
+        block = self.blocks[index] if index < len(self.blocks) else None
+        if not isinstance(block, UnreadBlock):
+            return False
+        count = len(self.blocks)
+        block.read(until)
+        return len(self.blocks) != count or self.blocks[index] is not block
 
     def truncate(self, count: int) -> None:
         """Keep only the first blocks."""
-        if count < len(self.blocks):
-            self._heights.remove(count, len(self.blocks) - count)
-            del self.blocks[count:]
+        self._read_at_end = max(0, self._read_at_end - max(0, len(self.blocks) - count))
+        super().truncate(count)
 
-    def settle(self, top: int, bottom: int) -> bool:
-        """Lay out what lies between two y; answers whether a height changed."""
-        changed = False
+    def last_unread(self) -> int | None:
+        """The index of the last block that was not read yet."""
+        index = len(self.blocks) - self._read_at_end - 1
+        while index >= 0 and not isinstance(self.blocks[index], UnreadBlock):
+            index -= 1
+        self._read_at_end = len(self.blocks) - index - 1
+        return index if index >= 0 else None
+
+    def is_unread(self, top: int, bottom: int) -> bool:
+        """Whether something between two y was not read yet."""
         index = self.block_at(top)
         while index < len(self.blocks) and self.block_top(index) < bottom:
-            changed |= self.settle_block(index)
+            if isinstance(self.blocks[index], UnreadBlock):
+                return True
             index += 1
-        return changed
-
-    def settle_block(self, index: int) -> bool:
-        """Lay out one block; answers whether its height changed."""
-        block = self.blocks[index]
-        if block.laid:
-            return False
-        before = self._heights[index]
-        self._heights[index] = self.gap(index, block) + block.lay(self.room(block), self.look)
-        return before != self._heights[index]
-
-    def forget_outside(self, top: int, bottom: int) -> None:
-        """Give up the layouts that are far away."""
-        for index, block in enumerate(self.blocks):
-            if block.laid and not top < self.block_top(index) + self._heights[index] // 2 < bottom:
-                block.forget()
-
-    def block_at(self, y: int) -> int:
-        """The block whose place, with the gap above it, holds y."""
-        return self._heights.find(y - self.above)
-
-    def block_top(self, index: int) -> int:
-        """Where a block's place begins, gap included; the first one begins at the row's top."""
-        return self.above + self._heights.top(index) if index else 0
-
-    def block_box(self, index: int) -> QRect:
-        """Where a block itself stands."""
-        block = self.blocks[index]
-        gap = self.gap(index, block)
-        x = self.left + indent_of(block.inside, self.look)
-        top = self.above + self._heights.top(index) + gap
-        return QRect(x, top, self.room(block), self._heights[index] - gap)
-
-    def gap(self, index: int, block: Block) -> int:
-        """The space above a block; the first one has none."""
-        return block.gap if index else 0
-
-    def room(self, block: Block) -> int:
-        """How wide a block may be."""
-        return max(40, self.width - self.left - self.right - indent_of(block.inside, self.look))
+        return False

@@ -22,7 +22,7 @@ class ThinkingRow(Row):
         super().__init__(item, stage)
         self._thinking = item
         self._body: MarkdownBody | None = None
-        self.above, self.below = stage.look.px(6), stage.look.px(6)
+        self.above, self.below = stage.look.gap(6), stage.look.gap(6)
 
     @property
     def label(self) -> str:

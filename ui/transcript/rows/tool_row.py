@@ -2,27 +2,40 @@
 
 import json
 from functools import partial
+from time import monotonic
 
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text
 from ui.look.visible_text import hidden_written, with_hidden_shown
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.output import OutputBlock, TailBlock
+from ui.transcript.blocks.code.syntax import Word
+from ui.transcript.blocks.code.terminal import Terminal, shown, without_commands
 from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.markdown_body import code_host
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
 
 _LONGEST_SHORT = 110
 _LONGEST_NAME = 200
 _OUTPUT_LINES = 12
+_LIVE_LINES = 400
+_WIDEST = 400
+"""Characters of a line that is shown while the card is folded."""
+
+_AT_ONCE = 16_000
+"""Characters of output that are read in one frame; of a flood, its end."""
+
+_SOON = 2
+"""Seconds after which the time is shown."""
 
 
 class ToolRow(Row):
@@ -33,6 +46,10 @@ class ToolRow(Row):
     def __init__(self, item: ToolCallItem, stage: Stage) -> None:
         super().__init__(item, stage)
         self._call = item
+        self._terminal = Terminal()
+        self._fed = 0
+        self._live: tuple[int, OutputBlock | TailBlock] | None = None
+        self._since: float | None = None
         px = stage.look.px
         self.above, self.below = px(6) + px(8), px(6) + px(10)
         self.left = self.right = px(14)
@@ -54,21 +71,55 @@ class ToolRow(Row):
 
     def build(self) -> None:
         """Everything anew: a card is small."""
+        self._live = None
+        self._watch_time()
         blocks: list[Block] = [HeadBlock(self._head(), self._toggle)]
         blocks += self._arguments()
         blocks += self._output()
+        for index, block in enumerate(blocks):
+            if isinstance(block, OutputBlock | TailBlock) and not self._call.result:
+                self._live = index, block
+        blocks += self._pictures()
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.stage.facts.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
             blocks.append(ButtonsBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
-            block.gap = self.stage.look.px(8 if isinstance(block, CodeBlock | ButtonsBlock) else 2)
+            block.gap = self.stage.look.px(2 if isinstance(block, TextBlock) else 8)
             self.put(index, block)
+
+    def refresh(self, what: str) -> int:
+        """New output changes the block that shows it; anything else makes the card anew."""
+        if what != "text" or self._live is None or self._call.state is not CallState.RUNNING:
+            return super().refresh(what)
+        index, block = self._live
+        block.show(*self._live_lines())
+        return self.block_top(index)
+
+    def _watch_time(self) -> None:
+        if self._call.state is not CallState.RUNNING:
+            self._since = None
+        elif self._since is None:
+            self._since = monotonic()
+            if self.stage.seconds:
+                self.stage.seconds.tell(self._on_second)
+
+    def _on_second(self) -> bool:
+        """Answers whether it wants to hear of the next one."""
+        head = self.blocks[0] if self.blocks else None
+        if self._since is None or not isinstance(head, HeadBlock):
+            return False
+        head.show(self._head())
+        if not head.laid:
+            self.stage.facts.arrived.emit(self.item.id)
+        return True
 
     def _head(self) -> Head:
         call = self._call
         if call.state is not CallState.ENDED:
             word, icon, color = _running_states()[call.state]
+            if self._since is not None and (passed := int(monotonic() - self._since)) >= _SOON:
+                word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
         else:
             word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
             if call.seconds is not None and call.seconds >= 0.95:
@@ -95,7 +146,7 @@ class ToolRow(Row):
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
-        return [self._code(_as_json(given), "json", title)] if given else []
+        return [CodeBlock(_as_json(given), "json", self._host(title), title=title)] if given else []
 
     def _output(self) -> list[Block]:
         """What a specialist did stays beside what it answered."""
@@ -103,23 +154,52 @@ class ToolRow(Row):
         if not (call.delegated and call.output.length and self.unfolded):
             return self._newest()
         title = QCoreApplication.translate("Transcript", "steps")
-        steps = self._code(str(call.output).rstrip("\n"), "", title)
+        steps = OutputBlock(*self._live_lines(), self._host(title), title)
         return [steps, *(self._newest() if call.result else ())]
 
     def _newest(self) -> list[Block]:
-        text = self._result_text() or str(self._call.output)
+        call = self._call
+        if call.result is None:
+            text, words = self._live_lines()
+            title = QCoreApplication.translate("Transcript", "output")
+            if not text.strip():
+                return []
+            return [OutputBlock(text, words, self._host(title), title) if self.unfolded else TailBlock(text, words)]
+        text = self._result_text().rstrip("\n")
         if not text.strip():
             return []
-        text = text.rstrip("\n")
         if self.unfolded:
-            title = QCoreApplication.translate("Transcript", "output")
-            if self._call.result:
-                title = QCoreApplication.translate("Transcript", "result")
-            return [self._code(text, "", title)]
-        if self._call.state is CallState.ENDED and self._call.outcome is Outcome.SUCCEEDED:
-            return []
-        lines = text.split("\n")
-        return [_small("\u2028".join(with_hidden_shown(line[:300]) for line in lines[-_OUTPUT_LINES:]))]
+            return [self._result_block(text)]
+        return [] if call.outcome is Outcome.SUCCEEDED else [TailBlock(*_tail(text))]
+
+    def _live_lines(self) -> tuple[str, list[list[Word]]]:
+        """The last lines of what came so far."""
+        output = str(self._call.output)
+        self._terminal.feed(output[max(self._fed, len(output) - _AT_ONCE) :])
+        self._fed = len(output)
+        if self.unfolded:
+            return self._terminal.last(_LIVE_LINES)
+        return _narrow(*self._terminal.last(_OUTPUT_LINES))
+
+    def _result_block(self, text: str) -> OutputBlock:
+        """All of it; a long one gets its colours, and what its program wrote over, a moment later."""
+        title = QCoreApplication.translate("Transcript", "result")
+        if len(text) <= _AT_ONCE:
+            return OutputBlock(*shown(text), self._host(title), title)
+        block = OutputBlock(without_commands(text), [], self._host(title), title)
+
+        def arrived(found: tuple[str, list[list[Word]]]) -> None:
+            block.show(*found)
+            if not block.laid:
+                self.stage.facts.arrived.emit(self.item.id)
+
+        self.stage.highlighter.elsewhere(("terminal", text), partial(shown, text), arrived)
+        return block
+
+    def _pictures(self) -> list[Block]:
+        result = self._call.result
+        images = [part for part in result.content if isinstance(part, Image)] if result else []
+        return self.stage.image_blocks(images, self.item.id)
 
     def _result_text(self) -> str:
         result = self._call.result
@@ -129,13 +209,10 @@ class ToolRow(Row):
                 parts.append(part.text)
             elif isinstance(part, Json):
                 parts.append(json.dumps(part.value, ensure_ascii=False, indent=2))
-            else:
-                name = part.name or QCoreApplication.translate("Transcript", "unnamed")
-                parts.append(QCoreApplication.translate("Transcript", "[Image: {0}]").format(name))
         return "\n".join(parts)
 
-    def _code(self, text: str, language: str, title: str) -> CodeBlock:
-        return CodeBlock(text, language, code_host(self, f"wrap {title}"), title=title)
+    def _host(self, title: str) -> CodeHost:
+        return self.stage.code_host(self.item.id, f"wrap {title}")
 
     def _toggle(self) -> None:
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
@@ -155,6 +232,17 @@ class ToolRow(Row):
         head = self._head()
         parts = [f"{head.title}, {head.state}", _short(self._call.input), self._result_text()]
         return "\n".join(part for part in parts if part)
+
+
+def _tail(text: str) -> tuple[str, list[list[Word]]]:
+    """The last lines of a whole output."""
+    terminal = Terminal()
+    terminal.feed(text[-_AT_ONCE:])
+    return _narrow(*terminal.last(_OUTPUT_LINES))
+
+
+def _narrow(text: str, words: list[list[Word]]) -> tuple[str, list[list[Word]]]:
+    return "\n".join(line[:_WIDEST] for line in text.split("\n")), words
 
 
 def _small(text: str) -> TextBlock:

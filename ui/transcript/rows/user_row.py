@@ -1,23 +1,25 @@
 """What the person said: a soft bubble at the right."""
 
-from collections.abc import Callable
-from functools import partial
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 
-from PySide6.QtCore import QCoreApplication, QRect, QSize, Qt
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtCore import QCoreApplication, QRect, Qt
+from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.images import UrlSource
-from ui.transcript.blocks.block import Block
+from ui.look.visible_text import deceptive
 from ui.transcript.blocks.text_block import TextBlock
-from ui.transcript.blocks.thumbnails_block import ThumbnailsBlock
+from ui.transcript.copying.passage import Extract
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import LINE_BREAK, Line
+from ui.transcript.markdown.inline.spelling import spelled_out
 from ui.transcript.markdown.pieces import pieces
-from ui.transcript.pictures import size_of
+from ui.transcript.markdown.stream import leaves_of
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
+
+_FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 
 
 class UserRow(Row):
@@ -28,7 +30,7 @@ class UserRow(Row):
         self._said = item
         px = stage.look.px
         self._pad = px(14)
-        self.above, self.below = px(16) + px(9), px(10) + px(9)
+        self.above, self.below = stage.look.gap(16) + px(9), stage.look.gap(10) + px(9)
         self._bubble = 0
 
     @property
@@ -38,27 +40,19 @@ class UserRow(Row):
 
     def build(self) -> None:
         """Pictures first, as they are above the text in most messengers."""
-        blocks: list[Block] = []
-        if self._said.images:
-            blocks.append(self._pictures())
+        blocks = self.stage.image_blocks(self._said.images, self.item.id)
+        pictures = len(blocks)
+        for block in blocks[1:]:
+            block.gap = self.stage.look.px(8)
         # Long text is several blocks, so that only what is seen of it is laid out.
-        for joint, piece in pieces(self._said.text) if self._said.text else ():
-            block = TextBlock(Line(piece.replace("\n", LINE_BREAK)))
+        text = self._said.text.replace("\r\n", "\n").replace("\r", "\n")
+        for joint, piece in pieces(text) if text else ():
+            block = TextBlock(_shown(piece))
             block.joint = joint
-            block.gap = self.stage.look.px(8) if len(blocks) == bool(self._said.images) and blocks else 0
+            block.gap = self.stage.look.px(8) if len(blocks) == pictures and blocks else 0
             blocks.append(block)
         for index, block in enumerate(blocks):
             self.put(index, block)
-
-    def _pictures(self) -> Block:
-        facts = self.stage.facts
-        changed = partial(facts.changed.emit, self.item.id)
-        return ThumbnailsBlock(self._said.images, _measure, self._load, facts.image_opened.emit, changed)
-
-    def _load(self, image: Image, size: QSize, then: Callable[[], None]) -> tuple[bool, QPixmap | None]:
-        if isinstance(image.source, UrlSource):
-            return True, None
-        return self.stage.thumbnails.get(image.source, size, then)
 
     def place(self, width: int) -> None:
         """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""
@@ -86,10 +80,24 @@ class UserRow(Row):
         painter.setBrush(look.color("user_bubble"))
         painter.drawRoundedRect(box, px(14), px(14))
 
+    def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[Extract]:
+        """Markdown as it was typed, unless code in it has no end: what follows would be code too."""
+        for each in super().extracts(start, end):
+            is_typed = not _FENCE.search(each.text) or _ends(each.text)
+            yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
+
     def source(self) -> str:
         """As it was typed."""
         return self._said.text
 
 
-def _measure(image: Image) -> QSize:
-    return size_of(image.source)
+def _shown(text: str) -> Line:
+    """As it was typed, with what hides something written out."""
+    line, hidden = Line(text.replace("\n", LINE_BREAK)), list(deceptive(text))
+    return spelled_out(line, hidden) if hidden else line
+
+
+def _ends(text: str) -> bool:
+    """Whether a paragraph below is read as one."""
+    last = leaves_of(f"{text}\n\nword")[0][-1]
+    return (last.kind, last.text) == ("paragraph", "word")

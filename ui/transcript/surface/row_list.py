@@ -4,10 +4,17 @@ Places on the screen hang on an anchor, a block and an offset below its top. Wha
 it moves the scroll value, never the picture.
 """
 
+from time import perf_counter
+
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.geometry import Anchor
+from ui.transcript.rows.body.replacing import Replacement
 from ui.transcript.rows.stage import Stage
 from ui.transcript.surface.row_store import RowStore
+
+_PASSES = 12
+_STEPS = 8
+"""Of reading what is on the screen, before the loop goes on."""
 
 
 class RowList(RowStore):
@@ -17,6 +24,7 @@ class RowList(RowStore):
         super().__init__(transcript, stage, width, view)
         self.following = True
         self._anchor = Anchor(0, 0, 0)
+        self.on_replaced.append(self._keep_place)
 
     @property
     def bottom(self) -> int:
@@ -36,9 +44,12 @@ class RowList(RowStore):
         row = self.row(self._anchor.row)
         return self.row_top(self._anchor.row) + row.block_top(min(self._anchor.block, max(0, len(row.blocks) - 1)))
 
-    def settle(self) -> None:
-        """Make exact what the screen shows. Ends when a pass changes no height."""
-        for _ in range(12):
+    def settle(self, steps: int = _STEPS) -> None:
+        """Make exact what the screen shows, and read so much for it. Ends when a pass changes no height."""
+        for _ in range(_PASSES + steps):
+            if steps and self._read_near(0, self.view):
+                steps -= 1
+                continue
             top = self.top
             if not self.settle_between(top, top + self.view) and self.top == top:
                 break
@@ -72,10 +83,13 @@ class RowList(RowStore):
         if self.following:
             self._anchor_at(self.top)
             self.following = False
-        for _ in range(12):
+        steps = _STEPS
+        for _ in range(_PASSES + _STEPS):
+            if steps and self._read_near(pixels, 0):
+                steps -= 1
+                continue
             top = self.top
-            anchor_y = top - self._anchor.offset
-            if not self.settle_between(max(0, top - pixels), anchor_y):
+            if not self.settle_between(max(0, top - pixels), top - self._anchor.offset):
                 break
 
     def hold(self) -> None:
@@ -110,3 +124,57 @@ class RowList(RowStore):
             self._anchor = Anchor(self._anchor.row - count, self._anchor.block, self._anchor.offset)
         elif self._anchor.row >= first:
             self._anchor = Anchor(max(0, first - 1), 0, 0)
+
+    def _keep_place(self, index: int, replacement: Replacement) -> None:
+        """What is read stays, whatever its block's number is now."""
+        if index == self._anchor.row:
+            block, offset = replacement.moved(self._anchor.block)[0], self._anchor.offset
+            if self._anchor.block == replacement.at:
+                row = self.row(index)
+                y = row.block_top(block) + offset
+                block = row.block_at(y)
+                offset = y - row.block_top(block)
+            self._anchor = Anchor(index, block, offset)
+
+    def _read_near(self, above: int, below: int) -> bool:
+        """One step of reading what lies so far around `top`; answers whether there was something to read."""
+        for _ in range(_PASSES):
+            top = self.top
+            near = list(self.between(max(0, top - above), top + below))
+            # Rows that were only now made are not as high as was guessed.
+            if self.top == top:
+                return any(row.read_between(top - above - y, top + below - y) for _, row, y in near)
+        return False
+
+    def _near(self) -> list[int]:
+        """Rows that are made, on the screen first, then on the screens beside it."""
+        if not self._last():
+            return []
+        top = self.top
+        first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), self._last() - 1)
+        seen = range(self.row_at(top), self.row_at(top + self.view) + 1)
+        return sorted((index for index in range(first, last + 1) if self.known(index)), key=lambda at: at not in seen)
+
+    def has_unread(self) -> bool:
+        """Whether something of the rows near the screen was not read yet."""
+        return any(self.row(index).last_unread() is not None for index in self._near())
+
+    def has_unread_in_view(self) -> bool:
+        """Whether something on the screen was not read yet."""
+        top = self.top
+        return any(row.is_unread(top - y, top + self.view - y) for _, row, y in self.between(top, top + self.view))
+
+    def read_in_view(self, until: float) -> None:
+        """Read what is on the screen until the clock says so, one step at least."""
+        while self._read_near(0, self.view) and perf_counter() < until:
+            pass
+
+    def read_ahead(self, until: float) -> bool:
+        """Read near the screen until the clock says so; answers whether anything was read."""
+        has_read = False
+        for index in self._near():
+            row = self.row(index)
+            while perf_counter() < until and (last := row.last_unread()) is not None:
+                row.read(last, until)
+                has_read = True
+        return has_read

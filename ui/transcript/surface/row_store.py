@@ -1,10 +1,12 @@
 """The rows of a transcript and how high they are: guessed where nobody has looked, exact near the screen."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.geometry import Heights
+from ui.transcript.rows.body.replacing import Replacement
 from ui.transcript.rows.chooser import row_for
 from ui.transcript.rows.row import Row
 from ui.transcript.rows.stage import Stage
@@ -27,6 +29,8 @@ class RowStore:
         self._heights = Heights(len(transcript), GUESS)
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._tidied_at = 0
+        self.on_replaced: list[Callable[[int, Replacement], None]] = []
+        """Those who hear in which row blocks took the place of one that was not read."""
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -83,8 +87,16 @@ class RowStore:
         if found is None:
             found = self._rows[index] = row_for(self.transcript[index], self.stage, self.width)
             self._heights[index] = found.height
+            found.replaced = partial(self._blocks_replaced, found)
         self._rows.move_to_end(index)
         return found
+
+    def _blocks_replaced(self, row: Row, replacement: Replacement) -> None:
+        index = next((at for at, each in self._rows.items() if each is row), None)
+        if index is not None:
+            self._heights[index] = row.height
+            for tell in self.on_replaced:
+                tell(index, replacement)
 
     def between(self, top: int, bottom: int) -> Iterator[tuple[int, Row, int]]:
         """Index, row and y of the rows that reach into a span."""
@@ -99,7 +111,7 @@ class RowStore:
             index += 1
 
     def settle_between(self, top: int, bottom: int) -> bool:
-        """Make exact what lies between two y; answers whether a height changed."""
+        """Make exact what was read between two y; answers whether a height changed."""
         changed = False
         if not self._last():
             return changed
@@ -107,7 +119,7 @@ class RowStore:
         while index < self._last() and (y := self.row_top(index)) < bottom:
             before = self._heights[index]
             row = self.row(index)
-            row.settle(top - y, bottom - y)
+            changed |= row.lay_between(top - y, bottom - y)
             self._heights[index] = row.height
             changed |= before != row.height
             index += 1
@@ -146,6 +158,8 @@ class RowStore:
                 if not self._rows[index].is_open:
                     del self._rows[index]
         for index, row in self._rows.items():
+            if not row.has_layouts:
+                continue
             y = self.row_top(index)
             if row.height > 3 * self.view or not top - far < y + row.height / 2 < top + self.view + far:
                 row.forget_outside(top - far - y, top + self.view + far - y)

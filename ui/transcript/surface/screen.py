@@ -1,5 +1,6 @@
 """Between the viewport's pixels and the rows: what stands where, and painting what must be painted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from ui.transcript.blocks.block import Control
 from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.rows.body.replacing import Replacement
 from ui.transcript.rows.row import Row
 from ui.transcript.surface.row_list import RowList
 from ui.transcript.surface.selection import LAST, Place, Selection
@@ -28,10 +30,36 @@ class Screen:
 
     def __init__(self, viewport: QWidget, rows: RowList) -> None:
         self.viewport = viewport
-        self.rows = rows
         self.selection = Selection()
         self.hovered: tuple[int, str] = (-1, "")
         self.focused: tuple[int, str] = (-1, "")
+        self.on_replaced: list[Callable[[int, Replacement], None]] = []
+        """All who remember places by the number of a block: they hear in which row those numbers changed."""
+        self.rows = rows
+
+    @property
+    def rows(self) -> RowList:
+        """What is shown."""
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: RowList) -> None:
+        self._rows = rows
+        rows.on_replaced.append(self._blocks_replaced)
+
+    def _blocks_replaced(self, row: int, replacement: Replacement) -> None:
+        def moved(place: Place) -> Place:
+            is_in_row = place.row == row and place.block < LAST
+            return Place(row, *replacement.moved(place.block, place.offset)) if is_in_row else place
+
+        if not self.selection.is_empty:
+            self.selection.set(moved(self.selection.start), moved(self.selection.end))
+        self.hovered, self.focused = (
+            (index, replacement.moved_key(key)) if index == row else (index, key)
+            for index, key in (self.hovered, self.focused)
+        )
+        for tell in self.on_replaced:
+            tell(row, replacement)
 
     @property
     def column(self) -> int:

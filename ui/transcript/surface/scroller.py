@@ -6,6 +6,8 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
+from ui.transcript.surface.kept_selection import KeptSelection
+from ui.transcript.surface.reading_ahead import ReadingAhead
 from ui.transcript.surface.row_list import RowList
 from ui.transcript.surface.screen import Screen
 
@@ -23,6 +25,12 @@ class Scroller(QObject):
         self._silent = False
         self._new = 0
         self._followed = True
+        self._ahead = ReadingAhead(screen, self)
+        self._ahead.moved.connect(self._sync)
+
+    def stop(self) -> None:
+        """Do nothing more by itself."""
+        self._ahead.stop()
 
     @property
     def _rows(self) -> RowList:
@@ -37,6 +45,7 @@ class Scroller(QObject):
         self._rows.settle()
         self._sync()
         self._viewport.update()
+        self._ahead.prepare()
 
     def apply(self, changes: Sequence[Change]) -> None:
         """One frame's changes: everything above the first of them only moves, everything below is painted."""
@@ -81,7 +90,9 @@ class Scroller(QObject):
                 return index, 0
             case Updated(index, what):
                 self._keep_unfolded(index, what)
+                kept = KeptSelection(selection, rows, index)
                 y = rows.updated(index, what)
+                kept.put_back()
                 return None if y is None else (index, y)
 
     def _keep_unfolded(self, index: int, what: str) -> None:
@@ -160,6 +171,7 @@ class Scroller(QObject):
         if rows.top >= rows.bottom:
             rows.following = True
         self._sync()
+        self._ahead.prepare()
 
     def _sync(self) -> None:
         """Tell the bar where we are, without hearing it back."""
@@ -171,6 +183,7 @@ class Scroller(QObject):
             self._bar.setRange(0, rows.bottom)
         self._bar.setValue(rows.top)
         self._silent = False
+        self._ahead.start()
         if rows.following:
             self._count(-self._new)
         if rows.following != self._followed:

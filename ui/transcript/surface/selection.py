@@ -1,8 +1,15 @@
 """What is selected, across blocks and rows, and what of it is copied."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from PySide6.QtCore import QTextBoundaryFinder
+
+from desktop_agent.conversation.items import Item
+from ui.transcript.copying.passage import Extract, Step
+from ui.transcript.markdown.inline import cut, units
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.row import Row
 from ui.transcript.rows.row import Selection as RowSelection
 from ui.transcript.surface.row_list import RowList
 
@@ -78,39 +85,89 @@ class Selection:
 
 def pieces_of(selection: Selection, rows: RowList) -> Iterator[str]:
     """The selected plain text, row by row. Reasoning, calls and notices are left out when several rows are selected."""
+    parts: list[str] = []
+    for step in extracts_of(selection, rows):
+        if isinstance(step, Extract):
+            parts += [step.before, step.text]
+        elif parts:
+            yield "".join(parts)
+            parts = []
+
+
+def extracts_of(selection: Selection, rows: RowList) -> Iterator[Step]:
+    """What is copied, block by block; after each row the number of rows that are done.
+
+    Reasoning, calls and notices are left out when several rows are selected. Rows that are not there are made for it
+    and given up. What is copied is what stands there now.
+    """
     first, last = selection.ordered
-    for index in range(first.row, min(last.row, len(rows) - 1) + 1):
-        row = rows.row(index)
-        if first.row != last.row and not row.in_copies:
-            yield ""
-            continue
-        part = selection.in_row(index)
-        if part is None:
-            continue
-        (block, offset), end = part
-        whole_end = end[0] >= len(row.blocks)
-        if block < len(row.blocks):
-            yield row.plain((block, offset), None if whole_end else end)
+    end = min(last.row, len(rows) - 1, len(rows.transcript) - 1)
+    items = [rows.transcript[index] for index in range(first.row, end + 1)]
+    ends = {index: _part(selection, rows.row(index), index) for index in {first.row, end} if items}
+    return _row_by_row(items, first.row, ends, rows)
+
+
+def all_extracts(rows: RowList) -> Iterator[Step]:
+    """Of the whole conversation; before each message whose it is."""
+    items = [rows.transcript[index] for index in range(min(len(rows), len(rows.transcript)))]
+    return _row_by_row(items, 0, {}, rows, with_names=True)
+
+
+def _part(selection: Selection, row: Row, index: int) -> Iterator[Extract]:
+    part = selection.in_row(index)
+    if part is None or part[0][0] >= len(row.blocks):
+        return iter(())
+    return row.extracts(part[0], None if part[1][0] >= len(row.blocks) else part[1])
+
+
+def _row_by_row(
+    items: list[Item], first: int, ends: dict[int, Iterator[Extract]], rows: RowList, *, with_names: bool = False
+) -> Iterator[Step]:
+    stage = rows.stage
+    for number, item in enumerate(items):
+        known = rows.known(first + number)
+        row = known if known and known.item is item else row_for(item, stage, 0)
+        if row.in_copies or len(items) == 1:
+            if with_names:
+                yield row.label
+            yield from ends.get(first + number) or row.extracts()
+        yield number + 1
+
+
+_AROUND = 400
+"""UTF-16 units on each side in which a word is looked for: no word is longer."""
 
 
 def word_around(text: str, offset: int) -> tuple[int, int]:
     """The word, the run of spaces or the sign at an offset. Offsets are UTF-16 units."""
-    data = text.encode("utf-16-le")
-    chars = [data[at : at + 2].decode("utf-16-le", "replace") for at in range(0, len(data), 2)]
-    if not chars:
+    size = units(text)
+    if not size:
         return 0, 0
-    at = min(offset, len(chars) - 1)
-    kind = _kind(chars[at])
-    start = end = at
-    while start and _kind(chars[start - 1]) == kind and kind != "sign":
+    at = min(offset, size - 1)
+    # Half of a pair is left out.
+    first = at - units(cut(text, max(0, at - _AROUND), at))
+    near = cut(text, first, at + _AROUND)
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, near)
+    finder.setPosition(at - first + 1)
+    start = finder.toPreviousBoundary()
+    finder.setPosition(max(0, start))
+    end = finder.toNextBoundary()
+    if (found := cut(near, start, end)).isspace():
+        start, end = _more(near, start, end, str.isspace)
+    elif found and all(map(_is_ideograph, found)):
+        start, end = _more(near, start, end, _is_ideograph)
+    return first + max(0, start), first + (end if end > 0 else units(near))
+
+
+def _more(text: str, start: int, end: int, belongs: Callable[[str], bool]) -> tuple[int, int]:
+    """With all that belongs to it on both sides."""
+    while start and belongs(cut(text, start - 1, start)):
         start -= 1
-    while end < len(chars) and _kind(chars[end]) == kind and (kind != "sign" or end == at):
+    while belongs(cut(text, end, end + 1)):
         end += 1
-    return start, max(end, start + 1)
+    return start, end
 
 
-def _kind(char: str) -> str:
-    # Halves of a pair decode to the replacement sign; both belong to one character.
-    if char.isalnum() or char in "_\ufffd'’":
-        return "word"
-    return "space" if char.isspace() else "sign"
+def _is_ideograph(char: str) -> bool:
+    """Of a script without spaces: where its words end only a dictionary knows."""
+    return "\u3040" <= char <= "\u9fff" and char.isalpha()

@@ -1,50 +1,40 @@
-"""Code: a language, Copy, Wrap, and lines of which only the visible ones are ever laid out."""
+"""Code: a language, Copy, Wrap, Save as…, and lines of which only the visible ones are ever laid out."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QTextCharFormat
 
-from ui.transcript.blocks.block import Block, Brush, Control, Span
-from ui.transcript.blocks.buttons import quiet_button, quiet_width
-from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.syntax import COLORS, LONGEST, Word
+from ui.transcript.blocks.block import Action, Brush, Control, Span
+from ui.transcript.blocks.code.code_places import PlacedLines
+from ui.transcript.blocks.code.colours import CodeColours
+from ui.transcript.blocks.code.file_names import suggested_name
+from ui.transcript.blocks.code.head import CodeHead, HeadButton
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.syntax import COLORS
+from ui.transcript.blocks.copied import SourceBlock
 from ui.transcript.look import Look
-
-Colouring = Callable[[str, str, Callable[[list[list[Word]]], None]], None]
-"""Text, language, and whom to tell: asks for colours, which come later or at once."""
 
 _FIRST_WORD = re.compile(r"[\w+#.-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class CodeHost:
-    """Whom a code block talks to. `wraps` is how it begins; `on_wrap` hears of the person's choice."""
-
-    copy: Callable[[str], None]
-    changed: Callable[[], None]
-    colouring: Colouring | None = None
-    wraps: bool = False
-    on_wrap: Callable[[bool], None] | None = None
-
-
-class CodeBlock(Block):
+class CodeBlock(SourceBlock):
     """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
 
     def __init__(self, text: str, language: str, host: CodeHost, *, is_open: bool = False, title: str = "") -> None:
         word = _FIRST_WORD.match(language)
         self.language = word[0] if word else ""
+        self.info = language
+        self.is_open = is_open
         self._title = title
         self._host = host
-        self.is_open = is_open
-        self._lines = CodeLines(text, wraps=host.wraps)
-        self._controls: list[Control] = []
+        self._lines = PlacedLines(text, wraps=host.wraps)
+        self._colours = CodeColours(self._lines, self.language, host)
+        self._buttons = CodeHead()
         self._width = 0
         self._head = 0
         self._pad = 0
-        self._asked = False
         self._copied = False
 
     @property
@@ -55,16 +45,20 @@ class CodeBlock(Block):
     def grow(self, text: str) -> None:
         """More at the end."""
         first = self._lines.append(text)
+        recoloured = self._colours.taken()
         if self.laid:
-            self.dirty_from = self._head + self._lines.top(first)
+            self.dirty_from = self._head + self._lines.top(first if recoloured is None else min(first, recoloured))
         self.laid = False
 
     def close(self, text: str) -> None:
         """The whole text is known now."""
         self.is_open = False
         if text != self._lines.text:
-            self._lines = CodeLines(text, wraps=self._lines.wraps)
+            self._lines = PlacedLines(text, wraps=self._lines.wraps)
+            self._colours = CodeColours(self._lines, self.language, self._host)
             self.dirty_from = 0
+        elif (recoloured := self._colours.taken()) is not None:
+            self.dirty_from = min(self.dirty_from, self._head + self._lines.top(recoloured))
         self.laid = False
 
     def estimate(self, width: int, look: Look) -> int:
@@ -74,50 +68,49 @@ class CodeBlock(Block):
 
     def lay(self, width: int, look: Look) -> int:
         """Place the head's buttons; count the lines."""
-        self._head, self._pad = look.px(34), look.px(14)
-        if width != self._width or not self._controls:
+        is_new = width != self._width or not self._buttons.controls
+        self._width, self._pad = width, look.px(14)
+        self._head = self.head_height(look)
+        if is_new:
             self.dirty_from = 0
-            self._width = width
-            self._place_buttons(look)
+            self._buttons.place(self._head_buttons(), width, look)
         self._lines.lay(width - 2 * self._pad, look)
         self.laid = True
-        self._ask_for_colours()
+        self._colours.ask(is_open=self.is_open)
         return self._head + self._lines.height + look.px(12)
+
+    def head_height(self, look: Look) -> int:
+        """What stands above the lines."""
+        return look.px(34)
 
     def forget(self) -> None:
         """Lines are laid out again when they are seen again."""
         self._lines.forget()
-        self._asked = self._asked and bool(self._lines.words)
-        self._controls, self.laid = [], False
+        self._colours.forget()
+        self._buttons.clear()
+        self.laid = False
 
-    def _place_buttons(self, look: Look) -> None:
-        height, y, x = look.px(24), look.px(5), self._width - look.px(6)
-        self._controls = []
-        names = (
-            QCoreApplication.translate("Transcript", "Copy code"),
-            QCoreApplication.translate("Transcript", "Wrap lines"),
-        )
-        presses = (self._press_copy, self._press_wrap)
-        for name, (words, icon), press in zip(names, self._faces(), presses, strict=True):
-            wide = quiet_width(look, words, icon=bool(icon))
-            x -= wide
-            self._controls.append(Control(name, QRect(x, y, wide, height), press))
-            x -= look.px(2)
-
-    def _faces(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Words and icon of Copy, and of Wrap."""
-        copy = QCoreApplication.translate("Transcript", "Copy"), "copy"
-        if self._copied:
-            copy = QCoreApplication.translate("Transcript", "Copied"), "check"
-        wrap = QCoreApplication.translate("Transcript", "Wrap")
-        if self._lines.wraps:
-            wrap = QCoreApplication.translate("Transcript", "No wrap")
-        return copy, (wrap, "")
+    def _head_buttons(self) -> list[HeadButton]:
+        """From right to left."""
+        translate = QCoreApplication.translate
+        copy = translate("Transcript", "Copied") if self._copied else translate("Transcript", "Copy")
+        wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
+        icon = "check" if self._copied else "copy"
+        buttons = [
+            HeadButton(translate("Transcript", "Copy code"), copy, self._press_copy, icon),
+            HeadButton(translate("Transcript", "Wrap lines"), wrap, self._press_wrap, needed=0),
+        ]
+        if save := self._host.save:
+            name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
+            suggested = suggested_name(self.language, self._title)
+            buttons.append(HeadButton(name, words, lambda: save(suggested, self.text), needed=1))
+        return buttons
 
     def _press_copy(self) -> None:
         self._host.copy(self.text)
         self._copied = True
-        self._controls, self.laid = [], False
+        self._buttons.clear()
+        self.laid = False
         self._host.changed()
 
     def _press_wrap(self) -> None:
@@ -127,29 +120,11 @@ class CodeBlock(Block):
             self._host.on_wrap(self._lines.wraps)
         self._host.changed()
 
-    def _ask_for_colours(self) -> None:
-        colouring = self._host.colouring
-        if self.is_open or self._asked or not colouring or not self.language or self._lines.size > LONGEST:
-            return
-        self._asked = True
-        colouring(self.text, self.language, self._take_colours)
-
-    def _take_colours(self, words: list[list[Word]]) -> None:
-        if words:
-            self._lines.words = words
-            self._lines.forget_lines()
-            if self.laid:
-                self._host.changed()
-
     def paint(self, brush: Brush) -> None:
         """Box, head, then the lines inside the clip."""
+        self.paint_box(brush, self._head + self._lines.height + brush.look.px(12))
         painter, look = brush.painter, brush.look
         height = self._head + self._lines.height + look.px(12)
-        painter.setPen(look.color("border"))
-        painter.setBrush(look.color("code_background"))
-        painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
-        if brush.clip.top() < self._head:
-            self._paint_head(brush)
         painter.save()
         inner = QRect(1, self._head, self._width - 2, self._lines.height)
         painter.setClipRect(inner, Qt.ClipOperation.IntersectClip)
@@ -160,31 +135,43 @@ class CodeBlock(Block):
         painter.restore()
         self._lines.paint_bar(painter, look, QRect(self._pad, height - look.px(8), self._width - 2 * self._pad, 4))
 
-    def _paint_head(self, brush: Brush) -> None:
+    def paint_box(self, brush: Brush, height: int) -> None:
+        """The box and its head."""
         painter, look = brush.painter, brush.look
-        painter.setPen(look.color("muted"))
-        painter.setFont(look.small)
-        label = QRect(self._pad, look.px(5), self._width // 2, look.px(24))
-        title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
-        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, title)
-        for control, (words, icon) in zip(self._controls, self._faces(), strict=True):
-            quiet_button(brush, control, words, icon)
-
-    def plain(self) -> str:
-        """The code."""
-        return self.text
+        painter.setPen(look.color("border"))
+        painter.setBrush(look.color("code_background"))
+        painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, height - 1), 8, 8)
+        if brush.clip.top() < look.px(34):
+            title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
+            self._buttons.paint(brush, self._pad, title)
 
     def offset_at(self, point: QPoint) -> int:
         """The nearest place."""
         return self._lines.offset_at(point.x() - self._pad, point.y() - self._head)
+
+    def boxes(self, start: int, end: int) -> list[QRectF]:
+        """What a part of the code covers."""
+        return [box.translated(self._pad, self._head) for box in self._lines.boxes((start, end))]
+
+    def caret_at(self, offset: int) -> QRectF | None:
+        """In its line."""
+        return self._lines.caret_at(offset).translated(self._pad, self._head)
 
     def paragraph_at(self, offset: int) -> Span:
         """The line."""
         return self._lines.line_span(offset)
 
     def controls(self) -> Sequence[Control]:
-        """Copy and Wrap."""
-        return self._controls
+        """The buttons of the head."""
+        return self._buttons.controls
+
+    def actions(self, point: QPoint) -> Sequence[Action]:
+        """What the buttons do."""
+        del point
+        words = QCoreApplication.translate("Transcript", "Copy code")
+        return [Action(words, self._press_copy)] + [
+            Action(button.words, button.press) for button in self._head_buttons()[1:]
+        ]
 
     def scroll_sideways(self, pixels: int) -> bool:
         """Only when lines do not wrap and one is too long."""

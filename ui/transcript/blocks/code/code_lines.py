@@ -35,6 +35,7 @@ class CodeLines:
         self._width = 0
         self._scrolled = 0
         self._reach = 0
+        self._look: Look | None = None
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -58,6 +59,22 @@ class CodeLines:
         """Where a line begins."""
         return self._tops[index] if self.wraps and self._tops else index * self._line_height
 
+    def between(self, first: int, last: int) -> str:
+        """Whole lines, each with its end."""
+        return "".join(f"{line}\n" for line in self._lines[first:last])
+
+    def colour(self, first: int, words: list[list[Word]]) -> int | None:
+        """Words of the lines from `first` on; answers the first line that looks different."""
+        self.words += [[] for _ in range(len(self.words), first)]
+        old = self.words[first : first + len(words)]
+        self.words[first : first + len(words)] = words
+        old += [[] for _ in range(len(old), len(words))]
+        changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
+        for index in changed:
+            self._layouts.pop(index, None)
+            self._shown.pop(index, None)
+        return changed[0] if changed else None
+
     def append(self, text: str) -> int:
         """Add text at the end; answers the first line that changed."""
         first = len(self._lines) - 1
@@ -75,7 +92,7 @@ class CodeLines:
 
     def lay(self, width: int, look: Look) -> None:
         """Take the width; break lines only when they wrap."""
-        self._line_height = look.mono_line
+        self._line_height, self._look = look.mono_line, look
         if width != self._width:
             self._width = width
             self.forget()
@@ -83,9 +100,16 @@ class CodeLines:
         self._scrolled = min(self._scrolled, self._most())
         if self.wraps:
             self._tops = self._tops or [0]
+            in_row = int((width + 0.001) / look.mono_advance) if look.mono_is_even else 0
             for index in range(len(self._tops) - 1, len(self._lines)):
-                layout = self._layout(index, look)
-                self._tops.append(self._tops[-1] + layout.lineCount() * self._line_height)
+                self._tops.append(self._tops[-1] + self._rows_of(index, in_row, look) * self._line_height)
+
+    def _rows_of(self, index: int, in_row: int, look: Look) -> int:
+        """On how many rows a line is broken; by counting where all its characters are equally wide."""
+        line = self._lines[index]
+        if in_row and line.isascii() and line.isprintable():
+            return 1 if len(line) <= in_row else _counted_rows(line, in_row)
+        return self._layout(index, look).lineCount()
 
     def forget(self) -> None:
         """All layouts."""
@@ -136,26 +160,6 @@ class CodeLines:
         painter.setBrush(look.color("border"))
         painter.drawRoundedRect(QRect(left, track.top(), int(track.width() * share), track.height()), 2, 2)
 
-    def offset_at(self, x: int, y: int) -> int:
-        """The nearest place; lines that were never painted count by the width of a digit."""
-        if y < 0:
-            return 0
-        if y >= self.height:
-            return self.size
-        index = self._index_at(y)
-        layout = self._layouts.get(index)
-        if layout is None:
-            return self._starts[index]
-        row = min((y - self.top(index)) // self._line_height, layout.lineCount() - 1)
-        place = layout.lineAt(row).xToCursor(x + self._scrolled)
-        shown = self._shown.get(index)
-        return self._starts[index] + (shown.from_shown(place) if shown else place)
-
-    def line_span(self, offset: int) -> Span:
-        """The line around a place."""
-        index = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
-        return self._starts[index], self._starts[index + 1] - 1
-
     def scroll_sideways(self, pixels: int) -> bool:
         """Answers whether anything moved."""
         wanted = max(0, min(self._scrolled + pixels, self._most()))
@@ -200,6 +204,17 @@ class CodeLines:
                 del self._layouts[next(iter(self._layouts))]
             self._layouts[index] = layout
         return layout
+
+
+def _counted_rows(line: str, in_row: int) -> int:
+    """Spaces hang over the end of a row, however many there are."""
+    rows, at = 1, in_row
+    while at < len(line):
+        if line[at] == " ":
+            at += 1
+        else:
+            rows, at = rows + 1, at + in_row
+    return rows
 
 
 def _spelled_out(

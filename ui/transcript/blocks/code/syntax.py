@@ -1,6 +1,6 @@
-"""Colours of code, by what a word is. Each reaches 4.5:1 on the code background of its theme."""
+"""Colours of code, by what a word is or a program named. Each reaches 4.5:1 on the code background of its theme."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from pygments import lexers
@@ -39,6 +39,13 @@ COLORS = {
         "builtin": "#0b6a73",
         "string": "#2b6e21",
         "number": "#9a4a06",
+        "red": "#b3261e",
+        "green": "#19692f",
+        "yellow": "#7a5200",
+        "blue": "#1a55b8",
+        "magenta": "#8a2fa8",
+        "cyan": "#0b6a73",
+        "grey": "#6a6a63",
     },
     True: {
         "comment": "#8f9299",
@@ -47,11 +54,19 @@ COLORS = {
         "builtin": "#7fd0d6",
         "string": "#a8d08d",
         "number": "#f0b080",
+        "red": "#ff9a92",
+        "green": "#8fd8a2",
+        "yellow": "#f2c86a",
+        "blue": "#8fb8ff",
+        "magenta": "#d6a0f0",
+        "cyan": "#7fd0d6",
+        "grey": "#8f9299",
     },
 }
 
 
-def _lexer(language: str) -> Lexer | None:
+def lexer_of(language: str) -> Lexer | None:
+    """The reader of a language by one of its names."""
     find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
     try:
         return find(language, stripnl=False, ensurenl=False)
@@ -69,13 +84,16 @@ def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
 
 def words_by_line(text: str, language: str) -> list[list[Word]]:
     """What to colour, line by line; nothing for an unknown language. Runs in a worker thread, knows no Qt."""
-    lexer = _lexer(language)
-    if lexer is None:
-        return []
+    lexer = lexer_of(language)
+    return lines_of(lexer.get_tokens(text)) if lexer else []
+
+
+def lines_of(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[Word]]:
+    """Words by line; a last line that is not ended counts."""
     known: dict[_TokenType, str] = {}
     lines: list[list[Word]] = [[]]
     at = 0
-    for token_type, value in lexer.get_tokens(text):
+    for token_type, value in tokens:
         kind = _kind(token_type, known)
         first = True
         for piece in value.split("\n"):

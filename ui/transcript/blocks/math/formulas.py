@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from ui.transcript.blocks.math.latex import Problem
+from ui.transcript.blocks.math.readable import readable
 from ui.transcript.blocks.math.typesetting import COLOR, MARGIN, Typeset, typeset
 from ui.transcript.workshop import Workshop
 
@@ -65,7 +66,7 @@ class Formulas:
 
     def get(self, shape: Shape, then: Callable[[], None]) -> Formula | Problem | None:
         """The formula, why there is none, or None; `then` is called when the answer would be another one."""
-        key = (shape, _ratio())
+        key = (shape, sharpest())
         if found := self._drawn.get(key):
             self._drawn.move_to_end(key)
             return found
@@ -100,8 +101,8 @@ def _letters(read: Typeset | Problem) -> int:
     return len(read.svg) if isinstance(read, Typeset) else 0
 
 
-def _ratio() -> float:
-    """Of the sharpest screen: a layout does not know on which screen it will be painted."""
+def sharpest() -> float:
+    """Device pixels for each pixel of the sharpest screen: a layout does not know on which one it will be painted."""
     screens = QGuiApplication.screens()
     return max((screen.devicePixelRatio() for screen in screens), default=1.0)
 
@@ -131,7 +132,8 @@ def _drawn(read: Typeset, shape: Shape, ratio: float) -> QImage:
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     box = QRectF(0, ascent - read.ascent * scale, read.width * scale, (read.ascent + read.descent) * scale)
-    QSvgRenderer(QByteArray(read.svg.replace(COLOR, shape.color).encode())).render(painter, box)
+    svg = readable(read.svg.replace(COLOR, shape.color), shape.color)
+    QSvgRenderer(QByteArray(svg.encode())).render(painter, box)
     painter.end()
     image.setDevicePixelRatio(ratio)
     return image

@@ -23,6 +23,10 @@ _TAG = re.compile(r"\\tag\*?\s*\{([^{}]*)\}")
 _NUMBERED = re.compile(
     r"\\(begin|end)\{(align|gather|equation|multline|eqnarray|alignat|flalign)\*?\}((?<=at\})\{\d+\}|(?<=at\*\})\{\d+\})?"
 )
+_MATRIX = re.compile(r"\\(?:(begin)|end)\{([pbvBV]matrix)\}")
+_RAISED_MATRIX = re.compile(r"\\end\{[pbvBV]matrix\}\s*[\^_]")
+# These are set as operators, without the space that a name of a function has before its letter.
+_NAMED = re.compile(r"\\(?:det|dim|ker|gcd|deg|Pr|hom|arg|max|min|sup|inf)(?=\s+[A-Za-z]|\s*\\math)")
 _CHOOSE = re.compile(r"\\[dt]?binom\s*(?=\{)")
 _CHEMISTRY = re.compile(r"\\ce\s*(?=\{)")
 
@@ -43,6 +47,9 @@ def prepared(latex: str) -> str:
     latex = _WITHOUT_EFFECT.sub("", latex)
     latex = _TAG.sub(r"\\qquad\\text{(\1)}", latex)
     latex = _NUMBERED.sub(_without_number, latex)
+    latex = _NAMED.sub(r"\g<0>\\,", latex)
+    if _RAISED_MATRIX.search(latex):
+        latex = _MATRIX.sub(lambda found: f"{{{found[0]}" if found[1] else f"{found[0]}}}", latex)
     latex = _with_arguments(latex, _CHEMISTRY, 1, lambda of: f"{{{reaction(of[0])}}}")
     return _with_arguments(latex, _CHOOSE, 2, lambda of: rf"{{\left({{{of[0]} \atop {of[1]}}}\right)}}")
 

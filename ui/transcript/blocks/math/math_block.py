@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 
-from ui.transcript.blocks.block import Block, Brush, Span
+from ui.transcript.blocks.block import Brush, Span
+from ui.transcript.blocks.copied import FormulaBlock
 from ui.transcript.blocks.flow import Flow
-from ui.transcript.blocks.image_placeholder import veil
-from ui.transcript.blocks.inline_object import chip_color
+from ui.transcript.blocks.inline_object import chip_color, veil
 from ui.transcript.blocks.math.formulas import Formula, MathHost, Shape
 from ui.transcript.blocks.math.inline_formulas import em_of
 from ui.transcript.blocks.math.latex import LONGEST, Problem
@@ -15,11 +15,10 @@ from ui.transcript.blocks.math.reasons import reason
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import LINE_BREAK, Line, units
 
-_OPENING, _CLOSING = "$$\n", "\n$$"
 _BAR = 8
 
 
-class MathBlock(Block):
+class MathBlock(FormulaBlock):
     """While `is_open` its source is shown: half a formula says nothing."""
 
     def __init__(self, text: str, host: MathHost | None = None, *, is_open: bool = False) -> None:
@@ -129,25 +128,17 @@ class MathBlock(Block):
         painter.drawRoundedRect(QRectF(0, 0, self._width, self._height), 6, 6)
         selection = brush.selection
         if selection:
-            selection = (max(0, selection[0] - len(_OPENING)), max(0, selection[1] - len(_OPENING)))
+            selection = (max(0, selection[0] - len(self.OPENING)), max(0, selection[1] - len(self.OPENING)))
         at = QPointF(self._pad, look.px(7))
         source.draw(painter, look, at, "text", selection, QRectF(brush.clip))
         if self._reason:
             at += QPointF(0, source.height + look.px(3))
             self._reason.draw(painter, look, at, "danger")
 
-    def plain(self) -> str:
-        """The source between its signs."""
-        return f"{_OPENING}{self.text}{_CLOSING}"
-
-    def spoken(self) -> str:
-        """The source, with what it is before it."""
-        return QCoreApplication.translate("Transcript", "Formula: {0}").format(self.text)
-
     def offset_at(self, point: QPoint) -> int:
         """Before or after the picture; a place in the source."""
         if self._source:
-            return len(_OPENING) + self._source.offset_at(point.x() - self._pad, point.y())
+            return len(self.OPENING) + self._source.offset_at(point.x() - self._pad, point.y())
         return 0 if point.x() < self._width / 2 else units(self.plain())
 
     def paragraph_at(self, offset: int) -> Span:

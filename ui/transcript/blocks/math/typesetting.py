@@ -33,6 +33,7 @@ _WIDEST, _LARGEST = 800.0, 8000.0
 """Em, and square em."""
 
 _DRAWN = frozenset({"svg", "g", "path", "rect", "line", "polyline", "polygon", "circle", "ellipse", "title"})
+_BLACK = frozenset({"black", "#000", "#000000"})
 _UNKNOWN = re.compile(r"<m[a-z]+[^<>]*>\s*(\\[A-Za-z]+)")
 _BY_NAME: dict[str, Any] = {
     "DoubleSubscriptsError": "twice",
@@ -154,6 +155,10 @@ def _drawn(tree: "Element") -> Typeset:
     for element in svg.iter():
         if element.tag not in _DRAWN:
             raise Problem("other", element.tag)
+        for paint in ("fill", "stroke"):
+            # Lines over and under a formula have no colour of their own in the library.
+            if element.get(paint) in _BLACK:
+                element.set(paint, COLOR)
     return Typeset(
         tostring(svg, encoding="unicode"),
         (width + 2 * _MARGIN) / EM,

@@ -10,6 +10,8 @@ from ui.look.visible_text import DECEPTIVE, with_hidden_shown
 
 _ADDRESS = re.compile(rf"https?://[^\s<>\"`\u2028{DECEPTIVE}]+", re.IGNORECASE)
 _HOST = re.compile(r"[^\W_](?:[^\W_]|[._-])*|[0-9a-f:]+", re.IGNORECASE)
+# What is taken apart without a question: a plain host, perhaps with a port.
+_PLAIN_HOST = re.compile(r"https?://([a-z0-9][a-z0-9._-]*)(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE | re.ASCII)
 _TRAILING = ".,:;!?'*_~"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
@@ -80,6 +82,7 @@ def note_of(words: str, target: str) -> str:
     return shown if disguised or differs else ""
 
 
+@lru_cache(maxsize=1024)
 def shown_host(host: str) -> str:
     """A host as it may be shown: in its own letters where they cannot pass for others, otherwise as punycode."""
     own = _unicode(host)
@@ -101,9 +104,14 @@ def _is_of(host: str, claimed: str) -> bool:
     return host.removeprefix("www.") == own or host.endswith(f".{own}")
 
 
-@lru_cache(maxsize=1024)
 def _host(target: str) -> str:
     """In ASCII; empty when this is no address of the web."""
+    plain = _PLAIN_HOST.match(target)
+    return _ascii(plain[1]) if plain else _unusual_host(target)
+
+
+@lru_cache(maxsize=1024)
+def _unusual_host(target: str) -> str:
     try:
         parts = urlsplit(target)
         host = parts.hostname or ""
@@ -116,6 +124,8 @@ def _host(target: str) -> str:
 
 def _claimed(words: str) -> str | None:
     """The host that words name; None when none of them is an address."""
+    if "." not in words and "//" not in words:
+        return None
     found = _WITH_SIGN.search(words) or next(filter(None, map(_BARE_HOST.fullmatch, words.split())), None)
     return found["host"] if found else None
 

@@ -65,8 +65,9 @@ def _end_of(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> 
     known = fruitless.get(opened[0], (0, 0))
     if known[0] <= line < known[1]:
         return None
-    # A line that stands further out is looked at for the end of a paragraph; what is around it is not known then.
-    indent = state.blkIndent if state.sCount[line] >= state.blkIndent else 0
+    # A line that stands further out is looked at for the end of a paragraph. What is around it is not known then: it
+    # ends where something stands further out still, so that what comes later never changes what is closed.
+    indent = min(state.blkIndent, state.sCount[line])
     while True:
         found = mark.search(state.src, at, state.eMarks[line])
         if found:

@@ -1,12 +1,17 @@
 """Tables as one token each: a token for every cell costs more than all else that is read."""
 
+import re
+from functools import lru_cache
+
 from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import MAX_AUTOCOMPLETED_CELLS, escapedSplit
-from markdown_it.rules_block.table import table as library_table
 
 FIRST_BAR = 2000
 """Characters of a head line before its first bar; a line with more of them never becomes a head."""
+
+_DELIMITER = re.compile(r"(?!-[ \t])[|:-][|:\- \t]+")
+_DELIMITER_CELL = re.compile(r":?-+:?")
 
 
 def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
@@ -19,22 +24,24 @@ def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool
         return False
     if startLine + 2 > endLine or state.src.find("|", start, min(start + FIRST_BAR, state.eMarks[startLine])) < 0:
         return False
-    if not library_table(state, startLine, endLine, True):
+    if state.sCount[startLine + 1] < state.blkIndent or any(map(state.is_code_block, (startLine, startLine + 1))):
         return False
-    if silent:
-        return True
-    aligns = [_align(part) for part in mdTrim(_line(state, startLine + 1)).strip("|").split("|")]
-    cells = [_cells(_line(state, startLine), len(aligns))]
+    head = _head(_line(state, startLine), _line(state, startLine + 1))
+    if silent or not head:
+        return bool(head)
+    aligns, names = head
+    cells = [names]
     missing = [state.env.get("missing", 0) if startLine == 0 else 0]
     token = state.push("table", "table", 0)
     line = startLine + 2
     parent, state.parentType = state.parentType, "table"
     while line < endLine and not _ends(state, line, endLine):
         text = mdTrim(_line(state, line))
-        lacking = missing[-1] + len(aligns) - len(_split(text))
+        parts = _split(text)
+        lacking = missing[-1] + len(aligns) - len(parts)
         if not text or lacking > MAX_AUTOCOMPLETED_CELLS:
             break
-        cells.append(_cells(text, len(aligns)))
+        cells.append(_cells(parts, len(aligns)))
         missing.append(lacking)
         line += 1
     state.parentType = parent
@@ -53,8 +60,21 @@ def _line(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
+@lru_cache(maxsize=8)
+def _head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
+    """The aligns and the cells of a head, if these two lines are one; an open table asks for it at every row."""
+    if "|" not in line or not _DELIMITER.fullmatch(delimiter):
+        return None
+    parts = [mdTrim(part) for part in delimiter.split("|")]
+    # Only before the first bar and after the last one there may be nothing.
+    parts = parts[not parts[0] : len(parts) - (not parts[-1])]
+    names = _split(mdTrim(line))
+    if not parts or len(names) != len(parts) or not all(map(_DELIMITER_CELL.fullmatch, parts)):
+        return None
+    return [_align(part) for part in parts], _cells(names, len(parts))
+
+
 def _align(part: str) -> str:
-    part = mdTrim(part)
     if part.endswith(":"):
         return "center" if part.startswith(":") else "right"
     return "left"
@@ -69,6 +89,6 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _cells(text: str, columns: int) -> tuple[str, ...]:
-    parts = [mdTrim(part) for part in _split(mdTrim(text))[:columns]]
+def _cells(parts: list[str], columns: int) -> tuple[str, ...]:
+    parts = [mdTrim(part) for part in parts[:columns]]
     return (*parts, *[""] * (columns - len(parts)))

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainterPath, QPixmap
 
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
-from ui.transcript.blocks.block import Block, Brush, Control
+from ui.transcript.blocks.block import Action, Block, Brush, Control
 from ui.transcript.blocks.buttons import focus_ring
-from ui.transcript.blocks.image_placeholder import veil
+from ui.transcript.blocks.inline_object import veil
 from ui.transcript.look import Look
+from ui.transcript.pictures import Viewable, size_of
 
 HIGHEST = 320
 """Pixels at 100 %."""
 
 Load = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
-Measure = Callable[[Image], QSize]
 
 
 class ThumbnailsBlock(Block):
@@ -26,20 +26,20 @@ class ThumbnailsBlock(Block):
     def __init__(
         self,
         images: Sequence[Image],
-        measure: Measure,
         load: Load,
         open_image: Callable[[Image], None],
         changed: Callable[[], None],
     ) -> None:
         self._images = images
-        self._measure, self._load, self._open, self._changed = measure, load, open_image, changed
+        self._load, self._open, self._changed = load, open_image, changed
         self._boxes: list[QRect] = []
+        self._controls: list[Control] = []
         self._sizes: list[QSize] = []
 
     def _size(self, index: int, width: int, look: Look) -> QSize:
         """Its own proportions, not higher than the limit, not larger than it is, not wider than the column."""
         if not self._sizes:
-            self._sizes = [self._measure(image) for image in self._images]
+            self._sizes = [size_of(image.source) for image in self._images]
         own = self._sizes[index]
         if not own.isValid():
             return QSize(min(width, look.px(260)), look.px(54))
@@ -54,7 +54,17 @@ class ThumbnailsBlock(Block):
     def lay(self, width: int, look: Look) -> int:
         """Side by side, on more lines when needed."""
         self.laid = True
-        return self._place(width, look)
+        height = self._place(width, look)
+        words = QCoreApplication.translate("Transcript", "Open image: {0}")
+        self._controls = [
+            Control(words.format(image.name or number), box, partial(self._open, image))
+            for number, (image, box) in enumerate(zip(self._images, self._boxes, strict=True), start=1)
+        ]
+        return height
+
+    def forget(self) -> None:
+        """Their sizes stay known."""
+        self._controls, self.laid = [], False
 
     def _place(self, width: int, look: Look) -> int:
         self._boxes = []
@@ -71,7 +81,7 @@ class ThumbnailsBlock(Block):
 
     def paint(self, brush: Brush) -> None:
         """What has arrived; a quiet box for the others."""
-        for image, box, control in zip(self._images, self._boxes, self.controls(), strict=True):
+        for image, box, control in zip(self._images, self._boxes, self._controls, strict=True):
             if not box.intersects(brush.clip):
                 continue
             brush.painter.save()
@@ -87,9 +97,7 @@ class ThumbnailsBlock(Block):
                 focus_ring(brush.painter, brush.look, box)
 
     def _paint_one(self, brush: Brush, image: Image, box: QRect) -> None:
-        there, picture = (True, None)
-        if not isinstance(image.source, UrlSource):
-            there, picture = self._load(image, box.size() * brush.ratio, self._changed)
+        there, picture = self._load(image, box.size() * brush.ratio, self._changed)
         if picture is not None:
             brush.painter.drawPixmap(box, picture)
             return
@@ -98,12 +106,9 @@ class ThumbnailsBlock(Block):
             self._paint_words(brush, image, box)
 
     def _paint_words(self, brush: Brush, image: Image, box: QRect) -> None:
-        look, source = brush.look, image.source
-        if isinstance(source, UrlSource):
-            text = source.url
-        else:
-            name = image.name or QCoreApplication.translate("Transcript", "Picture")
-            text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
+        look = brush.look
+        name = image.name or QCoreApplication.translate("Transcript", "Picture")
+        text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
         font = look.small
         brush.painter.setFont(font)
         brush.painter.setPen(look.color("muted"))
@@ -125,10 +130,16 @@ class ThumbnailsBlock(Block):
 
     def controls(self) -> Sequence[Control]:
         """Each opens its picture."""
-        if not self.laid:
-            return ()
-        words = QCoreApplication.translate("Transcript", "Open image: {0}")
-        return [
-            Control(words.format(image.name or number), box, partial(self._open, image))
-            for number, (image, box) in enumerate(zip(self._images, self._boxes, strict=True), start=1)
-        ]
+        return self._controls
+
+    def picture_at(self, point: QPoint) -> Viewable | None:
+        """The picture under a point, if it is one that can be decoded."""
+        for image, box in zip(self._images, self._boxes, strict=True):
+            if box.contains(point):
+                return None if isinstance(image.source, UrlSource) else image.source
+        return None
+
+    def actions(self, point: QPoint) -> Sequence[Action]:
+        """For the picture under the point."""
+        words = QCoreApplication.translate("Transcript", "Open image")
+        return [Action(words, each.press) for each in self._controls if each.box.contains(point)]

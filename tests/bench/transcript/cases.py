@@ -1,0 +1,71 @@
+"""Every case runs in a process of its own, which is ended when it takes too long or too much."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 60.0
+"""Seconds for one case."""
+_GRACE = 10.0
+_FRAME = re.compile(r'File "([^"]+)", line \d+ in (\S+)')
+
+
+def ran(case: str, *arguments: str, limit: float = LIMIT) -> dict[str, Any]:
+    """The figures of a case; where there are none, `ended` says why."""
+    command = [sys.executable, "-m", "tests.bench.transcript", case, *arguments, "--limit", str(limit)]
+    try:
+        run = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=limit + _GRACE,
+            check=False,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return {"ended": f"after {limit:.0f} s"}
+    if run.returncode:
+        return {"ended": ending(run.stderr, limit)}
+    figures: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def ending(errors: str, limit: float) -> str:
+    """Why a case gave nothing: the time was over, and where it was then, or an error."""
+    stack = errors.rpartition("(most recent call first):")[2]
+    if "Timeout (" in errors:
+        own = [(file, name) for file, name in _FRAME.findall(stack) if "/tests/bench/" not in file]
+        inner = [f"{Path(file).name}:{name}" for file, name in own if not file.startswith("<")]
+        return f"after {limit:.0f} s in {' < '.join(inner[:4])}"
+    return (errors.strip().splitlines() or ["without a word"])[-1]
+
+
+def case_of(name: str) -> Callable[..., dict[str, Any]]:
+    """Imported late: what is not measured is not loaded."""
+    from tests.bench.transcript import hostile, opening, realtime, streaming
+
+    def streamed(size: str, way: str, rounds: str) -> dict[str, Any]:
+        return streaming.streamed(int(size), at_once=way == "at_once", rounds=int(rounds))
+
+    def remembered(size: str, side: str) -> dict[str, Any]:
+        return streaming.remembered(int(size), ours=side == "ours")
+
+    def moved(count: str) -> dict[str, Any]:
+        return opening.moved(int(count))
+
+    cases: dict[str, Callable[..., dict[str, Any]]] = {
+        "realtime": realtime.measured,
+        "streamed": streamed,
+        "remembered": remembered,
+        "first_paints": opening.first_paints,
+        "moved": moved,
+        "hostile_streamed": hostile.streamed,
+        "hostile_opened": hostile.opened,
+    }
+    return cases[name]

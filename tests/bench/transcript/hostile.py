@@ -1,0 +1,94 @@
+"""Texts that are meant to break it: each streamed at once, and opened whole and walked through.
+
+The limit gets the same text in lines of at most 100 characters.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt
+
+from desktop_agent.vocabulary.messages import Message
+from tests.bench.transcript.hostile_texts import broken, hostile_text
+from tests.bench.transcript.opening import press
+from tests.bench.transcript.sides import Ours, Sides, both_sides
+from tests.bench.transcript.streaming import Spent, compared, driven, filled, memory_mb, warm_up
+from tests.bench.transcript.texts import frames_of
+from tests.bench.transcript.window import Window
+
+ROUNDS = 5
+SECONDS = 4.0
+"""A further round begins only within them."""
+_PAGES = 25
+
+Round = Callable[[Window, Sides], tuple[Spent, Spent, dict[str, Any]]]
+
+
+def streamed(name: str) -> dict[str, Any]:
+    """CPU until all is quiet again, the longest turn of the loop, and memory over that of the empty window."""
+    text = hostile_text(name)
+    ours, limits = frames_of(text, at_once=True), frames_of(broken(text), at_once=True)
+
+    def once(window: Window, sides: Sides) -> tuple[Spent, Spent, dict[str, Any]]:
+        shown = sides.ours()
+        empty = memory_mb()
+        spent = filled(window, shown, ours, to_the_end=True)
+        more = memory_mb() - empty
+        shown.close()
+        return spent, driven(window, sides.limit(), limits, to_the_end=True), {"more_mb": round(more, 1)}
+
+    return _measured(once)
+
+
+def opened(name: str) -> dict[str, Any]:
+    """The same of a finished message; and the longest turn while it is walked through from its start."""
+    text = hostile_text(name)
+
+    def once(window: Window, sides: Sides) -> tuple[Spent, Spent, dict[str, Any]]:
+        shown = sides.ours()
+        empty = memory_mb()
+        spent = _opened(window, lambda: shown.open([Message.user("Go on."), Message.assistant(text)]))
+        figures = {"more_mb": round(memory_mb() - empty, 1)} | _walked(window, shown)
+        shown.close()
+        limit = sides.limit()
+        return spent, _opened(window, lambda: limit.edit.setPlainText(broken(text))), figures
+
+    return _measured(once)
+
+
+def _measured(once: Round) -> dict[str, Any]:
+    """As many rounds as there is time for; what only the first one can tell is of the first one."""
+    with both_sides() as (window, sides):
+        warm_up(window, sides)
+        begun = time.monotonic()
+        ours, limit, figures = once(window, sides)
+        found = [(ours, limit)]
+        while len(found) < ROUNDS and time.monotonic() - begun < SECONDS:
+            found.append(once(window, sides)[:2])
+    return compared(found) | figures
+
+
+def _opened(window: Window, open_: Callable[[], object]) -> Spent:
+    window.calm()
+    before = time.process_time()
+    window.drive(_once(open_))
+    window.until_quiet()
+    spent = time.process_time() - before
+    return Spent(window.watchdog.longest, window.watchdog.where, spent, 1.0)
+
+
+def _once(move: Callable[[], object]) -> Iterator[None]:
+    move()
+    yield
+    yield
+
+
+def _walked(window: Window, shown: Ours) -> dict[str, Any]:
+    """To the start, some pages down, to the end."""
+    window.calm()
+    for key in (Qt.Key.Key_Home, *[Qt.Key.Key_PageDown] * _PAGES, Qt.Key.Key_End):
+        window.drive(_once(partial(press, shown.view, key)))
+    window.until_quiet()
+    return {"walk_longest_ms": round(window.watchdog.longest * 1000, 1), "walk_longest_in": window.watchdog.where}

@@ -1,0 +1,111 @@
+"""The two that are compared: the transcript, and as its limit a plain QTextEdit that gets the same text."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QTextEdit
+
+from desktop_agent.conversation.items import Change
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.engine_events import Envelope, Event, RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.bench.transcript.texts import Pictures, deltas_of
+from tests.bench.transcript.window import Window, shown_window
+from ui.transcript.view import TranscriptView
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Ours:
+    """A transcript and its view in the window."""
+
+    def __init__(self, window: Window, pictures: Pictures) -> None:
+        self.view = TranscriptView(window.themes, pictures)
+        self.transcript = Transcript()
+        self.view.set_transcript(self.transcript)
+        window.hold(self.view)
+
+    def open(self, messages: Iterable[Message]) -> None:
+        """Show a conversation."""
+        self.transcript = Transcript(messages)
+        self.view.set_transcript(self.transcript)
+
+    def begin(self) -> None:
+        """A question was asked, and an answer begins."""
+        changes = self.transcript.add_message(Message.user("Go on."))
+        self.view.apply([*changes, *self.take(TurnStarted("t", "m", "model"))])
+
+    def take(self, *events: Event) -> Sequence[Change]:
+        """What events change, each change once, as the bridge collects them for a frame."""
+        changes = [
+            change
+            for event in events
+            for change in self.transcript.apply(Envelope(1, "run", None, "turn", _NOW, event))
+        ]
+        return list(dict.fromkeys(changes))
+
+    def stream(self, frames: list[str]) -> Iterator[None]:
+        """A frame at each step, and the end of the answer."""
+        for frame in frames:
+            self.view.apply(self.take(*map(ContentDelta, deltas_of(frame))))
+            yield
+        self.view.apply(self.take(RunFinished(RunEnd.COMPLETED)))
+        yield
+
+    def close(self) -> None:
+        """Out of the window."""
+        self.view.close_workers()
+
+
+class Plain:
+    """The limit."""
+
+    def __init__(self, window: Window) -> None:
+        self.edit = QTextEdit()
+        self.edit.setReadOnly(True)
+        window.hold(self.edit)
+
+    def begin(self) -> None:
+        """It is empty."""
+
+    def stream(self, frames: list[str]) -> Iterator[None]:
+        """A frame at each step, every delta of it inserted by itself, and the end in sight."""
+        cursor, bar = QTextCursor(self.edit.document()), self.edit.verticalScrollBar()
+        for frame in frames:
+            for delta in deltas_of(frame):
+                cursor.movePosition(QTextCursor.MoveOperation.End)
+                cursor.insertText(delta)
+            bar.setValue(bar.maximum())
+            yield
+        yield
+
+    def close(self) -> None:
+        """Nothing is left running."""
+
+
+class Sides:
+    """Makes either, each time in the place of what the window showed before."""
+
+    def __init__(self, window: Window, pictures: Pictures) -> None:
+        self._window = window
+        self.pictures = pictures
+
+    def ours(self) -> Ours:
+        """An empty conversation."""
+        return Ours(self._window, self.pictures)
+
+    def limit(self) -> Plain:
+        """An empty text."""
+        return Plain(self._window)
+
+
+@contextmanager
+def both_sides() -> Generator[tuple[Window, Sides]]:
+    """A window and what it may show, until the context ends."""
+    with TemporaryDirectory(prefix="desktop-agent-pictures-") as folder, shown_window() as window:
+        yield window, Sides(window, Pictures(Path(folder)))

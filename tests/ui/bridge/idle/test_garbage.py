@@ -1,0 +1,138 @@
+"""Cycles of old objects are given up in idle moments, and nothing wakes up for it afterwards."""
+
+import gc
+import weakref
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent, QWindow
+
+from ui.bridge.frame_clock import FrameClock
+from ui.bridge.idle import garbage as module
+from ui.bridge.idle.garbage import MIDDLE, MOST_UNSEEN, OLD, YOUNG, Garbage, collect
+
+
+class Ring:
+    def __init__(self):
+        self.other = self
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    frozen = gc.get_freeze_count()
+    gc.collect()
+    yield
+    if not frozen:
+        gc.unfreeze()
+
+
+class Desk:
+    def __init__(self, clock):
+        self.clock, self.works = clock, False
+        self.garbage = Garbage(clock.tick, lambda: self.works, clock)
+
+    def rest(self):
+        """As if nobody had done anything for a while, and much had been made."""
+        self.garbage._touched -= 100
+        self.garbage._timer.stop()
+        self.garbage._on_rest()
+
+
+@pytest.fixture
+def desk(qtbot, monkeypatch):
+    monkeypatch.setattr(module, "_ENOUGH", 0)
+    clock = FrameClock()
+    desk = Desk(clock)
+    yield desk
+    desk.garbage.close()
+    clock.stop()
+    clock.deleteLater()
+
+
+def old_ring():
+    """Garbage that only a look at all objects finds."""
+    ring = Ring()
+    seen = weakref.ref(ring)
+    gc.collect()
+    return seen
+
+
+def test_an_old_cycle_is_given_up_at_rest(desk):
+    seen = old_ring()
+    assert seen()
+    gc.collect(1)
+    assert seen()
+    desk.clock.tick.emit()
+    assert desk.garbage._timer.isActive()
+    assert seen()
+    desk.rest()
+    assert seen() is None
+    assert not desk.garbage._timer.isActive()
+
+
+def test_a_run_is_not_disturbed_and_its_end_is_news(desk):
+    seen = old_ring()
+    desk.works = True
+    desk.clock.tick.emit()
+    desk.rest()
+    assert seen()
+    assert not desk.garbage._timer.isActive()
+    desk.works = False
+    desk.clock.tick.emit()
+    desk.rest()
+    assert seen() is None
+
+
+def test_input_puts_it_off(desk, qapp):
+    window = QWindow()
+    desk.garbage.watch(window)
+    qapp.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
+    assert not desk.garbage._timer.isActive()
+    key = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, "a")
+    qapp.sendEvent(window, key)
+    assert desk.garbage._timer.isActive()
+    seen = old_ring()
+    desk.garbage._timer.stop()
+    desk.garbage._on_rest()
+    assert seen()
+    assert desk.garbage._timer.isActive()
+    assert 0 < desk.garbage._timer.interval() <= module._REST
+
+
+def test_with_nothing_new_nothing_is_looked_at(desk, monkeypatch):
+    looks = []
+    monkeypatch.setattr(module, "collect", looks.append)
+    monkeypatch.setattr(module, "_ENOUGH", 1000)
+    desk.clock.tick.emit()
+    desk.rest()
+    assert not looks
+
+
+def test_what_is_left_is_not_looked_at_again(monkeypatch):
+    kept = Ring()
+    collect(0)
+    assert not any(each is kept for each in gc.get_objects())
+    assert gc.get_freeze_count() > 0
+
+
+def test_frozen_garbage_is_found_when_there_is_twice_as_much(monkeypatch):
+    monkeypatch.setattr(module, "_AT_LEAST", 1)
+    ring = Ring()
+    seen = weakref.ref(ring)
+    left = collect(1)
+    assert left > 1
+    del ring
+    assert collect(left) == left
+    assert seen()
+    more = [[] for _ in range(left + 1000)]
+    collect(left)
+    now = collect(left)
+    assert seen() is None
+    assert len(more) < now
+
+
+def test_python_itself_is_the_last_resort(desk):
+    assert gc.get_threshold() == (YOUNG, MIDDLE, OLD)
+    assert MOST_UNSEEN <= 1_000_000
+    desk.garbage.close()
+    assert gc.get_threshold() != (YOUNG, MIDDLE, OLD)

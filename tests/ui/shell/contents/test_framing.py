@@ -1,0 +1,84 @@
+"""Where a picture stands behind its view, whatever is done to it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QPointF, QSize
+
+from ui.shell.contents.framing import LARGEST, Framing
+
+sizes = st.builds(QSize, st.integers(1, 9000), st.integers(1, 9000))
+views = st.builds(QSize, st.integers(100, 2000), st.integers(100, 2000))
+ratios = st.sampled_from([1.0, 1.25, 2.0])
+points = st.builds(QPointF, st.floats(0, 2000), st.floats(0, 2000))
+acts = st.lists(
+    st.one_of(
+        st.tuples(st.just("zoom"), st.floats(0.001, 100), points),
+        st.tuples(st.just("move"), points, st.none()),
+        st.tuples(st.just("fit"), st.none(), st.none()),
+    ),
+    max_size=6,
+)
+
+
+def framing(size, view, ratio=1.0):
+    made = Framing()
+    made.show(size)
+    made.put_behind(view, ratio)
+    return made
+
+
+def test_what_fits_is_whole_in_the_middle_and_never_enlarged():
+    made = framing(QSize(1000, 500), QSize(500, 500))
+    assert made.zoom == 0.5
+    assert made.box().getRect() == (0, 125, 500, 250)
+    assert framing(QSize(10, 10), QSize(500, 500)).box().getRect() == (245, 245, 10, 10)
+
+
+def test_a_hundred_percent_is_a_pixel_of_the_screen():
+    made = framing(QSize(1000, 1000), QSize(200, 200), 2.0)
+    made.zoom_to(1.0)
+    assert made.box().width() == 500
+    assert made.can_move
+
+
+@given(sizes, views, ratios, acts)
+def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view, ratio, done):
+    made = framing(size, view, ratio)
+    for act, one, other in done:
+        if act == "zoom":
+            made.zoom_to(one, other)
+        elif act == "move":
+            made.move_by(one)
+        else:
+            made.fits = True
+        assert made.zoom <= LARGEST
+        box = made.box()
+        for start, length, room in ((box.left(), box.width(), view.width()), (box.top(), box.height(), view.height())):
+            if length <= room:
+                assert abs(start + length / 2 - room / 2) <= 1
+            else:
+                assert start <= 1
+                assert start + length >= room - 1
+
+
+@given(sizes, views, ratios, st.floats(0, 1), st.floats(0, 1))
+def test_the_point_under_the_pointer_stays(size, view, ratio, across, down):
+    made = framing(size, view, ratio)
+    made.zoom_to(8.0)
+    at = QPointF(across * view.width(), down * view.height())
+
+    def under(framed):
+        return (at - framed.box().topLeft()) * (ratio / framed.zoom)
+
+    if made.box().width() < view.width() * 2 or made.box().height() < view.height() * 2:
+        return
+    before = under(made)
+    made.zoom_to(12.0, at)
+    assert (under(made) - before).manhattanLength() <= 1
+
+
+def test_moving_what_fits_holds_its_zoom():
+    made = framing(QSize(1000, 500), QSize(500, 500))
+    made.move_by(QPointF(30, 30))
+    assert made.zoom == pytest.approx(0.5)

@@ -1,0 +1,222 @@
+"""Pictures large: in a window of its own, by mouse and keys, with every limit said in words."""
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+
+from tests.ui.transcript.feeding import NoPictures
+from tests.ui.transcript.test_pictures import png, stored
+from ui.look.theme import ThemeSource
+from ui.shell.contents import decoding, picture_viewer
+from ui.shell.contents.decoding import Viewed, decode
+from ui.shell.contents.picture_viewer import PictureViewer
+from ui.transcript import pictures
+from ui.transcript.pictures import HeldPicture
+
+
+@pytest.fixture
+def viewer(qtbot, tmp_path):
+    window = QWidget()
+    qtbot.addWidget(window)
+    made = PictureViewer(ThemeSource(), NoPictures(tmp_path), window)
+    yield made
+    made.close()
+    made._workshop.close()
+
+
+@pytest.fixture
+def three(viewer, qtbot, tmp_path):
+    colors = ("#ff0000", "#00ff00", "#0000ff")
+    shown = [Viewed(stored(tmp_path, 1000, 500, color), f"{color[1:]}.png") for color in colors]
+    viewer.show_pictures(shown, 0)
+    viewer.resize(600, 500)
+    wait(viewer, qtbot)
+    return shown
+
+
+def wait(viewer, qtbot):
+    qtbot.waitUntil(lambda: viewer.canvas.image is not None)
+
+
+def middle(viewer):
+    image = viewer.canvas.grab().toImage()
+    return image.pixelColor(image.rect().center()).name()
+
+
+def press(viewer, key, modifiers=Qt.KeyboardModifier.NoModifier):
+    QTest.keyClick(viewer, key, modifiers)
+
+
+def test_it_shows_all_of_it_and_steps_through_the_others(viewer, three, qtbot):
+    assert not viewer.isModal()
+    assert viewer.windowTitle() == "Picture: ff0000.png"
+    assert (viewer.canvas.fits, middle(viewer)) == (True, "#ff0000")
+    for key, color in ((Qt.Key.Key_Right, "#00ff00"), (Qt.Key.Key_Right, "#0000ff"), (Qt.Key.Key_Left, "#00ff00")):
+        press(viewer, key)
+        wait(viewer, qtbot)
+        assert middle(viewer) == color
+    press(viewer, Qt.Key.Key_Left)
+    press(viewer, Qt.Key.Key_Left)
+    wait(viewer, qtbot)
+    assert viewer.current is three[0]
+    assert viewer._place.text() == "1 of 3"
+
+
+def test_keys_and_wheel_zoom(viewer, three):
+    canvas = viewer.canvas
+    fitting = canvas.zoom
+    press(viewer, Qt.Key.Key_Plus)
+    assert canvas.zoom == pytest.approx(fitting * 1.25)
+    press(viewer, Qt.Key.Key_Minus)
+    assert canvas.zoom == pytest.approx(fitting)
+    press(viewer, Qt.Key.Key_1)
+    assert (canvas.zoom, viewer._percent.text()) == (1.0, "100 %")
+    press(viewer, Qt.Key.Key_0)
+    assert canvas.fits
+    at = QPointF(canvas.rect().center())
+    turn = QWheelEvent(
+        at,
+        canvas.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, 240),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(canvas, turn)
+    assert canvas.zoom == pytest.approx(fitting * 1.25**2)
+
+
+def test_dragging_moves_what_is_larger_than_the_view(viewer, qtbot, tmp_path):
+    halves = QImage(2000, 1000, QImage.Format.Format_RGB32)
+    halves.fill(QColor("#ff0000"))
+    painter = QPainter(halves)
+    painter.fillRect(1000, 0, 1000, 1000, QColor("#0000ff"))
+    painter.end()
+    halves.save(str(tmp_path / "halves.png"))
+    data = (tmp_path / "halves.png").read_bytes()
+    viewer.show_pictures([Viewed(HeldPicture("halves", "halves.png", data), "halves.png")], 0)
+    viewer.resize(600, 500)
+    wait(viewer, qtbot)
+    canvas = viewer.canvas
+    assert canvas.cursor().shape() == Qt.CursorShape.ArrowCursor
+    QTest.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
+    assert canvas.zoom == 1.0
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton)
+    assert canvas.cursor().shape() == Qt.CursorShape.OpenHandCursor
+    start = canvas.rect().center()
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas, start + QPoint(200, 0))
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(200, 0))
+    assert middle(viewer) == "#ff0000"
+
+
+def test_copy_gives_every_pixel(viewer, three, qtbot):
+    QGuiApplication.clipboard().clear()
+    press(viewer, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    copied = QGuiApplication.clipboard().image()
+    assert (copied.width(), copied.height(), copied.pixelColor(9, 9).name()) == (1000, 500, "#ff0000")
+    QGuiApplication.clipboard().clear()
+
+
+def test_save_asks_for_what_is_looked_at(viewer, three, qtbot):
+    press(viewer, Qt.Key.Key_Right)
+    with qtbot.waitSignal(viewer.save_requested) as asked:
+        press(viewer, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert asked.args == [three[1]]
+    assert three[1].file_name == "00ff00.png"
+
+
+def test_esc_closes_and_gives_the_memory_back(viewer, three):
+    press(viewer, Qt.Key.Key_Escape)
+    assert not viewer.isVisible()
+    assert viewer.canvas.image is None
+    assert viewer.current is None
+
+
+def test_every_part_has_a_name(viewer, three):
+    names = {each.accessibleName() for each in viewer.findChildren(QAbstractButton) if each.isVisible()}
+    assert names == {
+        "Previous picture",
+        "Next picture",
+        "Zoom out",
+        "Zoom in",
+        "Zoom",
+        "Fit to window",
+        "Copy picture",
+        "Save picture as…",
+    }
+    assert viewer.canvas.accessibleName() == "Picture: ff0000.png"
+    assert viewer.canvas.accessibleDescription() == "1000 × 500 pixels"
+
+
+def test_a_single_one_has_no_others(viewer, qtbot, tmp_path):
+    viewer.show_pictures([Viewed(stored(tmp_path, 40, 20), "a.png")], 0)
+    wait(viewer, qtbot)
+    assert not [
+        each for each in viewer.findChildren(QAbstractButton) if "Next" in each.accessibleName() and each.isVisible()
+    ]
+    assert viewer.canvas.zoom == 1.0
+
+
+def test_a_large_one_is_shown_smaller_and_says_so(viewer, qtbot, monkeypatch):
+    monkeypatch.setattr(decoding, "MOST_SHOWN", 100_000)
+    big = HeldPicture("big", "big.png", png(1000, 1000))
+    viewer.show_pictures([Viewed(big, "big.png")], 0)
+    wait(viewer, qtbot)
+    assert viewer.canvas.image.width() * viewer.canvas.image.height() <= 101_000
+    assert "has 1 megapixels" in viewer._note.text()
+    assert "image editor" in viewer._note.text()
+    assert viewer._note.isVisible()
+
+
+@pytest.mark.parametrize("how", ["huge", "damaged", "gone"])
+def test_what_cannot_be_shown_says_why(viewer, qtbot, tmp_path, monkeypatch, how):
+    source = stored(tmp_path, 1000, 1000)
+    if how == "huge":
+        monkeypatch.setattr(pictures, "MOST_PIXELS", 10_000)
+        monkeypatch.setattr(picture_viewer, "MOST_PIXELS", 10_000)
+    elif how == "damaged":
+        (tmp_path / source.digest).write_bytes(b"nonsense")
+    else:
+        (tmp_path / source.digest).unlink()
+    viewer.show_pictures([Viewed(source, "a.png")], 0)
+    qtbot.waitUntil(lambda: viewer.canvas.words not in ("", "Loading…"))
+    assert ("megapixels" if how == "huge" else "cannot be read") in viewer.canvas.words
+    copy = next(each for each in viewer.findChildren(QAbstractButton) if each.accessibleName() == "Copy picture")
+    assert not copy.isEnabled()
+
+
+def test_who_leafs_quickly_sees_the_last_one_and_pays_for_few(viewer, three, qtbot, monkeypatch):
+    decoded = []
+    monkeypatch.setattr(picture_viewer, "decode", lambda where: decoded.append(where) or decode(where))
+    for _ in range(30):
+        viewer.step(1)
+        viewer.step(-1)
+    viewer.step(2)
+    wait(viewer, qtbot)
+    qtbot.waitUntil(lambda: not viewer._workshop.is_busy)
+    assert middle(viewer) == "#0000ff"
+    assert len(decoded) < 10
+
+
+def test_halves_are_what_they_are_halves_of():
+    image = QImage(2048, 1024, QImage.Format.Format_RGB32)
+    image.fill(QColor("#336699"))
+    painter = QPainter(image)
+    painter.fillRect(0, 512, 2048, 512, QColor("#ffffff"))
+    painter.end()
+    half = decoding._halved(image)
+    assert (half.width(), half.height()) == (1024, 512)
+    for y, color in (
+        (0, "#336699"),
+        (127, "#336699"),
+        (128, "#336699"),
+        (255, "#336699"),
+        (256, "#ffffff"),
+        (511, "#ffffff"),
+    ):
+        assert half.pixelColor(700, y).name() == color

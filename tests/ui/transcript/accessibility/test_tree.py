@@ -1,0 +1,87 @@
+"""The accessible tree in this process: bounded, in order, and true after every change."""
+
+from PySide6.QtGui import QAccessible
+
+from desktop_agent.conversation.items import Removed
+from desktop_agent.vocabulary.engine_events import TurnStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.transcript.input.test_caret import Stand
+
+TEXT, NAME = QAccessible.Text.Description, QAccessible.Text.Name
+LONG = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(1500))
+
+
+def tree_of(stand):
+    return QAccessible.queryAccessibleInterface(stand.view)
+
+
+def children(interface):
+    return [interface.child(index) for index in range(interface.childCount())]
+
+
+def test_thousands_of_rows_are_offered_and_only_some_are_kept(qtbot):
+    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(3000)])
+    root = tree_of(stand)
+    made = len(stand.rows._rows)
+    assert root.childCount() >= 3000
+    for index in range(3000):
+        assert root.child(index).text(TEXT) == f"Message {index}"
+    tree = stand.view.accessible_tree
+    assert len(tree._rows) <= 600
+    assert len(tree.reach._read) <= 48
+    assert len(stand.rows._rows) == made
+    assert root.indexOfChild(root.child(1234)) == 1234
+
+
+def test_all_of_a_long_message_that_nobody_came_near_is_offered(qtbot):
+    stand = Stand(qtbot, [Message.assistant(LONG), *(Message.user(f"Message {number}") for number in range(100))])
+    said = "\n".join(part.text(TEXT) for part in children(tree_of(stand).child(0)))
+    assert [line for line in said.split("\n") if line] == LONG.split("\n\n")
+
+
+def test_blocks_are_those_that_stand_there_now(qtbot):
+    stand = Stand(qtbot, [Message.assistant(LONG)])
+    row = tree_of(stand).child(0)
+    before = children(row)
+    qtbot.waitUntil(lambda: stand.rows.row(0).last_unread() is None, timeout=20_000)
+    assert row.childCount() == 1500 > len(before)
+    assert row.child(700).text(NAME) == "Paragraph 700, with a few words in it."
+
+
+def test_what_grows_is_read_as_it_is_now(qtbot):
+    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(60)])
+    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some "))
+    stand.view.scroller.to_start()
+    row = tree_of(stand).child(60)
+    assert row.text(TEXT) == "Some "[:4]
+    stand.send(ContentDelta("words"))
+    assert row.text(TEXT) == "Some words"
+
+
+def test_rows_that_are_gone_are_not_offered(qtbot):
+    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(5)])
+    last = tree_of(stand).child(4)
+    assert last.text(NAME) == "You said"
+    del stand.transcript._items[4]
+    stand.view.apply([Removed(4, 1)])
+    assert last.text(NAME) == ""
+    assert tree_of(stand).child(3).text(TEXT) == "Message 3"
+
+
+def test_the_caret_and_its_block_have_the_keyboard(qtbot):
+    stand = Stand(qtbot, [Message.assistant("One\n\nTwo 😀 three")])
+    stand.begin()
+    stand.press("down", "end")
+    part = tree_of(stand).child(0).child(1)
+    text = part.textInterface()
+    assert (text.cursorPosition(), text.characterCount()) == (12, 12)
+    assert text.text(4, 6) == "😀"
+    assert tree_of(stand).focusChild().text(NAME) == "Two 😀 three"
+    text.setCursorPosition(4)
+    assert stand.at == (0, 1, 4)
+    left, right = text.characterRect(0), text.characterRect(7)
+    assert left.left() < right.left()
+    assert text.offsetAtPoint(right.center()) in {7, 8}
+    text.addSelection(0, 3)
+    assert stand.copied() == "Two"

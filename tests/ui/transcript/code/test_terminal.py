@@ -1,0 +1,89 @@
+"""Output as a terminal shows it, whatever the pieces it comes in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ui.transcript.blocks.code.syntax import COLORS
+from ui.transcript.blocks.code.terminal import KEPT_LINES, Terminal, shown, without_commands
+
+
+def screen(*pieces, count=100):
+    terminal = Terminal()
+    for piece in pieces:
+        terminal.feed(piece)
+    return terminal.last(count)
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("a\nb\n", "a\nb"),
+        ("a\r\nb\r\n", "a\nb"),
+        (" 5%\r50%\r100%\ndone", "100%\ndone"),
+        ("abc\rX", "Xbc"),
+        ("abc\b\bX", "aXc"),
+        ("a\tb", "a       b"),
+        ("ab\x1b[2Dx\x1b[3Cy", "xb  y"),
+        ("abc\x1b[2G\x1b[Kd", "ad"),
+        ("abc\r\x1b[2Kd", "d"),
+        ("abc\x1b[1Kd", "   d"),
+        ("one\ntwo\x1b[1A\rONE\x1b[1B\rTWO", "ONE\nTWO"),
+        ("\x1b]0;a title\x07x\x1b]8;;http://x.org\x1b\\link\x1b]8;;\x1b\\", "xlink"),
+        ("\x1b(Bx\x1b=y\x1b[?25lz", "xyz"),
+        ("a\x07b\x00c", "abc"),
+        ("漢字 😀", "漢字 😀"),
+    ],
+)
+def test_commands(output, text):
+    assert screen(output)[0] == text
+
+
+def test_colours():
+    text, words = screen(
+        "\x1b[1;31merr\x1b[0m ok \x1b[32mgo\x1b[39m \x1b[38;5;33mb\x1b[38;2;255;0;0mr\x1b[m \x1b[90mq\x1b[44mw"
+    )
+    assert text == "err ok go br qw"
+    assert words == [[(0, 3, "red"), (7, 2, "green"), (10, 1, "blue"), (11, 1, "red"), (13, 2, "grey")]]
+    assert screen("\x1b[31m😀a\n\x1b[38;5;244mx")[1] == [[(0, 3, "red")], [(0, 1, "grey")]]
+    assert {kind for line in words for _, _, kind in line} <= set(COLORS[True])
+
+
+_WORDS = ["a", "word ", "[", "5", ";", "31m", "漢"]
+_SIGNS = ["\n", "\r", "\b", "\t", "\x07", "\x9c", "\x1b", "\x1b[", "\x1b\\", "\x1b(B"]
+_COMMANDS = ["\x1b[31m", "\x1b[0m", "\x1b[2K", "\x1b[1A", "\x1b]0;t"]
+_PIECES = st.sampled_from([*_WORDS, *_SIGNS, *_COMMANDS])
+
+
+@given(st.lists(_PIECES, max_size=40), st.data())
+def test_pieces_do_not_matter(parts, data):
+    whole = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    assert screen(*pieces) == screen(whole)
+    text, words = screen(whole)
+    assert "\x1b" not in text
+    assert len(words) == len(text.split("\n")) or not text
+
+
+def test_what_commands_nothing_stays_as_it_is():
+    assert shown("a\tb\r\nc") == ("a\tb\r\nc", [])
+    assert shown("a\rb") == ("b", [[]])
+    assert without_commands("\x1b[31ma\rb\x1b[0m") == "ab"
+
+
+def test_only_the_last_lines_are_kept():
+    terminal = Terminal()
+    terminal.feed("".join(f"{number}\n" for number in range(KEPT_LINES + 50)))
+    text, _ = terminal.last(2)
+    assert text == f"{KEPT_LINES + 48}\n{KEPT_LINES + 49}"
+    assert len(terminal) < KEPT_LINES
+
+
+@pytest.mark.parametrize(
+    "flood", ["\x1b]", "\x1b[1;", "\x1b", "\x1b[99999C\n", "\x1b[99999Ax\n", "\x1bP\x1b", "\x1b[0"]
+)
+@pytest.mark.timeout(30)
+def test_a_flood_costs_no_square_of_its_length(flood):
+    text, _ = screen(flood * 60_000, count=1)
+    assert "\n" not in text

@@ -1,0 +1,128 @@
+"""What is copied as Markdown is read as the same leaves again."""
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.transcript.random_markdown import markdown, orderly
+from ui.transcript.copying.leaf_forms import html_of, markdown_of
+from ui.transcript.copying.nested_html import HtmlText
+from ui.transcript.copying.nested_markdown import MarkdownText
+from ui.transcript.copying.passage import Passage
+from ui.transcript.markdown.inline import inline
+from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.rows.chooser import row_for
+
+texts = st.one_of(markdown, orderly)
+LIMIT = 9
+"""Containers inside each other: from twenty blocks on, what is inside is one paragraph of its words."""
+
+
+def written(text, form=markdown_of, joined=MarkdownText):
+    leaves, references = leaves_of(text)
+    out = joined()
+    for leaf in leaves:
+        out.add(Passage(form(leaf, references), leaf.inside, leaf.tight, leaf.starts, leaf.joint))
+    return out.text()
+
+
+def shapes(text):
+    """Everything of the leaves, their texts as they are read."""
+    leaves, references = leaves_of(text)
+    found = []
+    for leaf in leaves:
+        if leaf.kind in {"paragraph", "heading"}:
+            # Nothing but spaces that are no spaces to Markdown: a paragraph without words.
+            if leaf.text or any(each.marker for each in leaf.inside):
+                found.append((leaf, inline(leaf.text, references)))
+        elif leaf.kind == "table":
+            rows = [[*row, *[""] * len(leaf.aligns)][: len(leaf.aligns)] for row in leaf.cells]
+            found.append((leaf, [[inline(cell, references) for cell in row] for row in rows]))
+        else:
+            found.append((leaf, leaf.text))
+    return [
+        (leaf.kind, said, leaf.level, leaf.info, leaf.inside, leaf.tight, leaf.aligns, leaf.starts, leaf.joint)
+        for leaf, said in found
+    ]
+
+
+def can_be_said(text):
+    """What Markdown has no words for, or what cannot be told from something else.
+
+    A formula in display style that has a line of a paragraph to itself stands alone when it is read again; a space
+    that is no space may make an item that has no words but goes on; and nothing is nested deeper than the limit.
+    """
+    leaves, _ = leaves_of(text)
+    words = [leaf.text for leaf in leaves if leaf.kind == "paragraph"]
+    return (
+        not any(sign in each for each in words for sign in ("$$", "\\["))
+        and "\u00a0" not in text
+        and all(len(leaf.inside) <= LIMIT for leaf in leaves)
+    )
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(texts)
+def test_random_markdown(text):
+    if can_be_said(text):
+        assert shapes(written(text)) == shapes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n  - b\n    1. c\n\n       d\n- e",
+        "- a\n\n* b\n\n+ c",
+        "1. a\n\n[foo]: /u\n\n1. b",
+        "3. a\n4. b\n\n\n5) c",
+        "- [ ] a\n- [x] b\n\n1. c\n2. [ ] d",
+        "- - - a\n    - b\n-\n-",
+        "> a\n\n> - b\n>   > c\n>\n> ```\n> code\n> ```",
+        "[^n]: ```py\n      x\n    ```\n\n    - more\n\nx[^n]",
+        "`````md\n```\ninner\n```\n`````",
+        "~~~a`b\nc\n~~~",
+        "```\n\n```\n\n```\n```",
+        "| a \\| b | c |\n|:-:|--:|\n| `x` | [y](https://y.org) |\n| | \\\\ |",
+        "a \\| b\n:-:|:-:",
+        "$$\nx\n$$\n\n\\begin{align}\na &= b\n\\end{align}\n\n\\[ y \\]",
+        "Title\nof two lines\n===\n\n## a \\#\n\n##",
+        "[foo] and ![foo]\n\n[foo]: https://x.org",
+        "\\# a\n\\- b\n1\\. c",
+        "- ***\n  ***\n\n***",
+        "word\\\n\\\nword",
+        "a  \nb",
+        "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 400,
+    ],
+)
+def test_constructs(text):
+    assert shapes(written(text)) == shapes(text)
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(texts)
+def test_html_is_closed_in_order(text):
+    from tests.ui.transcript.copying.safe_html import SafeReader
+
+    reader = SafeReader()
+    reader.feed(written(text, html_of, HtmlText))
+    reader.close()
+    assert reader.open == []
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example("- a\n- b\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 400 + "\n```py extra\nx\n```\n\n[^1]: note\n\nx[^1]")
+@example("word " * 3000 + "\n\n" + "# h\n\n- a\n- b\n\n" * 900)
+@given(texts)
+def test_a_whole_answer_in_its_row(stage, text):
+    # Of a linked picture that stands alone, the picture is kept.
+    if can_be_said(text) and "[![" not in text:
+        transcript = Transcript([Message.assistant(text)])
+        if len(transcript):
+            assert shapes(row_for(transcript[0], stage, 0).markdown()) == shapes(text)
+
+
+def test_paragraphs_are_copied_as_they_were_written():
+    text = "snake_case 2 * 3, *em* and `x`\n\n[a](https://x.org) $5 and \\*"
+    assert written(text) == text

@@ -1,0 +1,137 @@
+"""A diagram in a conversation: source first, a picture when the person asks, always the source when it is copied."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.engine_events import TurnStarted
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.transcript.diagram.stand_in import make
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import DARK, ThemeSource
+from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
+from ui.transcript.blocks.diagram.reasons import sentence_of
+from ui.transcript.blocks.diagram.renderer import NoDiagram, Reason, Renderer
+from ui.transcript.view import TranscriptView
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("interpreter"))
+
+
+class Stand:
+    def __init__(self, qtbot, tmp_path, python):
+        self.bot, self.themes = qtbot, ThemeSource()
+        self.view = TranscriptView(self.themes, NoPictures(tmp_path))
+        self.view._stage.diagrams._renderer = Renderer(python)
+        qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
+        self.view.resize(800, 600)
+        self.view.show()
+
+    def tell(self, text):
+        self.view.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
+        return self.block
+
+    @property
+    def block(self):
+        return next(each for each in self.view.surface.rows.row(0).blocks if isinstance(each, DiagramBlock))
+
+    def press(self, name):
+        row = self.view.surface.rows.row(0)
+        index, control = next((at, each) for at, each in row.controls() if each.name == name)
+        corner = row.block_box(index).topLeft() + self.view.surface.row_box(0).topLeft()
+        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=corner + control.box.center())
+
+    def names(self):
+        return [control.name for _, control in self.view.surface.rows.row(0).controls()]
+
+    def wait_for(self, name):
+        self.bot.waitUntil(lambda: name in self.names(), timeout=20_000)
+
+
+@pytest.fixture
+def stand(qtbot, tmp_path, python):
+    return Stand(qtbot, tmp_path, python)
+
+
+SOURCE = "flowchart TD\n A --> B"
+
+
+def test_it_is_shown_and_hidden_again_and_opens_large(stand):
+    block = stand.tell(f"Look:\n\n```mermaid\n{SOURCE}\n```\n\nEnd.")
+    before = block.lay(700, stand.view._stage.look)
+    assert "Show diagram" in stand.names()
+    stand.press("Show diagram")
+    assert "Stop drawing" in stand.names()
+    stand.wait_for("Show source")
+    row = stand.view.surface.rows.row(0)
+    assert row.block_box(1).height() > before
+    middle = row.block_box(1).center() + stand.view.surface.row_box(0).topLeft()
+    color = stand.view.viewport().grab().toImage().pixelColor(middle)
+    assert (color.red(), color.green(), color.blue()) == (0x10, 0x80, 0x40)
+    with stand.bot.waitSignal(stand.view.image_opened) as opened:
+        stand.press("Open diagram")
+    assert opened.args[0].data.startswith(b"\x89PNG")
+    assert row.plain() == f"Look:\n\n{SOURCE}\n\nEnd."
+    assert block.offset_at(QPoint(0, 5000)) == len(SOURCE)
+    stand.press("Show source")
+    assert stand.names() == ["Copy code", "Wrap lines", "Save code as…", "Show diagram"]
+    assert row.block_box(1).height() == before
+
+
+def test_another_theme_draws_it_anew(stand):
+    stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.press("Show diagram")
+    stand.wait_for("Show source")
+    stand.themes.use(DARK, 100)
+    stand.wait_for("Show source")
+    assert len(stand.view._stage.diagrams._kept) == 2
+
+
+def test_what_cannot_be_drawn_says_why_above_its_source(stand):
+    block = stand.tell("```mermaid\nwrong\n```")
+    stand.press("Show diagram")
+    stand.bot.waitUntil(lambda: block._problem is not None, timeout=20_000)
+    assert sentence_of(block._problem) == (
+        "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
+    )
+    assert "Show diagram" in stand.names()
+    assert block._head > stand.view._stage.look.px(34)
+
+
+def test_stop_ends_it(stand):
+    block = stand.tell("```mermaid\nhang\n```")
+    stand.press("Show diagram")
+    stand.bot.waitUntil(lambda: bool(stand.view._stage.diagrams._renderer._running), timeout=20_000)
+    stand.press("Stop drawing")
+    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy, timeout=20_000)
+    assert block._problem is None
+    assert "Show diagram" in stand.names()
+
+
+def test_a_source_that_still_grows_offers_nothing(stand):
+    transcript = Transcript()
+    feed = Feed(transcript)
+    stand.view.set_transcript(transcript)
+    stand.view.apply(feed(TurnStarted("t", "m", "model")))
+    stand.view.apply(feed(ContentDelta("```mermaid\nflowchart TD\n A")))
+    assert "Show diagram" not in stand.names()
+    stand.view.apply(feed(ContentDelta(" --> B\n```\n\nx")))
+    assert "Show diagram" in stand.names()
+
+
+def test_other_code_is_no_diagram(stand):
+    stand.view.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text="```py\nx\n```"),))]))
+    assert "Show diagram" not in stand.names()
+
+
+@pytest.mark.parametrize("reason", [each for each in Reason if each is not Reason.STOPPED])
+def test_every_reason_is_a_sentence(qapp, reason):
+    words = sentence_of(NoDiagram(reason, "Error: \x1b[31m\u202ebad"))
+    assert words.endswith(".")
+    assert "\u202e" not in words
+    assert ("desktop-agent[diagrams]" in words) == (reason is Reason.NOT_INSTALLED)

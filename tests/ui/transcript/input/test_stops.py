@@ -1,0 +1,68 @@
+"""Everything that the mouse can press is reached with Tab, also what is far down in a long message."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.transcript.input.test_caret import Stand
+from ui.look.theme import LIGHT
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+FILLER = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(60))
+
+
+def opened(qtbot, *messages):
+    stand = Stand(qtbot, messages)
+    stand.view.scroller.to_start()
+    QTest.keyClick(stand.view, Qt.Key.Key_Down, CONTROL)
+    QTest.keyClick(stand.view, Qt.Key.Key_Up, CONTROL)
+    assert stand.view.surface.focused == (0, "")
+    return stand
+
+
+def tab(stand, key=Qt.Key.Key_Tab):
+    QTest.keyClick(stand.view, key)
+    return stand.view.surface.focused[1]
+
+
+def test_links_and_buttons_are_stops_in_their_order(qtbot):
+    text = "See [one](https://x.org/1) and *[two](https://x.org/2)*.\n\n| a |\n|---|\n| [three](https://x.org/3) |"
+    stand = opened(qtbot, Message.assistant(f"{text}\n\n```py\nx = 1\n```"))
+    keys = [tab(stand) for _ in range(6)]
+    assert [key.partition("/")[2].partition(" ")[0] for key in keys[:3]] == ["#link"] * 3
+    assert [key.partition("/")[2] for key in keys[3:5]] == ["Copy code", "Wrap lines"]
+    assert [tab(stand, Qt.Key.Key_Backtab) for _ in range(2)] == [keys[4], keys[3]]
+    tab(stand, Qt.Key.Key_Backtab)
+    with qtbot.waitSignal(stand.view.link_activated) as activated:
+        QTest.keyClick(stand.view, Qt.Key.Key_Return)
+    assert activated.args == ["https://x.org/3"]
+
+
+def test_a_link_with_the_keyboard_has_a_ring(qtbot):
+    stand = opened(qtbot, Message.assistant("See [one](https://x.org/1)."))
+    tab(stand)
+    image = stand.view.viewport().grab().toImage()
+    colors = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    assert LIGHT.accent in colors
+
+
+def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
+    stand = opened(qtbot, Message.assistant(f"{FILLER}\n\n```py\nx = 1\n```\n\n{FILLER}\n\n[end](https://x.org)"))
+    assert tab(stand).endswith("/Copy code")
+    block = int(stand.view.surface.focused[1].partition("/")[0])
+    top = stand.rows.row(0).block_box(block).top() + stand.view.surface.row_box(0).top()
+    assert 0 <= top <= stand.view.viewport().height()
+    while "#link" not in tab(stand):
+        assert stand.view.surface.focused[1]
+    assert stand.rows.top > top
+    QTest.keyClick(stand.view, Qt.Key.Key_Tab)
+    assert stand.view.surface.focused == (0, "")
+
+
+def test_arrows_move_what_is_too_wide(qtbot):
+    stand = opened(qtbot, Message.assistant("```\n" + "wide " * 100 + "\n```"))
+    before = stand.view.viewport().grab().toImage()
+    QTest.keyClick(stand.view, Qt.Key.Key_Right)
+    assert stand.view.viewport().grab().toImage() != before
+    QTest.keyClick(stand.view, Qt.Key.Key_Left)
+    assert stand.view.viewport().grab().toImage() == before

@@ -1,0 +1,44 @@
+"""Heads of tables are those of the library, and an open table's head is read once."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import table as library_table
+
+from ui.transcript.markdown.rules import tables
+from ui.transcript.markdown.rules.tables import table
+from ui.transcript.markdown.stream import MarkdownStream, leaves_of
+
+_PARSER = MarkdownIt("commonmark").enable("table")
+_INDENTS = st.sampled_from(["", "", " ", "   ", "    "])
+_HEADS = st.text("||ab \\\t`", max_size=8).map("|".__add__)
+_DELIMITERS = st.text("||--:- \tx", max_size=8)
+
+
+@given(_INDENTS, _HEADS, _INDENTS, _DELIMITERS)
+@example("", "|a|b|", "", "|-|-|")
+@example("", "|a\\|b|", "", "|:-:|")
+@example("", "|a|b|", "", "|-||-|")
+@example("", "|a", "", "- ")
+def test_a_head_is_one_when_it_is_one_for_the_library(before, head, between, delimiter):
+    state = StateBlock(f"{before}{head}\n{between}{delimiter}", _PARSER, {}, [])
+    assert table(state, 0, state.lineMax, True) == library_table(state, 0, state.lineMax, True)
+
+
+def test_a_bar_alone_is_a_row():
+    (leaf,) = leaves_of("| a | b |\n|:-:|---|\n|\n| c | d |\n")[0]
+    assert leaf.cells == (("a", "b"), ("", ""), ("c", "d"))
+    assert leaf.aligns == ("center", "left")
+
+
+def test_the_head_of_an_open_table_is_taken_apart_once(monkeypatch):
+    taken = []
+    split = tables._split
+    tables._head.cache_clear()
+    monkeypatch.setattr(tables, "_split", lambda text: taken.append(text) or split(text))
+    stream = MarkdownStream()
+    stream.append("| first | second |\n|---|---|\n")
+    for number in range(50):
+        stream.append(f"| {number} | x |\n")
+    assert sum("first" in text for text in taken) == 1

@@ -1,0 +1,75 @@
+"""A view with a transcript in it, and hands."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+
+from desktop_agent.conversation.transcript import Transcript
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import ThemeSource
+from ui.transcript.markdown.inline import units
+from ui.transcript.surface.selection import Place
+from ui.transcript.view import TranscriptView
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+class Standing:
+    """A shown view of 800 by 600."""
+
+    def __init__(self, qtbot, messages=(), folder=None):
+        self.themes = ThemeSource()
+        self.transcript = Transcript(messages)
+        self.feed = Feed(self.transcript)
+        self.view = TranscriptView(self.themes, NoPictures(folder or Path()))
+        qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
+        self.view.resize(800, 600)
+        self.view.set_transcript(self.transcript)
+        self.view.show()
+        qtbot.waitExposed(self.view)
+
+    def send(self, *events):
+        self.view.apply([change for event in events for change in self.feed(event)])
+
+    @property
+    def rows(self):
+        return self.view.surface.rows
+
+    def block(self, row, words):
+        """The index of the block that begins with these words."""
+        return next(at for at, block in enumerate(self.rows.row(row).blocks) if block.plain().startswith(words))
+
+    def point(self, row, words, offset=0):
+        """Where a character of a block stands in the viewport: the middle of its left edge."""
+        at = self.block(row, words)
+        line = self.rows.row(row)
+        line.settle_block(at)
+        box = line.blocks[at].caret_at(offset)
+        corner = line.block_box(at).topLeft() + self.view.surface.row_box(row).topLeft()
+        return QPoint(round(box.left() + corner.x()), round(box.center().y() + corner.y()))
+
+    def drag(self, start, end):
+        viewport = self.view.viewport()
+        QTest.mousePress(viewport, LEFT, pos=start)
+        QTest.mouseMove(viewport, end)
+        QTest.mouseRelease(viewport, LEFT, pos=end)
+
+    def select(self, row, words, start=0, end=None):
+        at = self.block(row, words)
+        end = units(self.rows.row(row).blocks[at].plain()) if end is None else end
+        self.view.surface.select(Place(row, at, start), Place(row, at, end))
+
+    def selected(self):
+        """The selected text, as it would be copied."""
+        from ui.transcript.surface.selection import pieces_of
+
+        return "\n\n".join(pieces_of(self.view.surface.selection, self.rows))
+
+    def menu(self, point, reason=QContextMenuEvent.Reason.Mouse):
+        """The menu at a point: itself, and its actions by their words."""
+        self.view.contextMenuEvent(QContextMenuEvent(reason, point, self.view.viewport().mapToGlobal(point)))
+        menu = self.view.findChildren(QMenu)[-1]
+        return menu, {action.text().replace("&", ""): action for action in menu.actions() if action.text()}

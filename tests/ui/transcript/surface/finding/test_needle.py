@@ -1,0 +1,98 @@
+"""What is looked for is found where it is, in every script, and never half a character."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ui.transcript.random_markdown import markdown
+from ui.transcript.markdown.inline import cut, inline, units
+from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.surface.finding.needle import Needle
+
+
+def found(query, text, **how):
+    return [cut(text, *span) for span in Needle(query, **how).spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "parts"),
+    [
+        ("word", "A Word, sWORDs", ["Word", "WORD"]),
+        ("strasse", "Straße STRASSE", ["Straße", "STRASSE"]),
+        ("ß", "Strasse Fuß", ["ss", "ß"]),
+        ("s", "ß s", ["s"]),
+        ("istanbul", "İstanbul ISTANBUL", ["İstanbul", "ISTANBUL"]),
+        ("İ", "i İ ı", ["i", "İ"]),
+        ("ffi", "o\ufb03ce ffi", ["\ufb03", "ffi"]),
+        ("f", "\ufb03", []),
+        ("b", "😀a👩‍🚀b", ["b"]),
+        ("😀", "a😀b😀", ["😀", "😀"]),
+        ("漢", "漢字漢", ["漢", "漢"]),
+        ("aa", "aaaaa", ["aa", "aa"]),
+        ("two words", "two\u00a0words two\nwords", ["two\u00a0words", "two\nwords"]),
+        ("ΣΑΣ", "σας ΣΑΣ", ["σας", "ΣΑΣ"]),
+        ("", "anything", []),
+    ],
+)
+def test_case_is_folded_and_places_are_those_of_the_text(query, text, parts):
+    assert found(query, text) == parts
+
+
+def test_case_matters_when_it_is_asked_for():
+    assert found("Word", "word Word WORD", match_case=True) == ["Word"]
+    assert found("ß", "ss ß", match_case=True) == ["ß"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "count"),
+    [
+        ("cat", "cat concat cats cat_ Cat. cat", 3),
+        ("e", "e\u0301 e", 1),
+        ("字", "漢字漢", 1),
+        ("c++", "c++ c++x", 2),
+        ("x = 1", "x = 1; max = 10; x = 1", 2),
+    ],
+)
+def test_whole_words_end_where_words_end(query, text, count):
+    assert len(found(query, text, whole_words=True)) == count
+
+
+def test_what_stands_behind_letters_that_grow_is_where_it_is():
+    text = "ßßß😀 target İİ target"
+    spans = Needle("target").spans(text)
+    assert [text.encode("utf-16-le")[2 * a : 2 * b].decode("utf-16-le") for a, b in spans] == ["target", "target"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=40), st.text(min_size=1, max_size=4), st.booleans(), st.booleans())
+def test_spans_follow_each_other_and_say_what_was_asked(text, query, match_case, whole_words):
+    needle = Needle(query, match_case=match_case, whole_words=whole_words)
+    at = 0
+    for start, end in needle.spans(text):
+        assert at <= start < end <= units(text)
+        part = cut(text, start, end)
+        assert Needle(part, match_case=match_case).spans(part) == [(0, units(part))]
+        at = end
+    if not whole_words and match_case:
+        assert bool(needle.spans(f"{text}{query}"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(markdown, st.data())
+def test_no_word_that_is_shown_is_missed_by_the_cheap_look(text, data):
+    leaves, references = leaves_of(text)
+    for leaf in leaves:
+        lines = [inline(each, references).plain() for row in leaf.cells for each in row]
+        lines.append(leaf.text if leaf.kind in {"code", "math"} else inline(leaf.text, references).plain())
+        for line in filter(None, lines):
+            start = data.draw(st.integers(0, len(line) - 1))
+            query = line[start : start + 12]
+            assert Needle(query).may_be_in(text), (query, line)
+            assert Needle(query, match_case=True).may_be_in(text), (query, line)
+
+
+def test_the_cheap_look_leaves_out_what_is_certainly_not_there():
+    assert not Needle("nowhere").may_be_in("Some **text** with `code` and a [link](https://x.org).")
+    assert Needle("unbelievable").may_be_in("un*believ*able")
+    assert Needle("café").may_be_in("caf&eacute;")
+    assert Needle("->").may_be_in("anything")

@@ -1,0 +1,283 @@
+"""The clipboard, links, footnotes and menus of the view."""
+
+import pytest
+from PIL import Image as Pillow
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu, QToolTip
+
+from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.images import StoredSource
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.ui.transcript.copying.safe_html import SafeReader
+from tests.ui.transcript.standing import LEFT, Standing
+from ui.transcript.input import copying
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+def clipboard():
+    data = QGuiApplication.clipboard().mimeData()
+    return data.text(), bytes(data.data("text/markdown").data()).decode(), data.html()
+
+
+def press(view, key):
+    QTest.keyClick(view, key, CONTROL)
+
+
+@pytest.fixture
+def standing(qtbot):
+    standing = Standing(qtbot, [Message.user("Make a *list*"), Message.assistant("Here:\n\n- **one**\n- two")])
+    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret"), ThinkingBlock("x", "p"))
+    standing.send(ContentDelta("```py\nx\n```\n\n| a |\n|---|\n| =1 |"), RunFinished(RunEnd.COMPLETED))
+    return standing
+
+
+def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
+    press(standing.view, Qt.Key.Key_A)
+    press(standing.view, Qt.Key.Key_C)
+    plain, markdown, html = clipboard()
+    assert plain == "Make a *list*\n\nHere:\n\n• one\n• two\n\nx\n\na\n=1"
+    assert markdown == ("Make a *list*\n\nHere:\n\n- **one**\n- two\n\n```py\nx\n```\n\n| a |\n| --- |\n| =1 |")
+    reader = SafeReader()
+    reader.feed(html)
+    assert not reader.open
+    assert "<li><strong>one</strong></li><li>two</li></ul>" in html
+    assert "secret" not in plain + markdown + html
+
+
+def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(qtbot, monkeypatch):
+    monkeypatch.setattr(copying, "_SLICE", 0.0005)
+    messages = [m for n in range(400) for m in (Message.user(f"Ask {n}"), Message.assistant(f"- **Answer** {n}"))]
+    standing = Standing(qtbot, messages)
+    standing.view._note._wait.setInterval(0)
+    qtbot.waitUntil(lambda: not standing.view.scroller._ahead._timer.isActive())
+    made = len(standing.rows._rows)
+    QGuiApplication.clipboard().setText("before")
+    said = []
+    standing.view._copier.progress.connect(said.append)
+    press(standing.view, Qt.Key.Key_A)
+    press(standing.view, Qt.Key.Key_C)
+    assert QGuiApplication.clipboard().text() == "before"
+    qtbot.waitUntil(standing.view._note.isVisible)
+    assert standing.view._note.accessibleName().startswith("Copying…")
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before", timeout=30_000)
+    plain, markdown, _ = clipboard()
+    assert plain.startswith("Ask 0\n\n• Answer 0\n\nAsk 1")
+    assert markdown.endswith("Ask 399\n\n- **Answer** 399")
+    assert len(said) > 3
+    assert said[-1] == ""
+    assert not standing.view._note.isVisible()
+    assert len(standing.rows._rows) <= made + 2
+
+
+def test_what_is_copied_is_what_stood_there_when_it_was_asked_for(qtbot, monkeypatch):
+    monkeypatch.setattr(copying, "_SLICE", 0.0)
+    standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(60)])
+    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One"))
+    press(standing.view, Qt.Key.Key_A)
+    QGuiApplication.clipboard().setText("before")
+    standing.view.copy()
+    standing.view.surface.selection.clear()
+    standing.send(ContentDelta(" two"), RunFinished(RunEnd.COMPLETED))
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before", timeout=30_000)
+    assert QGuiApplication.clipboard().text().startswith("Ask 0\n\nAsk 1")
+
+
+def test_a_later_copy_replaces_one_that_is_not_complete(qtbot, monkeypatch):
+    monkeypatch.setattr(copying, "_SLICE", 0.0)
+    standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(100)])
+    press(standing.view, Qt.Key.Key_A)
+    standing.view.copy()
+    standing.view._copier.copy("code")
+    qtbot.wait(50)
+    assert QGuiApplication.clipboard().text() == "code"
+    assert not standing.view._note.isVisible()
+
+
+NOTES = (
+    "Start[^1] here[^long].\n\n" + "".join(f"Paragraph {n}.\n\n" for n in range(60)) + "Again[^1].\n\n"
+    "[^1]: The first note\n\n    goes on\n\n[^long]: Second note.\n\n" + "".join(f"After {n}.\n\n" for n in range(40))
+)
+
+
+@pytest.mark.parametrize("times", [1, 12])
+def test_a_footnote_and_the_way_back(qtbot, times):
+    # Twelve of these are longer than what is read at once.
+    filler = "".join(f"More words to make it long, number {n}.\n\n" for n in range(60 * (times - 1)))
+    standing = Standing(qtbot, [Message.assistant(filler + NOTES)])
+    view, viewport = standing.view, standing.view.viewport()
+    row = standing.rows.row(0)
+    while row.last_unread() is not None:
+        row.read(row.last_unread())
+    view.scroller.show_rows()
+    again = standing.block(0, "Again")
+    view.scroller.scroll_by(row.block_top(again) - standing.rows.top - 30)
+    with qtbot.assertNotEmitted(view.link_activated):
+        QTest.mouseClick(viewport, LEFT, pos=standing.point(0, "Again", 6))
+        seen = standing.point(0, "The first note", 3)
+        assert viewport.rect().contains(seen)
+        assert not viewport.rect().contains(standing.point(0, "Start", 6)) or times > 1
+        standing.view.surface.selection.clear()
+        back = standing.point(0, "The first note", len("The first note")) + QPoint(8, 0)
+        QTest.mouseClick(viewport, LEFT, pos=back)
+    assert viewport.rect().contains(standing.point(0, "Again", 6))
+    assert "↩" not in row.plain() + row.markdown() + row.html()
+
+
+def test_a_reference_leads_to_a_note_that_was_not_read_yet_and_back_to_the_first(qtbot):
+    text = "Start[^1].\n\n" + "".join(f"More words to make it long, number {n}.\n\n" for n in range(900))
+    standing = Standing(qtbot, [Message.assistant(text + "[^1]: Far away\n\n" + text.partition("More")[2] * 2)])
+    standing.view.scroller.stop()
+    standing.view.scroller.to_start()
+    links, viewport = standing.view._links, standing.view.viewport()
+    links.follow("#fn:1", 0)
+    assert viewport.rect().contains(standing.point(0, "Far away", 2))
+    links.follow("#back:1", 0)
+    assert viewport.rect().contains(standing.point(0, "Start", 5))
+
+
+def test_only_the_web_and_mail_are_opened(standing, qtbot):
+    for target in ("javascript:alert(1)", "file:///etc/passwd", "#fn:none", "#back:none", "", "ftp://x.org"):
+        with qtbot.assertNotEmitted(standing.view.link_activated):
+            standing.view._links.follow(target, 0)
+    for target in ("https://x.org", "mailto:a@b.org"):
+        with qtbot.waitSignal(standing.view.link_activated) as opened:
+            standing.view._links.follow(target, 0)
+        assert opened.args == [target]
+
+
+def test_tips_say_where_links_lead_and_what_notes_say(qtbot):
+    text = "[here](https://x.org/a) and[^1] $x^2$.\n\n| [t](https://y.org) |\n|---|\n\n[^1]: A *note*."
+    standing = Standing(qtbot, [Message.assistant(text)])
+    tip = standing.view._links.tip_at
+    assert tip(standing.point(0, "here", 1) + QPoint(2, 0)) == "https://x.org/a"
+    assert tip(standing.point(0, "here", 9) + QPoint(2, 0)) == "A note."
+    assert tip(standing.point(0, "t", 0) + QPoint(2, 0)) == "https://y.org"
+    assert tip(standing.point(0, "A note", 7) + QPoint(8, 0)) == "Back to the text"
+    assert tip(standing.point(0, "here", 5) + QPoint(2, 0)) == ""
+    assert tip(QPoint(5, 590)) == ""
+    assert not QToolTip.isVisible()
+
+
+@pytest.fixture
+def menus(qt_messages):
+    # Offscreen there is no keyboard to grab.
+    qt_messages.expect("grabbing the keyboard")
+
+
+def test_the_menu_of_a_link(qtbot, menus):
+    standing = Standing(qtbot, [Message.assistant("[x & y](https://x.org/?a=1&b=2) and more")])
+    menu, actions = standing.menu(standing.point(0, "x", 2))
+    assert menu.accessibleName() == "Menu: Link to https://x.org/?a=1&b=2"
+    assert menu.actions()[0].text() == "Link to https://x.org/?a=1&&b=2"
+    actions["Copy link"].trigger()
+    assert QGuiApplication.clipboard().text() == "https://x.org/?a=1&b=2"
+    with qtbot.waitSignal(standing.view.link_activated) as opened:
+        actions["Open link"].trigger()
+    assert opened.args == ["https://x.org/?a=1&b=2"]
+    menu.close()
+
+
+def test_the_menu_of_a_message(standing, menus):
+    menu, actions = standing.menu(standing.point(1, "one", 1))
+    assert menu.accessibleName() == "Menu: Assistant said"
+    assert not actions["Copy"].isEnabled()
+    assert actions["Copy"].shortcut() == QKeySequence(QKeySequence.StandardKey.Copy)
+    actions["Copy message as Markdown"].trigger()
+    assert clipboard()[:2] == ("Here:\n\n- **one**\n- two",) * 2
+    actions["Copy message"].trigger()
+    assert clipboard()[0] == "Here:\n\n• one\n• two"
+    assert "<li><strong>one</strong></li>" in clipboard()[2]
+    actions["Copy conversation as Markdown"].trigger()
+    assert clipboard()[0].startswith("## You said\n\nMake a *list*\n\n## Assistant said\n\nHere:")
+    assert "secret" not in clipboard()[0]
+    actions["Select all"].trigger()
+    menu.close()
+    standing.select(1, "one")
+    menu, actions = standing.menu(standing.point(1, "one", 1))
+    actions["Copy as Markdown"].trigger()
+    assert clipboard()[0] == "- **one**"
+    actions["Copy"].trigger()
+    assert clipboard()[:2] == ("• one", "- **one**")
+    menu.close()
+
+
+def test_the_menus_of_code_and_tables(standing, menus):
+    menu, actions = standing.menu(standing.point(3, "x", 0))
+    assert menu.accessibleName() == "Menu: Code: py"
+    assert "Save as…" in actions
+    actions["Copy code"].trigger()
+    assert QGuiApplication.clipboard().text() == "x"
+    menu.close()
+    menu, actions = standing.menu(standing.point(3, "a", 0))
+    assert menu.accessibleName() == "Menu: Table"
+    actions["Copy table as Markdown"].trigger()
+    assert clipboard()[:2] == ("| a |\n| --- |\n| =1 |",) * 2
+    actions["Copy table as CSV"].trigger()
+    assert QGuiApplication.clipboard().text() == "a\r\n'=1\r\n"
+    menu.close()
+
+
+def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus):
+    digest = "d1" * 32
+    Pillow.new("RGB", (900, 700), "red").save(tmp_path / digest, "PNG")
+    source = StoredSource(digest=digest, media_type="image/png", size=1, width=900, height=700)
+    message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
+    standing = Standing(qtbot, [message], tmp_path)
+    row = standing.rows.row(0)
+    corner = row.block_box(0).topLeft() + standing.view.surface.row_box(0).topLeft()
+    menu, actions = standing.menu(corner + QPoint(20, 20))
+    assert menu.accessibleName() == "Menu: Image"
+    actions["Copy image"].trigger()
+    qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
+    assert QGuiApplication.clipboard().image().size().toTuple() == (900, 700)
+    with qtbot.waitSignal(standing.view.image_opened):
+        actions["Open image"].trigger()
+    menu.close()
+
+
+def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):
+    standing.view.apply(standing.transcript.add_message(Message.assistant("Words\n\n> - more\n\n```js\nx\n```")))
+    standing.view.scroller.to_end()
+    press(standing.view, Qt.Key.Key_Up)
+    press(standing.view, Qt.Key.Key_Up)
+    keyboard = QContextMenuEvent.Reason.Keyboard
+    menu, actions = standing.menu(QPoint(), keyboard)
+    menu.close()
+    assert "Copy message" in actions
+    QTest.keyClick(standing.view, Qt.Key.Key_Tab)
+    menu, actions = standing.menu(QPoint(), keyboard)
+    assert menu.accessibleName() == "Menu: Code: py"
+    menu.close()
+    code = next(at for at, control in standing.rows.row(4).controls())
+    standing.view.surface.focus((4, f"{code}/Copy code"))
+    menu, actions = standing.menu(QPoint(), keyboard)
+    assert menu.accessibleName() == "Menu: Code: js"
+    menu.close()
+    standing.view.surface.focus((-1, ""))
+    standing.select(1, "two")
+    menu, actions = standing.menu(QPoint(), keyboard)
+    assert actions["Copy"].isEnabled()
+    menu.close()
+
+
+def test_every_entry_has_a_mnemonic_of_its_own(standing, menus):
+    standing.select(1, "one")
+    for point in (standing.point(3, "a", 0), standing.point(3, "x", 0), standing.point(1, "one", 0)):
+        menu, _ = standing.menu(point)
+        own: list[QAction] = [each for each in menu.actions() if each.isEnabled() and "&" in each.text()]
+        signs = [each.text()[each.text().index("&") + 1].lower() for each in own]
+        assert len(signs) == len(set(signs)) >= 6
+        menu.close()
+
+
+def test_an_empty_conversation_has_a_menu_too(qtbot, menus):
+    standing = Standing(qtbot)
+    menu, actions = standing.menu(QPoint(100, 100))
+    assert not actions["Select all"].isEnabled()
+    assert isinstance(menu, QMenu)
+    menu.close()

@@ -1,0 +1,153 @@
+"""Pictures of the web in a conversation: named at first, loaded when the person says so, remembered, bounded."""
+
+import pytest
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.ui.transcript.feeding import NoPictures
+from tests.ui.transcript.test_pictures import png
+from ui.look.theme import LIGHT, ThemeSource
+from ui.transcript import remote_pictures
+from ui.transcript.blocks.picture.remote_block import RemoteBlock
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import RemoteImage
+from ui.transcript.pictures import HeldPicture, size_of
+from ui.transcript.remote_pictures import Progress, RemotePictures
+from ui.transcript.view import TranscriptView
+
+HERE = "https://x.org/a/b.png?c=d"
+
+
+@pytest.fixture
+def remote(qapp):
+    made = RemotePictures()
+    made.asked = []
+    made.wanted.connect(lambda address, insists: made.asked.append((address, insists)))
+    return made
+
+
+def test_it_is_asked_for_once(remote):
+    assert remote.of(HERE).progress is Progress.UNASKED
+    remote.load(HERE)
+    remote.load(HERE)
+    assert remote.asked == [(HERE, False)]
+    remote.arrived(HERE, png(4, 2), "b.png")
+    remote.load(HERE)
+    assert remote.asked == [(HERE, False)]
+    assert remote.loaded() == [HERE]
+    assert size_of(remote.of(HERE).picture) == QSize(4, 2)
+
+
+def test_what_is_given_up_does_not_arrive(remote):
+    told = []
+    remote.unwanted.connect(told.append)
+    remote.load(HERE)
+    remote.cancel(HERE)
+    remote.arrived(HERE, png(4, 2), "b.png")
+    remote.failed(HERE, "what", "remedy")
+    assert remote.of(HERE).progress is Progress.UNASKED
+    assert told == [HERE]
+
+
+def test_a_refusal_can_be_overruled_only_where_that_helps(remote):
+    remote.load(HERE)
+    remote.failed(HERE, "No.", "Do.", may_insist=True)
+    remote.load(HERE, insists=True)
+    assert remote.asked[-1] == (HERE, True)
+
+
+def test_only_so_much_is_kept(remote, monkeypatch):
+    monkeypatch.setattr(remote_pictures, "_KEPT_BYTES", 250)
+    for name in "abcd":
+        remote.load(name)
+        remote.arrived(name, b"x" * 100, name)
+    assert remote.loaded() == ["c", "d"]
+    assert remote.of("a").progress is Progress.UNASKED
+
+
+def shown(text, qtbot, tmp_path):
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    view.resize(800, 600)
+    view.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
+    view.show()
+    return view
+
+
+def controls(view):
+    return {control.name: control for _, control in view.surface.rows.row(0).controls()}
+
+
+def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
+    view = shown(f"![A chart]({HERE})\n\n![](https://xn--pple-43d.com/x.png)\n\n![c](ftp://x/y)", qtbot, tmp_path)
+    asked = []
+    view.remote.wanted.connect(lambda *given: asked.append(given))
+    view.grab()
+    assert list(controls(view)) == ["Load image"]
+    blocks = view.surface.rows.row(0).blocks
+    assert blocks[0].spoken() == "Image: A chart, x.org"
+    assert blocks[1].spoken() == "Image: Picture, xn--pple-43d.com"
+    assert not blocks[2].controls()
+    assert blocks[0].tip_at(QPoint()) == HERE
+    assert asked == []
+
+
+def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
+    view = shown(f"![A chart]({HERE})\n\nText below.", qtbot, tmp_path)
+    view.setFocus()
+    QTest.keyClick(view, Qt.Key.Key_Up, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(view, Qt.Key.Key_Tab)
+    with qtbot.waitSignal(view.remote.wanted) as asked:
+        QTest.keyClick(view, Qt.Key.Key_Return)
+    assert asked.args == [HERE, False]
+    assert list(controls(view)) == ["Stop loading"]
+    view.remote.arrived(HERE, png(300, 150), "b.png")
+    assert list(controls(view)) == ["Open image: A chart"]
+    row = view.surface.rows.row(0)
+    assert row.block_box(0).height() == 150
+    middle = view.surface.row_box(0).topLeft() + row.block_box(0).topLeft() + QPoint(150, 75)
+    qtbot.waitUntil(lambda: view.viewport().grab().toImage().pixelColor(middle).name() == "#ff0000")
+    with qtbot.waitSignal(view.image_opened) as opened:
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    assert opened.args == [HeldPicture(HERE, "b.png", b"")]
+
+
+def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
+    view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
+    controls(view)["Load image"].press()
+    before = view.surface.rows.row(0).height
+    view.remote.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
+    assert "could not be reached" in view.surface.rows.row(0).spoken()
+    assert list(controls(view)) == ["Try again"]
+    assert view.surface.rows.row(0).height > before
+    controls(view)["Try again"].press()
+    view.remote.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
+    assert list(controls(view)) == ["Load anyway"]
+
+
+def test_all_places_of_one_picture_show_it(qtbot, tmp_path):
+    view = shown(f"![one]({HERE})\n\n![two]({HERE})", qtbot, tmp_path)
+    view.remote.load(HERE)
+    view.remote.arrived(HERE, png(30, 15), "b.png")
+    view.grab()
+    assert sorted(controls(view)) == ["Open image: one", "Open image: two"]
+
+
+def test_a_picture_that_a_person_sent_by_its_address_is_named_too(qtbot, tmp_path):
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    view.resize(800, 600)
+    far = Image(source=UrlSource(url=HERE), name="far")
+    view.set_transcript(Transcript([Message.user_with_blocks([far, Text(text="x")])]))
+    view.show()
+    assert list(controls(view)) == ["Load image"]
+
+
+def test_what_is_no_picture_stays_a_box(qapp, remote):
+    block = RemoteBlock(RemoteImage("x", HERE), None)
+    assert block.lay(400, Look(LIGHT, 100)) == 54
+    assert not block.controls()

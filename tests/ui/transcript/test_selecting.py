@@ -1,0 +1,144 @@
+"""Selecting with the mouse and the keys, in text that stands and in text that is still being written."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.ui.transcript.standing import LEFT, Standing
+from ui.transcript.surface.selection import Place
+
+TEXT = (
+    "First *words* of a paragraph with [a link](https://x.org/very/long/target) and `code` in it.\n"
+    "Second line, **bold and *both* of it**.\n\n- item one\n- item **two** with words\n\n"
+    "| head | other |\n|---|---|\n| cell one | cell $x^2$ |\n| three | four |\n\n> quoted words here\n\n"
+    "```py\nline = 1\nother = 2\n```\n\nLast paragraph 漢字 😀 of all.\n"
+)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_what_is_selected_while_text_arrives_stays_selected_to_the_character(qtbot, data):
+    standing = Standing(qtbot, [Message.user("Go")])
+    standing.send(TurnStarted("t", "m", "model"))
+    size = data.draw(st.integers(1, 9))
+    chosen_after = data.draw(st.integers(2, len(TEXT) // size))
+    view, expected = standing.view, None
+    for number, at in enumerate(range(0, len(TEXT), size)):
+        standing.send(ContentDelta(TEXT[at : at + size]))
+        if number == chosen_after:
+            blocks = standing.rows.row(1).blocks
+            last = blocks[-1].plain().rstrip()
+            start = data.draw(st.integers(0, max(0, len(last) - 1)))
+            end = data.draw(st.integers(start, len(last)))
+            words = last[start:end]
+            # Spaces at an edge may be the end of a line, and signs may be of the Markdown that is not read yet.
+            if words.strip() == words and words.replace(" ", "").isalnum() and words.isascii():
+                view.surface.select(Place(1, len(blocks) - 1, start), Place(1, len(blocks) - 1, end))
+                expected = words
+        if expected is not None:
+            assert standing.selected() == expected
+    standing.send(RunFinished(RunEnd.COMPLETED))
+    if expected is not None:
+        assert standing.selected() == expected
+    view.close()
+    view.close_workers()
+
+
+def test_dragging_to_below_the_end_of_growing_text_takes_what_is_there_and_no_more(qtbot):
+    standing = Standing(qtbot, [Message.user("Go")])
+    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
+    standing.drag(standing.point(1, "One", 4), QPoint(400, 590))
+    assert standing.selected() == "two"
+    standing.send(ContentDelta(" three\n\nfour"), RunFinished(RunEnd.COMPLETED))
+    assert standing.selected() == "two"
+
+
+def test_all_that_was_selected_by_key_while_it_was_written_is_what_was_there(qtbot):
+    standing = Standing(qtbot, [Message.user("Go")])
+    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
+    QTest.keyClick(standing.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    standing.send(ContentDelta(" three"), RunFinished(RunEnd.COMPLETED))
+    assert standing.selected() == "Go\n\nOne two"
+
+
+def test_a_selection_above_stays_when_reasoning_folds_and_rows_come(qtbot):
+    standing = Standing(qtbot, [Message.user("Go on")])
+    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("some **thoughts**"))
+    standing.select(0, "Go", 0, 2)
+    standing.send(ThinkingBlock("x", "p"), ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
+    assert standing.selected() == "Go"
+
+
+def test_what_is_selected_in_reasoning_that_folds_is_not_something_else_afterwards(qtbot):
+    standing = Standing(qtbot, [Message.user("Go")])
+    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("some thoughts"))
+    standing.select(1, "some", 5, 13)
+    standing.send(ThinkingBlock("x", "p"), ContentDelta("Answer"))
+    assert standing.selected() == ""
+
+
+def test_across_folded_reasoning_only_what_was_said_is_selected(qtbot):
+    standing = Standing(qtbot, [Message.user("Question")])
+    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("thoughts"), ThinkingBlock("x", "p"))
+    standing.send(ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
+    standing.drag(standing.point(0, "Question", 3), standing.point(2, "Answer", 3))
+    standing.view.copy()
+    assert QGuiApplication.clipboard().text() == "stion\n\nAns"
+
+
+def test_cells_are_selected_one_by_one(qtbot):
+    standing = Standing(qtbot, [Message.assistant(TEXT)])
+    view = standing.view
+    start, end = standing.point(0, "head", 11), standing.point(0, "head", 23)
+    standing.drag(start, end)
+    assert standing.selected() == "cell one\tcel"
+    # The formula is one character of its line and five of what is copied.
+    standing.drag(standing.point(0, "head", 20), standing.point(0, "head", 30))
+    assert standing.selected() == "cell $x^2$"
+    view.copy()
+    assert QGuiApplication.clipboard().mimeData().data("text/markdown").data() == b"cell $x^2$"
+    QTest.mouseDClick(view.viewport(), LEFT, pos=standing.point(0, "head", 33))
+    assert standing.selected() == "three"
+
+
+def test_three_clicks_take_the_paragraph_and_shift_extends(qtbot):
+    standing = Standing(qtbot, [Message.assistant("First words here.\n\nSecond words.")])
+    viewport, point = standing.view.viewport(), standing.point(0, "First", 8)
+    QTest.mouseDClick(viewport, LEFT, pos=point)
+    assert standing.selected() == "words"
+    QTest.mouseClick(viewport, LEFT, pos=point)
+    assert standing.selected() == "First words here."
+    qtbot.wait(QGuiApplication.styleHints().mouseDoubleClickInterval() + 50)
+    QTest.mouseClick(viewport, LEFT, pos=standing.point(0, "First", 6))
+    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, standing.point(0, "Second", 6))
+    assert standing.selected() == "words here.\n\nSecond"
+    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, standing.point(0, "First", 2))
+    assert standing.selected() == "rst "
+
+
+def test_dragging_beyond_an_edge_scrolls_on_until_it_ends(qtbot):
+    text = "\n\n".join(f"Paragraph {number}." for number in range(100))
+    standing = Standing(qtbot, [Message.assistant(text)])
+    view = standing.view
+    top = standing.rows.top
+    QTest.mousePress(view.viewport(), LEFT, pos=QPoint(400, 300))
+    QTest.mouseMove(view.viewport(), QPoint(400, -60))
+    qtbot.waitUntil(lambda: standing.rows.top < top - 200)
+    QTest.mouseRelease(view.viewport(), LEFT, pos=QPoint(400, -60))
+    assert standing.selected().count("Paragraph") > 10
+    stopped = standing.rows.top
+    qtbot.wait(120)
+    assert standing.rows.top == stopped
+
+
+@pytest.mark.parametrize("words", ["cafe\u0301", "it's", "snake_case", "漢字", "שלום"])
+def test_a_double_click_takes_a_whole_word(qtbot, words):
+    standing = Standing(qtbot, [Message.assistant(f"{words} and more")])
+    QTest.mouseDClick(standing.view.viewport(), LEFT, pos=standing.point(0, words[:2], 1))
+    assert standing.selected() == words

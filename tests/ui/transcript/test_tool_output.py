@@ -1,0 +1,137 @@
+"""A running call shows the end of what it writes, as a terminal would; when it is over, all of it and its pictures."""
+
+import pytest
+
+from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
+from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.ui.transcript.test_pictures import stored
+from ui.look.theme import ThemeSource
+from ui.transcript.blocks.code.output import OutputBlock, TailBlock
+from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
+from ui.transcript.rows import tool_row
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.view import TranscriptView
+
+
+class Running:
+    def __init__(self, qtbot, tmp_path):
+        self.transcript = Transcript()
+        self.feed = Feed(self.transcript)
+        self.feed(TurnStarted("t", "m", "model"))
+        self.feed(ToolUse(id="a", name="run", input={"command": "make"}))
+        self.feed(ToolStarted("a", {"command": "make"}))
+        self.view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+        qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
+        self.view.resize(800, 600)
+        self.view.set_transcript(self.transcript)
+        self.view.show()
+
+    def write(self, text):
+        self.view.apply(self.feed(ToolProgress("a", text)))
+
+    def finish(self, *content, outcome=Outcome.SUCCEEDED):
+        self.view.apply(self.feed(ToolFinished("a", ToolResult(tool_use_id="a", content=content, outcome=outcome))))
+
+    @property
+    def row(self):
+        return self.view.surface.rows.row(0)
+
+    def block(self, kind):
+        return next((each for each in self.row.blocks if isinstance(each, kind)), None)
+
+
+@pytest.fixture
+def running(qtbot, tmp_path):
+    return Running(qtbot, tmp_path)
+
+
+def test_the_end_is_followed_and_no_longer_than_some_lines(running):
+    heights = []
+    for number in range(40):
+        running.write(f"\x1b[32mline\x1b[0m {number}\n")
+        heights.append(running.row.height)
+    tail = running.block(TailBlock)
+    assert tail.plain().split("\n") == [f"line {number}" for number in range(28, 40)]
+    assert tail._lines.words[0] == [(0, 4, "green")]
+    assert len(set(heights[12:])) == 1
+
+
+def test_new_output_changes_one_block(running):
+    running.write("10%")
+    tail, blocks = running.block(TailBlock), list(running.row.blocks)
+    running.write("\r20%")
+    assert running.row.blocks == blocks
+    assert tail.plain() == "20%"
+
+
+def test_opened_it_shows_more_and_stays_what_it_is(running):
+    running.write("".join(f"line {number}\n" for number in range(1000)))
+    running.row._toggle()
+    output = running.block(OutputBlock)
+    assert output.text.split("\n")[0] == "line 600"
+    output._press_wrap()
+    running.write("more\n")
+    assert running.block(OutputBlock) is output
+    assert output._lines.wraps
+    assert output.text.endswith("line 999\nmore")
+
+
+def test_a_flood_is_read_from_its_end(running, monkeypatch):
+    fed = []
+    feed = tool_row.Terminal.feed
+    monkeypatch.setattr(tool_row.Terminal, "feed", lambda self, text: fed.append(len(text)) or feed(self, text))
+    running.write("x\n" * 150_000 + "last")
+    assert running.block(TailBlock).plain().endswith("x\nlast")
+    assert max(fed) <= 16_000
+
+
+def test_the_result_is_shown_whole_without_commands(running, qtbot):
+    running.write("live")
+    running.row._toggle()
+    log = "".join(f"\x1b[31m{number}\x1b[0m\n" for number in range(3000))
+    running.finish(Text(text=f" 1%\r99%\n{log}"), outcome=Outcome.FAILED)
+    result = running.block(OutputBlock)
+    assert "\x1b" not in result.text
+    qtbot.waitUntil(lambda: result.text.startswith("99%\n0\n"), timeout=10_000)
+    assert result.text.endswith("2999")
+    assert result._lines.words[1] == [(0, 1, "red")]
+
+
+def test_folded_a_failure_shows_its_end_and_a_success_nothing(running):
+    running.finish(Text(text="a\nb\rB\n"), outcome=Outcome.FAILED)
+    assert running.block(TailBlock).plain() == "a\nB"
+    item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED)
+    item.result = ToolResult(tool_use_id="t", content=(Text(text="fine"),), outcome=Outcome.SUCCEEDED)
+    row = row_for(item, running.view._stage, 600)
+    assert len(row.blocks) == 1
+
+
+def test_pictures_of_a_result_are_seen(running, tmp_path):
+    running.finish(Text(text="Here."), Image(source=stored(tmp_path, 40, 20), name="screen.png"))
+    assert running.block(ThumbnailsBlock).spoken() == "Image: screen.png"
+    with_names = [control.name for _, control in running.row.controls()]
+    assert "Open image: screen.png" in with_names
+
+
+def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    running.row.refresh("state")
+    running.row._since = 100.0
+    seconds = running.view._stage.seconds
+    assert seconds._timer.isActive()
+    now[0] = 112.0
+    seconds._tick()
+    assert running.row.blocks[0].head.state == "Running · 12 s"
+    running.finish(Text(text="x"))
+    seconds._tick()
+    assert not seconds._timer.isActive()
+
+
+def test_hidden_characters_of_output_are_seen(running):
+    running.write("safe\u202eexe\n")
+    running.view.grab()
+    assert running.block(TailBlock)._lines._shown[0].text == "safe⟨U+202E⟩exe"

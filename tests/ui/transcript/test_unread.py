@@ -1,0 +1,300 @@
+"""Long messages are read when somebody comes near, and nobody sees it."""
+
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.conversation.items import AnswerItem, StreamedText
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.transcript.feeding import Feed, NoPictures, read_all
+from ui.look.theme import ThemeSource
+from ui.transcript.blocks.table.measuring import Ruler
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.markdown.stream import MarkdownStream
+from ui.transcript.rows.body.unread import UnreadBlock
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.surface.selection import Place
+from ui.transcript.view import TranscriptView
+
+SECTION = """## Part {0}
+
+Words of part {0}, **bold** and [linked](https://x.org/{0}), so many that they go on to a second line of the column.
+
+- first
+- second
+
+| a | b |
+|---|---|
+| {0} | cell |
+
+> quoted {0}
+
+"""
+LONG = "".join(SECTION.format(number) for number in range(600))
+LIST = "".join(f"- item number {number} of a long list\n" for number in range(3000))
+
+
+@pytest.fixture
+def view(qtbot):
+    view = TranscriptView(ThemeSource(), NoPictures(Path()))
+    qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
+    view.resize(800, 600)
+    view.show()
+    qtbot.waitExposed(view)
+    # What is read ahead is read when a test says so.
+    view.scroller._ahead.start = lambda: None
+    return view
+
+
+def show(view, text):
+    view.set_transcript(Transcript([Message.user("Hello"), Message.assistant(text)]))
+    return view.surface.rows.row(1)
+
+
+def unread(row):
+    return [block for block in row.blocks if isinstance(block, UnreadBlock)]
+
+
+def read_ahead(view):
+    for _ in range(10_000):
+        if not view.surface.rows.has_unread():
+            return
+        view.scroller._ahead._go_on()
+    raise AssertionError
+
+
+def picture(view):
+    return view.viewport().grab().toImage()
+
+
+def test_of_a_long_message_only_what_is_seen_is_read(view):
+    row = show(view, LONG)
+    there = len(unread(row))
+    assert there > 20
+    assert len(row.blocks) < there + 200
+    assert not view.surface.rows.has_unread_in_view()
+    before = len(row.blocks)
+    view.scroller.to_start()
+    assert there - 3 <= len(unread(row)) <= there
+    assert before < len(row.blocks) < before + 200
+    assert not view.surface.rows.has_unread_in_view()
+
+
+@pytest.mark.parametrize("place", [0.0, 0.4, 1.0])
+def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, place):
+    row = show(view, LONG)
+    rows = view.surface.rows
+    if place < 1:
+        rows.jump_to(int(rows.bottom * place))
+        view.scroller.scroll_by(-7)
+    before, top, following = picture(view), rows.top, rows.following
+    read_ahead(view)
+    assert not unread(row)
+    assert picture(view) == before
+    assert rows.following is following
+    assert view.verticalScrollBar().value() == rows.top
+    assert (rows.top == top) is (place == 0)
+    whole = row_for(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._stage, rows.width)
+    assert row.plain() == whole.plain()
+
+
+@pytest.mark.parametrize("pixels", [-40, -350, -900, 500])
+def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
+    show(view, LONG)
+    rows = view.surface.rows
+    rows.jump_to(rows.bottom // 2)
+    for _ in range(25):
+        index = rows.row(1).block_at(rows.top - rows.row_top(1) + rows.view // 2)
+        block = rows.row(1).blocks[index]
+        before = rows.row_top(1) + rows.row(1).block_top(index) - rows.top
+        view.scroller.scroll_by(pixels)
+        after = rows.row(1).blocks.index(block)
+        assert rows.row_top(1) + rows.row(1).block_top(after) - rows.top == before - pixels
+        assert not rows.has_unread_in_view()
+
+
+def test_selection_and_focus_stay_with_their_text(view):
+    row = show(view, LONG)
+    screen = view.surface
+    index = next(at for at in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[at].plain())
+    screen.select(Place(1, index, 3), Place(1, index + 1, 2))
+    screen.hovered = screen.focused = (1, f"{index}/Copy code")
+    heard = []
+    screen.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
+    block, said = row.blocks[index], row.plain((index, 3), (index + 1, 2))
+    read_ahead(view)
+    now = row.blocks.index(block)
+    assert now > index
+    assert (screen.selection.start, screen.selection.end) == (Place(1, now, 3), Place(1, now + 1, 2))
+    assert row.plain((now, 3), (now + 1, 2)) == said
+    assert screen.hovered == screen.focused == (1, f"{now}/Copy code")
+    assert heard
+    assert {at for at, _ in heard} == {1}
+
+
+def test_a_place_inside_what_was_not_read_is_found_again(view):
+    row = show(view, LONG)
+    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, UnreadBlock) and at > 3)
+    text = block.plain()
+    offset = text.index("second line", text.index("second line") + 1) + 3
+    view.surface.select(Place(1, at, offset), Place(1, at, offset + 5))
+    said = text[offset : offset + 5]
+    row.read(at)
+    start, end = view.surface.selection.ordered
+    assert row.plain((start.block, start.offset), (end.block, end.offset)) == said
+    assert start.block == end.block > at
+
+
+def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
+    row = show(view, LONG)
+    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, UnreadBlock) and at > 3)
+    text, heard = block.plain(), []
+    row.replaced = heard.append
+    row.read(at)
+    (replacement,) = heard
+    for offset in range(0, len(text), 3):
+        before = row.plain((at, 0), replacement.moved(at, offset))
+        assert text.startswith(before)
+        # Between two blocks it is the end of the first, or the beginning of the second.
+        assert text[len(before) : offset].strip("\n•1. ") == ""
+
+
+@pytest.mark.parametrize("text", ["word " * 12_000, "x" * 50_000, "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 4000])
+def test_half_read_is_copied_the_same(view, text):
+    row = show(view, text)
+    said, counts = row.plain(), set()
+    while (at := row.last_unread()) is not None:
+        row.read(at, 0)
+        assert row.plain() == said
+        assert row.pieces(0) == (0, len(row.blocks) - 1)
+        counts.add(len(row.blocks))
+    assert len(counts) > 1
+    assert len(said) >= len(text) / 3
+
+
+def test_one_step_of_reading_is_small(view, monkeypatch):
+    row = show(view, LIST)
+    steps = []
+    append = MarkdownStream.append
+    monkeypatch.setattr(MarkdownStream, "append", lambda stream, text: steps.append(len(text)) or append(stream, text))
+    while (at := row.last_unread()) is not None:
+        before = len(steps)
+        row.read(at, 0)
+        assert len(steps) <= before + 1
+    assert max(steps) <= 1000
+
+
+def test_everything_is_copied_without_being_read_to_the_screen(view):
+    row = show(view, LONG)
+    before = len(row.blocks)
+    view.surface.select(Place(), Place(1, 1 << 30, 1 << 30))
+    read = row.plain()
+    assert len(row.blocks) == before
+    read_all(row)
+    assert row.plain() == read
+    assert read.count("Words of part") == 600
+
+
+def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
+    row = show(view, LIST)
+    assert len(row.blocks) < 1500
+    assert unread(row)
+    view.surface.rows.jump_to(0)
+    assert not view.surface.rows.has_unread_in_view()
+    before = picture(view)
+    read_ahead(view)
+    assert picture(view) == before
+    assert len(row.blocks) == 3000
+    assert row.plain() == "\n".join(f"• item number {number} of a long list" for number in range(3000))
+
+
+def test_the_end_of_a_very_long_list_is_seen_once_it_is_read(view):
+    show(view, LIST)
+    read_ahead(view)
+    shown = picture(view)
+    view.viewport().update()
+    view.surface.rows.settle()
+    assert picture(view) == shown
+    row = view.surface.rows.row(1)
+    assert row.blocks[-1].laid
+    assert view.surface.rows.following
+
+
+def test_an_answer_that_is_still_coming_is_opened_at_the_cost_of_its_end(view):
+    transcript = Transcript()
+    feed = Feed(transcript)
+    feed(TurnStarted("t", "m", "model"))
+    feed(ContentDelta(LONG))
+    view.set_transcript(transcript)
+    row = view.surface.rows.row(0)
+    assert len(unread(row)) > 20
+    view.apply(feed(ContentDelta("The **end**")))
+    assert row.blocks[-1].plain() == "The end"
+    read_ahead(view)
+    view.apply(feed(ContentDelta(" of it.\n\n[1]: https://late.org\n")))
+    view.apply(feed(RunFinished(RunEnd.COMPLETED)))
+    assert not unread(row)
+    assert row.closed == len(row.blocks)
+    whole = row_for(AnswerItem("i", "m", StreamedText(str(row.source())), finished=True), view._stage, 700)
+    assert row.plain() == whole.plain()
+
+
+def test_a_growing_table_is_measured_at_the_cost_of_what_is_new(view, monkeypatch):
+    guessed = []
+    guess = Ruler.guess
+    monkeypatch.setattr(Ruler, "guess", lambda ruler, cell: guessed.append(cell) or guess(ruler, cell))
+    transcript = Transcript()
+    feed = Feed(transcript)
+    feed(TurnStarted("t", "m", "model"))
+    view.set_transcript(transcript)
+    view.apply(feed(ContentDelta("| name | value |\n|---|--:|\n")))
+    for number in range(300):
+        guessed.clear()
+        view.apply(feed(ContentDelta(f"| row {number:04} | {number % 10} |\n")))
+        # The row before may have been shown while it was open.
+        assert len(guessed) <= 6
+    blocks = view.surface.rows.row(0).blocks
+    assert len(blocks) == 5
+    assert all(isinstance(block, TableBlock) and block.columns is blocks[0].columns for block in blocks)
+    tall = sum(view.surface.rows.row(0).block_box(index).height() for index in range(5))
+    assert tall == 301 * (view._stage.look.line + 12) + 2
+
+
+def test_a_wider_cell_far_below_widens_the_whole_table(view):
+    transcript = Transcript()
+    feed = Feed(transcript)
+    feed(TurnStarted("t", "m", "model"))
+    view.set_transcript(transcript)
+    view.apply(feed(ContentDelta("| name | value |\n|---|--:|\n" + "| a | 1 |\n" * 200)))
+    columns = view.surface.rows.row(0).blocks[0].columns
+    before = columns.lefts[1]
+    view.apply(feed(ContentDelta("| a much wider name | 1 |\n")))
+    assert columns.lefts[1] > before + 50
+    last = view.surface.rows.row(0).blocks[-1]
+    assert last.widths == [right - left for left, right in zip(columns.lefts, columns.lefts[1:], strict=False)]
+    blocks = view.surface.rows.row(0).blocks
+    assert not blocks[1].laid
+    assert blocks[-2].laid
+    assert blocks[-2].widths == last.widths
+    painted = picture(view)
+    view.viewport().update()
+    assert picture(view) == painted
+
+
+def test_columns_that_do_not_fit_are_wide_enough_to_be_read(view):
+    text = f"|{'|'.join(f' column {n} ' for n in range(40))}|\n|{'---|' * 40}\n|{'|'.join(['words ' * 9] * 40)}|\n"
+    show(view, text)
+    block = view.surface.rows.row(1).blocks[0]
+    assert {right - left for left, right in zip(block.columns.lefts, block.columns.lefts[1:], strict=False)} == {240}
+    before = picture(view)
+    assert block.scroll_sideways(300)
+    assert block.columns.scrolled == 300
+    left, right = view.surface.column + 12, view.surface.column + view.surface.rows.width - 12
+    after, y = picture(view), view.surface.row_box(1).top() + 30
+    assert before.pixel(left, y) != after.pixel(left, y)
+    assert block.scroll_sideways(1 << 20)
+    assert not block.scroll_sideways(1)
+    assert picture(view).pixel(right, y) != after.pixel(right, y)

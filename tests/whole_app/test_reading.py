@@ -1,0 +1,125 @@
+"""Reading and copying in a real window while an answer is still being written."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from PIL import Image, ImageChops, ImageGrab
+
+from tests.frame.displays import program
+from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream
+from tests.whole_app.window import Screen, opened, wait_until
+
+WORDS = "One of **many** words that `arrive` one by one, and [a link](https://x.org/a) among them. "
+PACE = 0.02
+
+
+def story(beginning: str, rounds: int) -> Iterator[str]:
+    """A beginning at once, then words: a round takes a third of a second."""
+    yield beginning
+    for number in range(rounds):
+        yield from (f"{word} " for word in WORDS.split(" "))
+        yield f"\n\n- item {number}\n\n"
+
+
+class Hands:
+    """A mouse and a clipboard."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+
+    def __call__(self, *words: str) -> None:
+        subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=20)
+
+    def drag(self, *points: tuple[int, int]) -> None:
+        self("mousemove", *map(str, points[0]))
+        self("mousedown", "1")
+        for point in points[1:]:
+            self("mousemove", *map(str, point))
+            time.sleep(0.05)
+        self("mouseup", "1")
+
+    def clipboard(self, kind: str = "UTF8_STRING") -> str:
+        command = [program("xclip"), "-selection", "clipboard", "-t", kind, "-o"]
+        asked = subprocess.run(command, env=self._environment, capture_output=True, check=False, timeout=20)
+        return asked.stdout.decode()
+
+    def picture(self, box: tuple[int, int, int, int]) -> Image.Image:
+        left, top, width, height = box
+        return ImageGrab.grab(bbox=(left, top, left + width, top + height), xdisplay=self._environment["DISPLAY"])
+
+
+def grown(stream: Stream, length: int) -> None:
+    """Wait until more than this was sent, or all of it."""
+    wait_until("more text arrives", lambda: len(stream.text) > length or stream.ended)
+
+
+def asked(screen: Screen) -> None:
+    screen.wait_for("Message")
+    screen.send("Write something long")
+    wait_until("text arrives", lambda: len(screen.last("Assistant said")) > 20)
+
+
+def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
+    hands = Hands(real_display)
+    with ModelServer(Story(story("The first *words* of an answer ", 15), PACE)) as server:
+        arguments = ("--base-url", server.url, "--model", MODEL)
+        with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
+            asked(screen)
+            left, top, width, _ = screen.wait_for("Assistant said")["box"]
+            line = top + 18
+            hands.drag((left + 30, line), (left + width // 6, line), (left + width // 3, line))
+            assert screen.find("Stop"), "it was over before the drag was"
+            screen.keys("ctrl+c")
+            early = wait_until("it is copied", hands.clipboard)
+            arrived = len(server.streams[0].text)
+            screen.wait_for("Send")
+            assert len(server.streams[0].text) > arrived, "nothing came after the copy"
+            with screen.clipboard(b"something else", "UTF8_STRING"):
+                pass
+            screen.keys("ctrl+c")
+            wait_until("it is copied again", lambda: hands.clipboard() == early)
+            assert early.strip()
+            assert early.replace("\n", " ") in " ".join(screen.last("Assistant said").split())
+            kinds = hands.clipboard("TARGETS").split()
+            assert {"text/markdown", "text/html", "UTF8_STRING"} <= set(kinds)
+            assert "<meta" in hands.clipboard("text/html")
+            # A menu is told to assistive technology when its entries get the keyboard; it is no part of the tree.
+            screen.keys("shift+F10", "k")
+            wait_until("the message is copied", lambda: hands.clipboard().startswith("The first *words* of"))
+            screen.keys("Menu", "v")
+            wait_until("the conversation is copied", lambda: hands.clipboard().startswith("## You said"))
+
+
+def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
+    hands = Hands(real_display)
+    above = "".join(f"## Part {number}\n\nSome words of part {number}.\n\n- an item\n\n" for number in range(40))
+    with ModelServer(Story(story(above, 40), PACE)) as server:
+        arguments = ("--base-url", server.url, "--model", MODEL)
+        with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
+            asked(screen)
+            left, top, width, height = screen.wait_for("Transcript")["box"]
+            hands("mousemove", str(left + width // 2), str(top + height // 2))
+            hands("click", "--repeat", "6", "4")
+            wait_until("it stays", lambda: screen.find("Jump to latest"))
+            # Beside the scroll bar, whose handle shrinks, and above the button that leads to the end.
+            seen = (left, top, width - 40, height - 80)
+            first = hands.picture(seen)
+            time.sleep(0.3)
+            first = hands.picture(seen)
+            compared = 0
+            while screen.find("Stop"):
+                arrived = len(server.streams[0].text)
+                grown(server.streams[0], arrived)
+                difference = ImageChops.difference(first, hands.picture(seen)).getbbox()
+                assert difference is None, f"other pixels after {arrived} characters: {difference}"
+                compared += 1
+            assert compared > 3
+            assert len(first.getcolors(1 << 24) or ()) > 10, "an empty picture"
+            wait_until("the end is there", lambda: screen.find("Send"))
+            assert ImageChops.difference(first, hands.picture(seen)).getbbox() is None

@@ -1,0 +1,1 @@
+"""What is done while nobody works with the program and it works for nobody."""

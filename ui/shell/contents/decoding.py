@@ -1,0 +1,93 @@
+"""Pictures at full size, read in a worker: as large as memory allows, and in halves for a quick look from afar."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtGui import QImage, QPainter
+
+from ui.transcript.pictures import HeldPicture, Viewable, bytes_of, read_picture, size_in_file
+
+MOST_SHOWN = 40_000_000
+"""Pixels that are kept of one picture; a larger one is shown smaller."""
+
+_SMALLEST = 512
+_STRIP = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A picture: `levels` are itself, half of it, a quarter, and so on; empty when it cannot be read.
+
+    `own` is its size in its file.
+    """
+
+    own: QSize
+    levels: list[QImage] = field(default_factory=list[QImage])
+
+    @property
+    def size(self) -> QSize:
+        """As it was decoded."""
+        return self.levels[0].size() if self.levels else QSize()
+
+    @property
+    def megapixels(self) -> float:
+        """Of the file."""
+        return self.own.width() * self.own.height() / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """A picture that can be looked at, by the name that the person knows."""
+
+    source: Viewable
+    name: str
+
+    @property
+    def ending(self) -> str:
+        """Of a file that holds it."""
+        if isinstance(self.source, HeldPicture):
+            return _ENDINGS.get(self.source.data[:3], "png")
+        return self.source.media_type.partition("/")[2].replace("jpeg", "jpg")
+
+    @property
+    def file_name(self) -> str:
+        """What it is called when it is saved."""
+        stem = self.name.rpartition(".")[0] if "." in self.name[1:] else self.name
+        return f"{stem or 'picture'}.{self.ending}"
+
+
+_ENDINGS = {b"\xff\xd8\xff": "jpg", b"GIF": "gif", b"RIF": "webp"}
+
+
+def decode(where: Path | str | bytes) -> Decoded:
+    """In a worker; takes seconds for the largest."""
+    try:
+        data = bytes_of(where)
+    except (OSError, ValueError):
+        return Decoded(QSize())
+    own = size_in_file(data)
+    image = read_picture(data, most=MOST_SHOWN)
+    if image.isNull():
+        return Decoded(own)
+    has_holes = image.hasAlphaChannel()
+    form = QImage.Format.Format_ARGB32_Premultiplied if has_holes else QImage.Format.Format_RGB32
+    levels = [image.convertToFormat(form)]
+    del image
+    while min(levels[-1].width(), levels[-1].height()) > _SMALLEST:
+        levels.append(_halved(levels[-1]))
+    return Decoded(own, levels)
+
+
+def _halved(image: QImage) -> QImage:
+    """In strips: the whole at once would hold up the thread of the window."""
+    half = QImage(image.width() // 2, image.height() // 2, image.format())
+    half.fill(0)
+    painter = QPainter(half)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+    for top in range(0, half.height(), _STRIP):
+        rows = min(_STRIP, half.height() - top)
+        painter.drawImage(QRect(0, top, half.width(), rows), image, QRect(0, 2 * top, 2 * half.width(), 2 * rows))
+    painter.end()
+    return half

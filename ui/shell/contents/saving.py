@@ -1,0 +1,62 @@
+"""Save as…: a dialog that waits without blocking, and a file that is written in a thread."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from desktop_agent.vocabulary.errors import ImageRefused, Sentence
+from ui.bridge.contents.saved_files import save_file
+from ui.bridge.tasks import Tasks
+from ui.look.visible_text import with_hidden_shown
+
+_LONGEST = 80
+_FORBIDDEN = set('/\\:*?"<>|')
+
+
+class Saver(QObject):
+    """Asks where, writes, and says so. `saved` carries a sentence for the person."""
+
+    saved = Signal(object)
+
+    def __init__(self, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+
+    def ask(self, over: QWidget, name: str, data: Callable[[], bytes]) -> QFileDialog:
+        """Open the dialog. `data` is called in another thread once a place is chosen; it may raise OSError."""
+        dialog = QFileDialog(over, self.tr("Save as"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(self._folder if QDir(self._folder).exists() else QDir.homePath())
+        dialog.selectFile(file_name(name))
+
+        def chosen(path: str) -> None:
+            self._folder = str(Path(path).parent)
+            self._tasks.start(self._write(Path(path), data))
+
+        dialog.fileSelected.connect(chosen)
+        dialog.open()
+        return dialog
+
+    async def _write(self, path: Path, data: Callable[[], bytes]) -> None:
+        try:
+            content = await asyncio.to_thread(data)
+        except (OSError, ValueError) as error:
+            raise ImageRefused.unreadable(path.name) from error
+        await save_file(path, content)
+        values = {"name": with_hidden_shown(path.name), "folder": with_hidden_shown(str(path.parent))}
+        self.saved.emit(Sentence("“{name}” was saved in {folder}.", values))
+
+
+def file_name(words: str) -> str:
+    """A name that every system takes: no folder, nothing hidden, not too long, no hidden file."""
+    kept = "".join(" " if each in _FORBIDDEN or not each.isprintable() else each for each in words[: 4 * _LONGEST])
+    stem, dot, ending = " ".join(kept.split()).strip(". ").rpartition(".")
+    if not dot or not ending.isalnum() or len(ending) > 8:
+        stem, dot, ending = f"{stem}{dot}{ending}", "", ""
+    return f"{stem[:_LONGEST].strip('. ') or 'unnamed'}{dot}{ending}"

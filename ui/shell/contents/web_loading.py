@@ -1,0 +1,61 @@
+"""Loads the pictures of the web that the person asked for in a transcript."""
+
+import asyncio
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
+
+from PySide6.QtCore import QObject
+
+from desktop_agent.vocabulary.errors import ImageRefused
+from ui.bridge.contents.web_pictures import WebPictures
+from ui.bridge.tasks import Tasks
+from ui.look.sentences import spoken
+from ui.transcript.remote_pictures import RemotePictures
+
+
+class WebLoading(QObject):
+    """Between what a transcript wants and what fetches it."""
+
+    def __init__(self, remote: RemotePictures, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._remote = remote
+        self._tasks = tasks
+        self._web = WebPictures()
+        self._loading: dict[str, asyncio.Task[bytes]] = {}
+        remote.wanted.connect(self._load)
+        remote.unwanted.connect(self._give_up)
+
+    def _load(self, address: str, insists: bool) -> None:  # noqa: FBT001  what the signal carries
+        self._tasks.start(self._fetch(address, insists=insists))
+
+    def _give_up(self, address: str) -> None:
+        if task := self._loading.pop(address, None):
+            task.cancel()
+
+    async def _fetch(self, address: str, *, insists: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self._web.load(address, insists=insists))
+        self._loading[address] = task
+        try:
+            await asyncio.wait({task})
+        finally:
+            if self._loading.get(address) is task:
+                del self._loading[address]
+            if not task.done():
+                task.cancel()
+                # To its end, so that its connection is closed when this one is.
+                with suppress(asyncio.CancelledError, ImageRefused):
+                    await task
+        self._tell(address, task)
+
+    def _tell(self, address: str, task: asyncio.Task[bytes]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            self._remote.arrived(address, task.result(), unquote(urlsplit(address).path.rpartition("/")[2]))
+        elif isinstance(error, ImageRefused):
+            may_insist = error.kind == "private_address"
+            self._remote.failed(address, spoken(error.sentence), spoken(error.remedy), may_insist=may_insist)
+        else:
+            self._remote.given_up(address)
+            raise error

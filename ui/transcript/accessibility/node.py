@@ -1,0 +1,211 @@
+"""What every accessible child of the transcript is, and the one interface that all of them share.
+
+Each is a small QObject. Qt asks our factory for its interface, owns that interface, and deletes it with the object;
+Python must hold a reference as long, or virtual calls end in the void. Nothing exists before it is asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import shiboken6
+from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleActionInterface,
+    QAccessibleAttributesInterface,
+    QAccessibleInterface,
+    QAccessibleObject,
+    QAccessibleTextInterface,
+)
+from PySide6.QtWidgets import QWidget
+
+from ui.transcript.accessibility.text import NodeText, Readable
+from ui.transcript.surface.screen import Screen
+
+_NOTHING = cast("int", shiboken6.VoidPtr(0))
+_PRESS = QAccessibleActionInterface.pressAction()
+_LEVEL = QAccessible.Attribute.Level
+
+
+class Node(QObject):
+    """One accessible child. `interface` is kept here because Qt keeps only the C++ half."""
+
+    def __init__(self, above: QObject, screen: Screen, role: QAccessible.Role) -> None:
+        super().__init__(above)
+        self.above = above
+        self.screen = screen
+        self.role = role
+        self.interface: QAccessibleInterface | None = None
+
+    def name(self) -> str:
+        """What it is called."""
+        return ""
+
+    def description(self) -> str:
+        """What more there is to say about it; its text, where it has one."""
+        readable = self.readable()
+        return readable.text() if readable else ""
+
+    def readable(self) -> Readable | None:
+        """Its text, if it is one that can be read piece by piece."""
+        return None
+
+    def children_now(self) -> Sequence[QObject]:
+        """What is in it."""
+        return ()
+
+    def box(self) -> QRect:
+        """Where it is in the viewport."""
+        return QRect()
+
+    def press(self) -> Callable[[], None] | None:
+        """What happens when it is pressed."""
+        return None
+
+    def focus(self) -> Callable[[], None] | None:
+        """How it gets the keyboard."""
+        return None
+
+    def has_keyboard(self) -> bool:
+        """Whether keys go to it."""
+        return False
+
+    def level(self) -> int:
+        """Of a heading; else 0."""
+        return 0
+
+    def end(self) -> None:
+        """Nobody needs it any more."""
+        self.deleteLater()
+
+
+class NodeInterface(QAccessibleObject):
+    """Asks its node."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self._node = node
+        self._text: NodeText | None = None
+        self._actions: _Actions | None = None
+        self._attributes: _Attributes | None = None
+
+    def role(self) -> QAccessible.Role:
+        """What kind of thing it is."""
+        return self._node.role
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        """What it is called, and what there is to say about it."""
+        if t == QAccessible.Text.Name:
+            return self._node.name()
+        wanted = t in {QAccessible.Text.Description, QAccessible.Text.Value}
+        return self._node.description() if wanted else ""
+
+    def setText(self, t: QAccessible.Text, text: str, /) -> None:
+        """Nothing here can be written."""
+
+    def state(self) -> QAccessible.State:
+        """Whether it is seen, and what it can."""
+        state = QAccessible.State()
+        viewport = self._node.screen.viewport
+        on_screen = viewport.rect().intersects(self._node.box())
+        state.invisible = not viewport.isVisible()  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
+        state.offscreen = not on_screen  # pyright: ignore[reportAttributeAccessIssue]
+        state.focusable = self._node.focus() is not None  # pyright: ignore[reportAttributeAccessIssue]
+        view = viewport.parentWidget()
+        state.focused = self._node.has_keyboard() and view is not None and view.hasFocus()  # pyright: ignore[reportAttributeAccessIssue]
+        state.readOnly = True  # pyright: ignore[reportAttributeAccessIssue]
+        state.multiLine = self._node.readable() is not None  # pyright: ignore[reportAttributeAccessIssue]
+        return state
+
+    def isValid(self) -> bool:
+        """Whether it is still there."""
+        return shiboken6.isValid(self._node)
+
+    def parent(self) -> QAccessibleInterface:
+        """What it is in."""
+        return QAccessible.queryAccessibleInterface(self._node.above)
+
+    def childCount(self) -> int:
+        """How many are in it."""
+        return len(self._node.children_now())
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
+        """One of them."""
+        children = self._node.children_now()
+        return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        """Which one it is."""
+        found = child.object()
+        return next((at for at, each in enumerate(self._node.children_now()) if each is found), -1)
+
+    def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Which one is at a point of the screen."""
+        return child_at(self._node.children_now(), x, y)
+
+    def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """None has the keyboard by itself."""
+        return None
+
+    def rect(self) -> QRect:
+        """Where it is on the screen."""
+        return self._node.box().translated(self._node.screen.viewport.mapToGlobal(QPoint(0, 0)))
+
+    def interface_cast(self, t: QAccessible.InterfaceType, /) -> int:
+        """What more it can: text, actions, a level."""
+        kinds, node = QAccessible.InterfaceType, self._node
+        if t == kinds.TextInterface and node.readable():
+            self._text = self._text or NodeText(node)
+            return _address(self._text)
+        if t == kinds.ActionInterface and (node.press() or node.focus()):
+            self._actions = self._actions or _Actions(node)
+            return _address(self._actions)
+        if t == kinds.AttributesInterface and node.level():
+            self._attributes = self._attributes or _Attributes(node)
+            return _address(self._attributes)
+        return _NOTHING
+
+
+class _Actions(QAccessibleActionInterface):
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self._node = node
+
+    def actionNames(self) -> list[str]:
+        names = [_PRESS] if self._node.press() else []
+        return [*names, *([self.setFocusAction()] if self._node.focus() else [])]
+
+    def doAction(self, actionName: str, /) -> None:  # noqa: N803  Qt's name
+        act = self._node.press() if actionName == _PRESS else self._node.focus()
+        if act:
+            act()
+
+    def keyBindingsForAction(self, actionName: str, /) -> list[str]:  # noqa: N803
+        del actionName
+        return []
+
+
+class _Attributes(QAccessibleAttributesInterface):
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self._node = node
+
+    def attributeKeys(self) -> list[QAccessible.Attribute]:
+        return [_LEVEL]
+
+    def attributeValue(self, key: QAccessible.Attribute, /) -> Any:
+        return self._node.level() if key == _LEVEL else None
+
+
+def child_at(children: Sequence[QObject], x: int, y: int) -> QAccessibleInterface | None:
+    """The last of these that is under a point of the screen."""
+    for each in reversed(children):
+        found = QAccessible.queryAccessibleInterface(each)
+        if found and found.rect().contains(x, y) and (not isinstance(each, QWidget) or each.isVisible()):
+            return found
+    return None
+
+
+def _address(interface: QAccessibleTextInterface | QAccessibleActionInterface | QAccessibleAttributesInterface) -> int:
+    # A plain integer would be taken for a Python object's address; only VoidPtr is passed on as the pointer it holds.
+    return cast("int", shiboken6.VoidPtr(shiboken6.getCppPointer(interface)[0]))

@@ -1,0 +1,82 @@
+"""What a program wrote: as code when it is opened, as its last lines while it runs."""
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QColor, QTextCharFormat
+
+from ui.transcript.blocks.block import Block, Brush
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.code_lines import CodeLines
+from ui.transcript.blocks.code.code_places import PlacedLines
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.syntax import COLORS, Word
+from ui.transcript.look import Look
+
+
+class OutputBlock(CodeBlock):
+    """Code in the colours that its program chose."""
+
+    def __init__(self, text: str, words: list[list[Word]], host: CodeHost, title: str) -> None:
+        super().__init__(text, "", host, title=title)
+        self._lines.words = words
+
+    def show(self, text: str, words: list[list[Word]]) -> None:
+        """Something else; whether lines wrap stays."""
+        if (text, words) == (self.text, self._lines.words):
+            return
+        if text.startswith(self.text) and self._lines.words == words[: len(self._lines.words)]:
+            self._lines.append(text[len(self.text) :])
+        else:
+            self._lines = PlacedLines(text, wraps=self._lines.wraps)
+        self._lines.words = words
+        self.laid = False
+
+
+class TailBlock(Block):
+    """A few lines without a box. Those that are too long end at the edge."""
+
+    def __init__(self, text: str, words: list[list[Word]]) -> None:
+        self._lines = CodeLines(text, wraps=False)
+        self._lines.words = words
+        self._width = 0
+
+    def show(self, text: str, words: list[list[Word]]) -> None:
+        """The lines that are the last ones now."""
+        if (text, words) != (self._lines.text, self._lines.words):
+            self._lines = CodeLines(text, wraps=False)
+            self._lines.words, self.laid = words, False
+
+    def estimate(self, width: int, look: Look) -> int:
+        """Exact."""
+        del width
+        return len(self._lines) * look.mono_line
+
+    def lay(self, width: int, look: Look) -> int:
+        """Exact."""
+        self._width, self.laid = width, True
+        self._lines.lay(width, look)
+        return self._lines.height
+
+    def forget(self) -> None:
+        """Keep the text alone."""
+        self._lines.forget()
+        self.laid = False
+
+    def paint(self, brush: Brush) -> None:
+        """The lines."""
+        painter = brush.painter
+        painter.save()
+        painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
+        colors = {kind: color_format(color) for kind, color in COLORS[brush.look.theme.is_dark].items()}
+        self._lines.paint(painter, brush.look, brush.clip, brush.selection, colors)
+        painter.restore()
+
+    def plain(self) -> str:
+        """The lines."""
+        return self._lines.text
+
+
+def color_format(color: str) -> QTextCharFormat:
+    """Text in this colour."""
+    made = QTextCharFormat()
+    made.setForeground(QColor(color))
+    return made

@@ -1,0 +1,231 @@
+"""Output of programs as a terminal shows it: carriage returns write over, colours colour, other commands do nothing.
+
+The commands are those of ECMA-48, as programs send them. What is kept is bounded: the last lines.
+"""
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+
+from ui.transcript.blocks.code.syntax import Word
+from ui.transcript.markdown.inline import units
+
+KEPT_LINES = 20_000
+_TAB = 8
+_WIDEST = 240
+"""Columns to which a command can jump; it may name any. Text goes on beyond them."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CSI = re.compile(r"\[([0-?]{0,64})[ -/]{0,4}([@-~])")
+_SHORT = re.compile(r"[ -/]{0,4}[0-~]")
+_MAY_GO_ON = re.compile(r"(?:\[[0-?]{0,64}[ -/]{0,4}|[ -/]{0,4})\Z")
+_STRING_END = re.compile(r"\x07|\x1b\\?|\x9c")
+_STRING_BEGINS = "PX^_]"
+_NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
+
+
+@dataclass(slots=True)
+class _Line:
+    """Characters and the colour of each."""
+
+    text: list[str] = field(default_factory=list[str])
+    color: list[str] = field(default_factory=list[str])
+
+    def write(self, at: int, words: str, color: str) -> None:
+        missing = at - len(self.text)
+        if missing > 0:
+            self.text += " " * missing
+            self.color += [""] * missing
+        self.text[at : at + len(words)] = words
+        self.color[at : at + len(words)] = [color] * len(words)
+
+
+class Terminal:
+    """Fed with what a program writes, in any pieces."""
+
+    def __init__(self) -> None:
+        self._lines: deque[_Line] = deque([_Line()], KEPT_LINES)
+        self._row = 0
+        self._column = 0
+        self._color = ""
+        self._rest = ""
+        self._in_string = False
+
+    def feed(self, output: str) -> None:
+        """More of it."""
+        output, self._rest = self._rest + output, ""
+        at, end = 0, len(output)
+        while at < end:
+            if self._in_string:
+                at = self._skip_string(output, at)
+                continue
+            found = _CONTROL.search(output, at)
+            stop = found.start() if found else end
+            if stop > at:
+                self._write(output[at:stop])
+            if found is None:
+                return
+            at = stop + 1
+            if found[0] == "\x1b":
+                at = self._escape(output, at)
+            else:
+                self._control(found[0])
+
+    def _escape(self, output: str, at: int) -> int:
+        """What stands behind an escape; answers where it ends."""
+        if _MAY_GO_ON.match(output, at):
+            self._rest = output[at - 1 :]
+            return len(output)
+        if command := _CSI.match(output, at):
+            self._command(command[1], command[2])
+            return command.end()
+        if output[at] in _STRING_BEGINS:
+            self._in_string = True
+            return at + 1
+        other = _SHORT.match(output, at)
+        return other.end() if other else at
+
+    def _skip_string(self, output: str, at: int) -> int:
+        """A title or the like: it is not shown. It ends with a bell, or when another command begins."""
+        found = _STRING_END.search(output, at)
+        if found is None:
+            return len(output)
+        self._in_string = False
+        return found.start() if found[0] == "\x1b" else found.end()
+
+    def __len__(self) -> int:
+        """Lines; an empty last one does not count."""
+        return len(self._lines) - (not self._lines[-1].text)
+
+    def last(self, count: int) -> tuple[str, list[list[Word]]]:
+        """The last lines, and what is coloured in each."""
+        end = len(self)
+        lines = [self._lines[index] for index in range(max(0, end - count), end)]
+        return "\n".join("".join(line.text).rstrip() for line in lines), [_words(line) for line in lines]
+
+    def _write(self, words: str) -> None:
+        self._lines[self._row].write(self._column, words, self._color)
+        self._column += len(words)
+
+    def _control(self, control: str) -> None:
+        if control == "\n":
+            self._down()
+            self._column = 0
+        elif control == "\r":
+            self._column = 0
+        elif control == "\b":
+            self._column = max(0, self._column - 1)
+        elif control == "\t":
+            self._column = min(_WIDEST, (self._column // _TAB + 1) * _TAB)
+
+    def _down(self) -> None:
+        if self._row == len(self._lines) - 1:
+            self._lines.append(_Line())
+        self._row = min(self._row + 1, len(self._lines) - 1)
+
+    def _command(self, given: str, final: str) -> None:
+        if final == "m":
+            self._color = _color(given, self._color)
+            return
+        number = int(given) if given.isdecimal() and len(given) < 6 else None
+        line = self._lines[self._row]
+        match final:
+            case "K":
+                self._erase(line, number or 0)
+            case "G":
+                self._column = min(_WIDEST, max(1, number or 1) - 1)
+            case "C":
+                self._column = min(_WIDEST, self._column + (number or 1))
+            case "D":
+                self._column = max(0, self._column - (number or 1))
+            case "A" | "F":
+                self._row = max(0, self._row - (number or 1))
+                self._column = 0 if final == "F" else self._column
+            case "B" | "E":
+                self._row = min(len(self._lines) - 1, self._row + (number or 1))
+                self._column = 0 if final == "E" else self._column
+            case _:
+                pass
+
+    def _erase(self, line: _Line, what: int) -> None:
+        if what == 0:
+            del line.text[self._column :], line.color[self._column :]
+        elif what == 1:
+            line.write(0, " " * min(self._column + 1, len(line.text)), "")
+        else:
+            line.text.clear()
+            line.color.clear()
+
+
+def shown(output: str) -> tuple[str, list[list[Word]]]:
+    """A whole output. Where nothing in it commands a terminal, it stays as it is."""
+    if not _COMMANDS.search(output):
+        return output, []
+    terminal = Terminal()
+    terminal.feed(output)
+    return terminal.last(KEPT_LINES)
+
+
+def without_commands(output: str) -> str:
+    """A quick look at it: what commands a terminal is left out, nothing is written over."""
+    return _COMMAND.sub("", output) if _COMMANDS.search(output) else output
+
+
+_COMMANDS = re.compile(r"[\x1b\b]|\r(?!\n)")
+_COMMAND = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,4}[@-~])?|[\b\r]")
+
+
+def _words(line: _Line) -> list[Word]:
+    found: list[Word] = []
+    at = 0
+    while at < len(line.color):
+        color, start = line.color[at], at
+        while at < len(line.color) and line.color[at] == color:
+            at += 1
+        if color:
+            before, inside = "".join(line.text[:start]), "".join(line.text[start:at])
+            found.append((units(before), units(inside), color))
+    return found
+
+
+def _color(given: str, before: str) -> str:
+    """The colour of the text after a command of the kind SGR; backgrounds and shapes are left alone."""
+    numbers = [int(each) if each.isdecimal() and len(each) < 4 else 0 for each in given.replace(":", ";").split(";")]
+    color = before
+    while numbers:
+        number = numbers.pop(0)
+        if number in {0, 39}:
+            color = ""
+        elif 30 <= number <= 37 or 90 <= number <= 97:
+            color = "grey" if number == 90 else _NAMES[number % 10]
+        elif number in {38, 48}:
+            found = _of_many(numbers)
+            color = found if number == 38 else color
+    return color
+
+
+def _of_many(numbers: list[int]) -> str:
+    """One of 256, or of all; the nearest of those that can be read on both backgrounds."""
+    kind = numbers.pop(0) if numbers else 0
+    if kind == 5 and numbers:
+        number = numbers.pop(0)
+        if number < 16:
+            return "grey" if number == 8 else _NAMES[number % 8]
+        if number >= 232:
+            return "grey"
+        number -= 16
+        return _nearest(number // 36 * 51, number // 6 % 6 * 51, number % 6 * 51)
+    if kind == 2 and len(numbers) >= 3:
+        red, green, blue = numbers[:3]
+        del numbers[:3]
+        return _nearest(red, green, blue)
+    return ""
+
+
+def _nearest(red: int, green: int, blue: int) -> str:
+    most, least = max(red, green, blue), min(red, green, blue)
+    if most - least < 48:
+        return "grey" if 64 <= most <= 192 else ""
+    middle = (most + least) / 2
+    bits = (red > middle) + 2 * (green > middle) + 4 * (blue > middle)
+    return _NAMES[bits] or "grey"

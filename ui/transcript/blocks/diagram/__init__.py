@@ -1,0 +1,1 @@
+"""Diagrams that stand in a text as their source."""

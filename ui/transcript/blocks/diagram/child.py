@@ -1,0 +1,83 @@
+"""Draws one Mermaid diagram in a process of its own: JSON on its input, a word and a PNG or a reason on its output.
+
+Run by path, so it imports nothing of this program. What it may use is bounded before anything is loaded, and neither
+the network nor other programs nor files to write can be reached from it.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+MEMORY = 1_500_000_000
+"""Bytes of address space; what is really used is about a tenth."""
+
+_SECONDS = 40
+_MOST_PIXELS = 16_000_000
+_LARGEST = 16_000
+"""Pixels of one edge."""
+
+_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty")
+_ELSEWHERE = re.compile(r"""\s(?:xlink:)?(?:href|src)\s*=\s*("(?!#|data:)[^"]*"|'(?!#|data:)[^']*')""", re.IGNORECASE)
+_VIEW_BOX = re.compile(r'viewBox="[-\d.e]+[ ,]+[-\d.e]+[ ,]+([\d.e]+)[ ,]+([\d.e]+)"')
+
+
+def _confine() -> None:
+    sys.addaudithook(_look)
+    try:
+        import resource
+        import signal
+    except ImportError:
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, _SECONDS),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    # Whoever started this may be gone, and with them whoever would end it.
+    signal.alarm(_SECONDS)
+
+
+def _look(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook of Python. Raises PermissionError."""
+    if event.startswith(_FORBIDDEN):
+        raise PermissionError(event)
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        raise PermissionError(event)
+
+
+def draw(wanted: Mapping[str, Any]) -> bytes:
+    """The diagram as PNG. Raises whatever the renderer raises."""
+    config = {"securityLevel": "strict", "themeVariables": wanted["colors"], "maxTextSize": 50_000}
+    library: Any = import_module("mermaidx")
+    svg = _ELSEWHERE.sub("", library.render(wanted["source"], theme="base", config=config).svg())
+    found = _VIEW_BOX.search(svg)
+    if found is None:
+        raise ValueError("the diagram has no size")
+    width, height = max(1.0, float(found[1])), max(1.0, float(found[2]))
+    scale = min(float(wanted["scale"]), (_MOST_PIXELS / (width * height)) ** 0.5, _LARGEST / max(width, height))
+    return library.svg_to_png(svg, width=width * scale)
+
+
+def main() -> None:
+    """One diagram, then the end."""
+    _confine()
+    wanted = json.loads(sys.stdin.buffer.read())
+    try:
+        answer = b"ok\n" + draw(wanted)
+    except MemoryError:
+        sys.exit(1)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the other side wants to say it
+        words = str(error).strip() or type(error).__name__
+        answer = b"no\n" + words.encode("utf-8", "replace")[:2000]
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Columns and rows of tables."""

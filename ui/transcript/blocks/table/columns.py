@@ -1,0 +1,140 @@
+"""The columns of a table, which all its pieces share."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Protocol
+
+from ui.transcript.look import Look
+
+_LEAST, _MOST = 64, 240
+"""Pixels at 100 %: a column is not made narrower to make the table fit; one of a table that moves sideways anyway is
+not wider."""
+
+
+class Piece(Protocol):
+    """Some rows of a table."""
+
+    laid: bool
+    layouts: int
+
+    def measure(self, look: Look) -> None:
+        """Say how wide its cells want to be."""
+        ...
+
+    def forget(self) -> None:
+        """The columns are others."""
+        ...
+
+
+class Columns:
+    """As wide as the widest cell wants, if all fit. `scrolled` is how far the table was moved, in pixels."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.scrolled = 0
+        self._pieces: list[Piece] = []
+        self._needs: list[list[float]] = []
+        self._before: list[list[float]] = [[0.0] * count]
+        self._natural = [0.0] * count
+        self._shared: tuple[int, list[int]] | None = None
+        self._lefts: list[int] = []
+
+    def measure(self, look: Look) -> None:
+        """Have the piece with the head measured: its place on the screen may be far away."""
+        self._pieces[0].measure(look)
+
+    def add(self, piece: Piece) -> int:
+        """A piece at the end; answers its number."""
+        if self._pieces:
+            # It has no lower edge any more.
+            self._pieces[-1].laid, self._pieces[-1].layouts = False, 0
+        self._pieces.append(piece)
+        self._needs.append([0.0] * self.count)
+        self._before.append(self._before[-1])
+        return len(self._pieces) - 1
+
+    def cut(self, count: int) -> None:
+        """Keep only the first pieces."""
+        if count >= len(self._pieces):
+            return
+        del self._pieces[count:], self._needs[count:], self._before[count + 1 :]
+        if self._pieces:
+            self._pieces[-1].laid, self._pieces[-1].layouts = False, 0
+        self._widen()
+
+    def is_last(self, number: int) -> bool:
+        """Whether the table ends with this piece."""
+        return number == len(self._pieces) - 1
+
+    def need(self, number: int, needs: list[float]) -> None:
+        """A piece wants its columns so wide; when that changes the columns, all pieces must be laid out again."""
+        if needs == self._needs[number]:
+            return
+        self._needs[number] = needs
+        for at in range(number, len(self._needs)):
+            self._before[at + 1] = list(map(max, self._before[at], self._needs[at]))
+        self._widen()
+
+    def _widen(self) -> None:
+        if self._natural == self._before[-1]:
+            return
+        self._natural, self._shared = self._before[-1], None
+        for piece in self._pieces:
+            piece.forget()
+            piece.layouts = 0
+
+    @property
+    def natural(self) -> list[float]:
+        """How wide the columns want to be."""
+        return self._natural
+
+    def widths(self, room: int, look: Look) -> list[int]:
+        """Of the columns, in a room so wide."""
+        if self._shared is None or self._shared[0] != room:
+            pad = 2 * look.px(10)
+            wanted = [int(natural) + pad for natural in self._natural]
+            widths = wanted if sum(wanted) <= room else shared(wanted, room, look.px(_LEAST) + pad, look.px(_MOST))
+            self._shared = room, widths
+            self._lefts = list(accumulate(widths, initial=0))
+            self.scrolled = min(self.scrolled, self.most(room))
+        return self._shared[1]
+
+    @property
+    def lefts(self) -> list[int]:
+        """Where the columns begin, and where the last one ends."""
+        return self._lefts
+
+    def most(self, room: int) -> int:
+        """How far the table can be moved."""
+        return max(0, self._lefts[-1] - room) if self._lefts else 0
+
+    def scroll(self, pixels: int, room: int) -> bool:
+        """Answers whether anything moved."""
+        wanted = max(0, min(self.scrolled + pixels, self.most(room)))
+        moved, self.scrolled = wanted != self.scrolled, wanted
+        return moved
+
+
+def shared(wanted: Sequence[int], room: int, least: int, most: int) -> list[int]:
+    """Narrow columns keep what they want, the others share the rest in proportion.
+
+    When some would be too narrow to be read, the table is wider than the room, and only the widest give way.
+    """
+    if sum(min(least, each) for each in wanted) > room:
+        return [min(each, max(least, most)) for each in wanted]
+    widths = [0] * len(wanted)
+    open_columns = set(range(len(wanted)))
+    rest = room
+    while open_columns:
+        fair = rest / len(open_columns)
+        fitting = {column for column in open_columns if wanted[column] <= fair}
+        if not fitting:
+            break
+        for column in fitting:
+            widths[column] = wanted[column]
+            rest -= wanted[column]
+        open_columns -= fitting
+    whole = sum(wanted[column] for column in open_columns) or 1
+    for column in open_columns:
+        widths[column] = max(min(least, wanted[column]), int(rest * wanted[column] / whole))
+    return widths

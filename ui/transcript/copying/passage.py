@@ -1,0 +1,42 @@
+"""A piece of what is copied."""
+
+from dataclasses import dataclass
+
+from ui.transcript.markdown.leaves import Inside
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A block, or a part of one, written in one form, and where it stood: as in a Leaf."""
+
+    text: str
+    inside: tuple[Inside, ...] = ()
+    tight: bool = False
+    starts: bool = True
+    joint: str | None = None
+
+
+def depth_kept(passage: Passage, around: list[str]) -> int:
+    """How many of the containers around the passage before, by their kinds, go on around this one."""
+    if passage.starts:
+        return 0
+    depth = 0
+    for each, kind in zip(passage.inside, around, strict=False):
+        if each.kind != kind or each.marker:
+            break
+        depth += 1
+    return depth
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What is copied of a block, in all forms; `before` stands between it and the one before in the plain text."""
+
+    before: str
+    text: str
+    markdown: Passage
+    html: Passage
+
+
+Step = Extract | str | int
+"""Of copying: something copied, whose message begins, or how many messages are done."""

@@ -1,0 +1,21 @@
+"""A table as comma-separated values for a spreadsheet."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+
+# What a spreadsheet takes for a formula (OWASP, CSV Injection); a plain number is none.
+_FORMULA = re.compile(r"[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d.,' \u00a0]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*%?")
+
+
+def as_csv(rows: Sequence[Sequence[str]]) -> str:
+    """Quoted as RFC 4180 says. A cell that a spreadsheet would run gets an apostrophe before it, and is text."""
+    written = io.StringIO()
+    csv.writer(written).writerows([[_harmless(cell) for cell in row] for row in rows])
+    return written.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell

@@ -1,0 +1,128 @@
+"""Blocks below each other, and how high they are: exact where they are laid out, guessed elsewhere."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QRect
+
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.indent import indent_of, is_turned
+from ui.transcript.geometry import Heights
+from ui.transcript.look import Look
+from ui.transcript.rows.body.replacing import Replacement
+
+
+class Column:
+    """y counts from the upper edge, x from the left one; `above`, `below`, `left` and `right` stay free."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self.blocks: list[Block] = []
+        self.heights = Heights()
+        self.width = 0
+        self.above, self.below = look.gap(8), look.gap(8)
+        self.left = self.right = 0
+        # The blocks that are laid out stand between these two indices.
+        self._laid = 0, 0
+        self.replaced: Callable[[Replacement], None] | None = None
+        """Hears when blocks that were read stand in the place of one that was not."""
+
+    @property
+    def height(self) -> int:
+        """Of all blocks and the frame."""
+        return self.above + self.heights.total + self.below
+
+    def place(self, width: int) -> None:
+        """Take a width; exact heights become guesses when it is another one."""
+        if width != self.width:
+            self.width = width
+            for block in self.blocks:
+                block.forget()
+                block.layouts = 0
+
+    def put(self, index: int, block: Block) -> None:
+        """Set the block at this index, which is at most one past the last."""
+        if index == len(self.blocks):
+            self.blocks.append(block)
+            self.heights.append(0)
+        else:
+            self.blocks[index] = block
+        self.guess(index)
+
+    def guess(self, index: int) -> None:
+        """About how high the block at this index is."""
+        self.heights[index] = self._guess(index, self.blocks[index])
+
+    def _guess(self, index: int, block: Block) -> int:
+        return self.gap(index, block) + block.estimate(self.room(block), self.look)
+
+    def replace(self, index: int, blocks: Sequence[Block]) -> None:
+        """Set several blocks in the place of one."""
+        if not blocks and not index and len(self.blocks) > 1:
+            # The first block has no gap above it.
+            self.heights[1] -= self.blocks[1].gap
+        self.blocks[index : index + 1] = blocks
+        self.heights.replace(index, 1, [self._guess(at, block) for at, block in enumerate(blocks, index)])
+        first, end = (each + len(blocks) - 1 if index < each else each for each in self._laid)
+        self._laid = first, end
+        if self.replaced:
+            self.replaced(Replacement(index, blocks))
+
+    def truncate(self, count: int) -> None:
+        """Keep only the first blocks."""
+        if count < len(self.blocks):
+            self.heights.remove(count, len(self.blocks) - count)
+            del self.blocks[count:]
+
+    def lay(self, index: int) -> bool:
+        """Lay out a block that is not; answers whether its height changed."""
+        block = self.blocks[index]
+        before = self.heights[index]
+        self.heights[index] = self.gap(index, block) + block.lay(self.room(block), self.look)
+        block.layouts += 1
+        first, end = self._laid
+        self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
+        return before != self.heights[index]
+
+    @property
+    def has_layouts(self) -> bool:
+        """Whether blocks of it may be laid out."""
+        return self._laid[1] > self._laid[0]
+
+    def forget_outside(self, top: int, bottom: int) -> None:
+        """Give up the layouts that are far away."""
+        kept: list[int] = []
+        first, end = self._laid[0], min(self._laid[1], len(self.blocks))
+        y = self.block_top(first) if first < end else 0
+        for index in range(first, end):
+            block, height = self.blocks[index], self.heights[index]
+            if block.laid:
+                if top < y + height // 2 < bottom:
+                    kept.append(index)
+                else:
+                    block.forget()
+            y = y + height if index else self.above + height
+        self._laid = (kept[0], kept[-1] + 1) if kept else (0, 0)
+
+    def block_at(self, y: int) -> int:
+        """The block whose place, with the gap above it, holds y."""
+        return self.heights.find(y - self.above)
+
+    def block_top(self, index: int) -> int:
+        """Where a block's place begins, gap included; the first one begins at the row's top."""
+        return self.above + self.heights.top(index) if index else 0
+
+    def block_box(self, index: int) -> QRect:
+        """Where a block itself stands."""
+        block = self.blocks[index]
+        gap = self.gap(index, block)
+        x = self.left + (0 if is_turned(block) else indent_of(block.inside, self.look))
+        top = self.above + self.heights.top(index) + gap
+        return QRect(x, top, self.room(block), self.heights[index] - gap)
+
+    def gap(self, index: int, block: Block) -> int:
+        """The space above a block; the first one has none."""
+        return block.gap if index else 0
+
+    def room(self, block: Block) -> int:
+        """How wide a block may be."""
+        return max(40, self.width - self.left - self.right - indent_of(block.inside, self.look))

@@ -1,0 +1,132 @@
+"""A section of a long text that nobody has come near yet."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from math import inf
+from time import perf_counter
+
+from ui.transcript.blocks.block import Block, Brush
+from ui.transcript.look import Look
+from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.markdown.parser import outline
+from ui.transcript.markdown.sections import SECTION
+from ui.transcript.markdown.stream import MarkdownStream
+from ui.transcript.rows.body.joining import plain_of
+from ui.transcript.rows.body.making import Maker
+from ui.transcript.rows.body.shown import in_pieces
+
+_STEP = 1000
+"""Characters that are read between two looks at the clock."""
+
+_SHORT = SECTION + SECTION // 2
+"""Characters of a section that is read as a whole: in steps it would take longer altogether."""
+
+_AT_ONCE, _IN_TIME = 14_000, 4_000
+"""Characters of blocks that are made at once, and when somebody looks at the clock."""
+
+_SPOKEN = 20_000
+
+Place = Callable[[Block, list[Block]], None]
+"""Puts blocks in the place of one."""
+
+
+class UnreadBlock(Block):
+    """Stands where its text will be read. What was read of a very long one stands before it as blocks."""
+
+    def __init__(self, text: str, maker: Maker, place: Place) -> None:
+        self._text = text
+        self._maker = maker
+        self._place = place
+        self._stream: MarkdownStream | None = None
+        self._at = 0
+        self._leaves: deque[Leaf] = deque()
+        self._made = 0
+        self._last: Block | None = None
+
+    @property
+    def _is_read(self) -> bool:
+        return self._at >= len(self._text)
+
+    def estimate(self, width: int, look: Look) -> int:
+        """As if what is left of it were ordinary text."""
+        of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
+        size = len(self._text) - self._at + of_leaves * len(self._leaves)
+        breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
+        return int((size * look.advance / max(40, width) + breaks) * look.line)
+
+    def lay(self, width: int, look: Look) -> int:
+        """It is never seen."""
+        return self.estimate(width, look)
+
+    def paint(self, brush: Brush) -> None:
+        """Nothing."""
+
+    def read(self, until: float) -> None:
+        """Put what is read until the clock says so before it, or in its place when that is all."""
+        while not self._is_read and len(self._leaves) < 2:
+            self._read_on()
+            if perf_counter() > until:
+                break
+        blocks: list[Block] = []
+        room = _AT_ONCE if until == inf else _IN_TIME
+        # The last leaf waits: what stands between it and the text that follows is known from it.
+        while len(self._leaves) > (not self._is_read) and room > 0:
+            leaf = self._leaves.popleft()
+            room -= len(leaf.text) + 50 + sum(len(cell) + 10 for row in leaf.cells for cell in row)
+            self._last = self._maker.block(leaf, self._last)
+            blocks.append(self._last)
+        self._made += len(blocks)
+        if blocks and self.gap:
+            blocks[0].gap, self.gap = self.gap, 0
+        if self._leaves or not self._is_read:
+            if not blocks:
+                return
+            self.joint = self._leaves[0].joint
+            blocks.append(self)
+        self._place(self, blocks)
+
+    def _read_on(self) -> None:
+        if self._stream is None and len(self._text) <= _SHORT:
+            pieces, _ = outline(self._text, self._maker.references)
+            self._take(leaf for piece in pieces for leaf in piece.leaves)
+            self._at = len(self._text)
+            return
+        if self._stream is None:
+            self._stream = MarkdownStream()
+            self._stream.references = self._maker.references
+        end = self._at + _STEP
+        self._take(self._stream.append(self._text[self._at : end]).closed)
+        if end >= len(self._text):
+            self._take(self._stream.finish().closed)
+        self._at = end
+
+    def _take(self, leaves: Iterable[Leaf]) -> None:
+        self._leaves.extend(in_pieces(leaves))
+
+    def blocks(self) -> list[Block]:
+        """What will stand in its place, for the sake of the text alone."""
+        if not self._at:
+            pieces, _ = outline(self._text, self._maker.references)
+            leaves = in_pieces(leaf for piece in pieces for leaf in piece.leaves)
+            return [self._maker.block(leaf) for leaf in leaves]
+        while not self._is_read:
+            self._read_on()
+        return [self._maker.block(leaf) for leaf in self._leaves]
+
+    def apart(self) -> list[Block]:
+        """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
+        return self.blocks() if self._at else [UnreadBlock(self._text, self._maker, self._place)]
+
+    def holds(self, words: str) -> bool:
+        """Whether these stand in its text."""
+        return words in self._text
+
+    def plain(self) -> str:
+        """Read for that."""
+        return plain_of(self.blocks())
+
+    def spoken(self) -> str:
+        """Its beginning."""
+        if len(self._text) <= _SPOKEN:
+            return self.plain()
+        return plain_of(UnreadBlock(self._text[self._at : self._at + _SPOKEN], self._maker, self._place).blocks())

@@ -1,0 +1,63 @@
+"""Thinking and tool output that is opened for the current match alone, and folded again when that is another one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ui.transcript.rows.row import Selection
+from ui.transcript.surface.finding.texts import FOLDS, shows_all
+from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.scroller import Scroller
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    index: int
+    item_id: str
+    chosen: bool | None
+    """What the person had chosen before."""
+
+
+class Folds:
+    """At most one row is open for finding at a time."""
+
+    def __init__(self, screen: Screen, scroller: Scroller) -> None:
+        self._screen = screen
+        self._scroller = scroller
+        self._opened: _Opened | None = None
+
+    def open(self, index: int, places: Sequence[Selection], nth: int) -> None:
+        """Unfold a row, if a match cannot be seen without that."""
+        rows = self._screen.rows
+        row = rows.row(index)
+        if shows_all(row) or nth >= len(places):
+            return
+        made = rows.stage.choices.made
+        self._opened = _Opened(index, row.item.id, made.get((row.item.id, FOLDS)))
+        rows.stage.choices.set(row.item.id, FOLDS, value=True)
+        self._show(index)
+
+    def fold_others(self, index: int | None) -> None:
+        """The current match is in this row: fold what was opened for another one, unless the person folded it."""
+        opened, rows = self._opened, self._screen.rows
+        if opened is None or opened.index == index:
+            return
+        self._opened = None
+        key = (opened.item_id, FOLDS)
+        made = rows.stage.choices.made
+        if not made.get(key):
+            return
+        del made[key]
+        if opened.chosen is not None:
+            made[key] = opened.chosen
+        if opened.index < len(rows):
+            self._show(opened.index)
+
+    def keep(self) -> None:
+        """What is open stays open."""
+        self._opened = None
+
+    def _show(self, index: int) -> None:
+        rows = self._screen.rows
+        if rows.known(index):
+            rows.updated(index, "state")
+            self._scroller.row_arrived(index)

@@ -1,0 +1,119 @@
+"""What is looked for, and where it is in a text."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from ui.look.visible_text import DECEPTIVE
+from ui.transcript.blocks.block import Span
+from ui.transcript.markdown.inline import units
+
+_RUN = re.compile(r"[^\W_]+")
+_MARKUP = {ord(sign): None for sign in "*_~`\\$"}
+# Where a word of the shown text need not stand in its Markdown: entities, tags, hidden characters that are spelled
+# out, and words that go on behind a link, a formula or a comment.
+_SPELLED = re.compile(rf"&#?\w{{1,40}};|[\])>]\w|\w[\[<]|\w\\[(\[]|\\[)\]]\w|[{DECEPTIVE}]")
+_WORD_FREE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Signs of scripts that put no spaces between words: with them, every place is the end of a word."""
+
+
+class Needle:
+    """A query as the person typed it. Case is folded as Unicode has it; any space matches any space."""
+
+    def __init__(self, query: str, *, match_case: bool = False, whole_words: bool = False) -> None:
+        self.query = query
+        self._match_case = match_case
+        self._whole_words = whole_words
+        self._sought = self._folded(query)
+        self._runs = tuple(_RUN.findall(self._sought))
+
+    def __bool__(self) -> bool:
+        return bool(self.query)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Needle) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, bool, bool]:
+        return self.query, self._match_case, self._whole_words
+
+    def may_be_in(self, raw: str) -> bool:
+        """False only if it is certainly not in what this Markdown, or plain text, is shown as. Cheap."""
+        folded = raw if self._match_case else _casefolded(raw)
+        if all(run in folded for run in self._runs) or _SPELLED.search(raw):
+            return True
+        bare = folded.translate(_MARKUP)
+        return all(run in bare or run in folded for run in self._runs)
+
+    def spans(self, text: str) -> list[Span]:
+        """Where it is in a text, in UTF-16 units: from left to right, none over another, no character half."""
+        found = [span for span in self._found(text) if not self._whole_words or _stands_alone(text, *span)]
+        if not found or text.isascii() or max(text) <= "\uffff":
+            return found
+        return list(_in_units(text, found))
+
+    def _folded(self, text: str) -> str:
+        # All of these are one character for one character.
+        text = text.replace("\n", " ").replace("\t", " ").replace("\u00a0", " ").replace("\u202f", " ")
+        return text if self._match_case else _casefolded(text)
+
+    def _found(self, text: str) -> Iterator[Span]:
+        folded = self._folded(text)
+        # Folding never makes text shorter: of the same length, it is the same character for character.
+        origin = None if len(folded) == len(text) else _origins(text)
+        at = folded.find(self._sought) if self._sought else -1
+        while at >= 0:
+            end = at + len(self._sought)
+            if origin is None:
+                yield at, end
+            elif _is_edge(origin, at) and _is_edge(origin, end):
+                yield origin[at], origin[end]
+            else:
+                end = at + 1
+            at = folded.find(self._sought, end)
+
+
+def _casefolded(text: str) -> str:
+    # The Turkish capital with a dot would become two characters, of which no keyboard types the second.
+    return text.lower() if text.isascii() else text.replace("\u0130", "i").casefold()
+
+
+def _origins(text: str) -> list[int]:
+    """For each place of the folded text the place of the text that it came from."""
+    origins: list[int] = []
+    for index, char in enumerate(text):
+        origins += [index] * len(_casefolded(char))
+    return [*origins, len(text)]
+
+
+def _is_edge(origins: list[int], at: int) -> bool:
+    """Whether a place of the folded text lies between two characters of the text."""
+    return at == 0 or origins[at] != origins[at - 1]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    return not (_goes_on(text, start) or _goes_on(text, end))
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """Whether a word stands on both sides of a place."""
+    if not 0 < at < len(text):
+        return False
+    return all(_is_of_a_word(char) for char in text[at - 1 : at + 1]) and not _WORD_FREE.search(text, at - 1, at + 1)
+
+
+def _is_of_a_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
+
+
+def _in_units(text: str, spans: list[Span]) -> Iterator[Span]:
+    at = place = 0
+    for start, end in spans:
+        first = place + units(text[at:start])
+        at, place = end, first + units(text[start:end])
+        yield first, place

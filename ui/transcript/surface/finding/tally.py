@@ -1,0 +1,108 @@
+"""How many matches each row has: counted in slices, and again only where a row changed."""
+
+from collections.abc import Iterable, Iterator
+
+from ui.transcript.geometry import Heights
+from ui.transcript.rows.row import Selection
+from ui.transcript.surface.finding.needle import Needle
+from ui.transcript.surface.finding.reading import Texts, first_unread
+from ui.transcript.surface.finding.texts import first_piece, raw_of
+from ui.transcript.surface.row_list import RowList
+
+
+class Tally:
+    """Of one needle in one list of rows. Places are those of rows that are unfolded and read to their end."""
+
+    def __init__(self, needle: Needle, rows: RowList, texts: Texts) -> None:
+        self.needle = needle
+        self._rows = rows
+        self._texts = texts
+        self._counts = Heights(len(rows) if needle else 0)
+        self._final: dict[int, tuple[int, int]] = {}
+        self._listed: tuple[int, list[Selection]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __getitem__(self, index: int) -> int:
+        return self._counts[index] if index < len(self._counts) else 0
+
+    @property
+    def total(self) -> int:
+        """All that were counted so far."""
+        return self._counts.total
+
+    def before(self, index: int) -> int:
+        """The matches in the rows before this one."""
+        return self._counts.top(index)
+
+    def find(self, number: int) -> tuple[int, int]:
+        """The row of a match by its number, from 0 on, and its number in that row."""
+        index = self._counts.find(number)
+        return index, number - self._counts.top(index)
+
+    def places(self, index: int) -> list[Selection]:
+        """All matches of a row."""
+        if self._listed is None or self._listed[0] != index:
+            self._listed = index, [each for part in self._matches(index) for each in part]
+        return self._listed[1]
+
+    def _matches(self, index: int, first: int = 0) -> Iterator[list[Selection]]:
+        for stretch in self._texts.of(index, first):
+            spans = self.needle.spans(stretch.text) if stretch else []
+            yield [stretch.selection(start, end) for start, end in spans] if stretch else []
+
+    def is_final(self, index: int, place: Selection) -> bool:
+        """Whether a match of a row stands where the row does not change any more."""
+        return place[0][0] < self._final.get(index, (0, 0))[0]
+
+    def insert(self, index: int) -> None:
+        """A row more."""
+        if index < len(self):
+            self._final.clear()
+        self._counts.insert(min(index, len(self)))
+        self._listed = None
+
+    def remove(self, first: int, count: int) -> None:
+        """Some rows less."""
+        self._counts.remove(first, count)
+        self._final.clear()
+        self._listed = None
+
+    def count(self, indices: Iterable[int]) -> Iterator[int]:
+        """Look through these rows; answers which one it is at, again and again, so that the work can be sliced."""
+        for index in indices:
+            if index < min(len(self), len(self._rows.transcript)):
+                yield from self._count(index)
+
+    def _count(self, index: int) -> Iterator[int]:
+        raw = raw_of(self._rows.transcript[index])
+        found = 0
+        if raw is None or self.needle.may_be_in(raw):
+            for more in self._found_in(index):
+                found = more
+                yield index
+        if self._listed and self._listed[0] == index:
+            self._listed = None
+        if index < len(self):
+            self._counts[index] = found
+            yield index
+
+    def _found_in(self, index: int) -> Iterator[int]:
+        """How many there are so far. What is final of a row that grows is not looked at again."""
+        first, found = self._final.get(index, (0, 0))
+        final, settled = self._final_of(index), found
+        for part in self._matches(index, first):
+            found += len(part)
+            if part and part[0][0][0] < final:
+                settled = found
+            yield found
+        if final:
+            self._final[index] = final, settled
+        yield found
+
+    def _final_of(self, index: int) -> int:
+        """How many blocks of a row on the screen will not change: whole paragraphs only."""
+        row = self._rows.known(index)
+        final = int(getattr(row, "closed", 0)) if row and row.is_open and first_unread(row) is None else 0
+        return first_piece(row, final) if row and final < len(row.blocks) else final

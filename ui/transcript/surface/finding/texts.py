@@ -1,0 +1,145 @@
+"""What of a row can be found: the text of its blocks, folded ones too, and whether it is worth a look."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from desktop_agent.conversation.items import (
+    AnswerItem,
+    Item,
+    NoticeItem,
+    ServerStepItem,
+    ThinkingItem,
+    ToolCallItem,
+    UserItem,
+)
+from desktop_agent.vocabulary.blocks import Text
+from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.head_block import HeadBlock
+from ui.transcript.blocks.rule import RuleBlock
+from ui.transcript.blocks.text_block import TextBlock
+from ui.transcript.markdown.inline import cut, units
+from ui.transcript.rows.body.unread import UnreadBlock
+from ui.transcript.rows.chooser import row_for
+from ui.transcript.rows.row import Row, Selection
+from ui.transcript.rows.stage import Choices, Stage
+from ui.transcript.surface.screen import Screen
+
+FOLDS = "unfolded"
+"""What the choice to see all of a row is called."""
+
+_FEW = 200
+"""Characters."""
+
+FOLDING = (ThinkingItem, ToolCallItem, ServerStepItem, NoticeItem)
+
+
+class _Everything(Choices):
+    def get(self, item_id: str, what: str, *, default: bool) -> bool:
+        del item_id
+        return default or what in {FOLDS, "sources"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Blocks that are pieces of one paragraph, mostly one: their text, and where in it each of them begins."""
+
+    first: int
+    text: str
+    starts: tuple[int, ...] = (0,)
+
+    def selection(self, start: int, end: int) -> Selection:
+        """A part of the text as places of the row."""
+        return self._place(start), self._place(end)
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        at = max(index for index, start in enumerate(self.starts) if start <= offset)
+        return self.first + at, offset - self.starts[at]
+
+
+def whole_row(item: Item, stage: Stage) -> Row:
+    """A row with everything unfolded, for reading alone: it has no width."""
+    return row_for(item, replace(stage, choices=_Everything()), 0)
+
+
+def shows_all(row: Row) -> bool:
+    """Whether nothing of a row is folded away."""
+    return not isinstance(row.item, FOLDING) or bool(getattr(row, FOLDS, True))
+
+
+def stretches(row: Row, first: int = 0) -> Iterator[Stretch]:
+    """What can be found in a row, from a block on; blocks without text are left out."""
+    blocks = row.blocks
+    index = first
+    while index < len(blocks):
+        end = index + 1
+        while end < len(blocks) and _goes_on(blocks[end]):
+            end += 1
+        text = text_of(blocks[index])
+        starts = [0]
+        for at in range(index + 1, end):
+            text += blocks[at].joint or ""
+            starts.append(units(text))
+            text += text_of(blocks[at])
+        if text:
+            yield Stretch(index, text, tuple(starts))
+        index = end
+
+
+def first_piece(row: Row, index: int) -> int:
+    """Where the stretch begins that a block belongs to."""
+    while _goes_on(row.blocks[index]):
+        index -= 1
+    return index
+
+
+def _goes_on(block: Block) -> bool:
+    # Pieces of a table share no words.
+    return block.joint is not None and isinstance(block, TextBlock)
+
+
+def text_of(block: Block) -> str:
+    """The text that is found: what is copied, or else the words that are seen."""
+    if isinstance(block, HeadBlock):
+        # The names of tools, but not how long the model thought.
+        return block.head.title if block.head.strong or block.head.icon == "globe" else ""
+    if isinstance(block, UnreadBlock | RuleBlock):
+        return ""
+    return block.plain() or block.spoken()
+
+
+def selected_words(screen: Screen) -> str:
+    """The selected text, when it is short and on one line: what somebody may want to find again."""
+    start, end = screen.selection.ordered
+    if (start.row, start.block) != (end.row, end.block) or not 0 < end.offset - start.offset <= _FEW:
+        return ""
+    row = screen.rows.row(start.row)
+    text = row.blocks[start.block].plain() if start.block < len(row.blocks) else ""
+    words = cut(text, start.offset, end.offset).strip()
+    return "" if "\n" in words else words
+
+
+def raw_of(item: Item) -> str | None:
+    """The text behind a row, cheap; None where that does not tell what the row shows."""
+    match item:
+        case UserItem():
+            return None if item.images else item.text
+        case AnswerItem():
+            return None if item.citations or item.interrupted else str(item.text)
+        case ThinkingItem():
+            return str(item.text)
+        case ToolCallItem():
+            return _raw_of_call(item)
+        case ServerStepItem():
+            return f"{item.name}\n{item.text}"
+        case _:
+            return None
+
+
+def _raw_of_call(call: ToolCallItem) -> str | None:
+    content = call.result.content if call.result else ()
+    texts = [part.text for part in content if isinstance(part, Text)]
+    if len(texts) < len(content):
+        return None
+    given = json.dumps([call.input, call.effective_input], ensure_ascii=False)
+    return "\n".join([call.name, given, str(call.arguments), str(call.output), *texts])

@@ -1,0 +1,92 @@
+"""Where places of the text stand on the screen, and how the screen comes to them."""
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter
+
+from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.rows.row import Row, Selection, span_in
+from ui.transcript.surface.screen import Screen
+from ui.transcript.surface.scroller import Scroller
+from ui.transcript.surface.stops import place_of
+
+_ROUNDS = 4
+"""Heights on the way are guessed until they are seen: after this many looks the place stands still."""
+
+
+def boxes_in(row: Row, selection: Selection) -> Iterator[QRectF]:
+    """What a part of a row covers, in its coordinates; blocks that are not laid out are left out."""
+    for index in range(selection[0][0], min(selection[1][0] + 1, len(row.blocks))):
+        span = span_in(selection, index)
+        block = row.blocks[index]
+        if span and block.laid:
+            where = QRectF(row.block_box(index))
+            whole = QRectF(0, 0, where.width(), where.height())
+            for box in block.boxes(*span) or [whole]:
+                yield box.translated(where.topLeft())
+
+
+def box_of(screen: Screen, index: int, selection: Selection) -> QRectF | None:
+    """The first box of a part of a row, in the viewport; the row's upper edge where the block is not there."""
+    rows = screen.rows
+    row = rows.row(index)
+    block = selection[0][0]
+    if block < len(row.blocks) and not row.blocks[block].laid:
+        row.settle_block(block)
+    box = next(boxes_in(row, selection), QRectF(0, 0, row.width, rows.stage.look.line))
+    corner = screen.row_box(index).topLeft()
+    return box.translated(corner)
+
+
+def show_place(screen: Screen, scroller: Scroller, index: int, selection: Selection, *, calmly: bool = False) -> None:
+    """Scroll until a part of a row is seen: a third below the upper edge, or `calmly` just inside the nearer edge."""
+    for _ in range(_ROUNDS):
+        _show_sideways(screen, index, selection)
+        box = box_of(screen, index, selection)
+        scroller.row_arrived(index)
+        box = box_of(screen, index, selection)
+        if box is None:
+            return
+        line, view = screen.rows.stage.look.line, screen.rows.view
+        edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
+        if edge <= box.top() and box.bottom() <= view - edge:
+            return
+        wanted = view / 3
+        if calmly:
+            wanted = edge if box.top() < edge else max(edge, view - edge - box.height())
+        before = screen.rows.top
+        scroller.scroll_by(round(box.top() - wanted))
+        if screen.rows.top == before:
+            return
+
+
+def _show_sideways(screen: Screen, index: int, selection: Selection) -> None:
+    """Inside of a block that is wider than its column."""
+    row, block = screen.rows.row(index), selection[0][0]
+    if block >= len(row.blocks) or not row.blocks[block].laid:
+        return
+    span, width = span_in(selection, block), row.block_box(block).width()
+    box = next(iter(row.blocks[block].boxes(*span)), None) if span else None
+    pad = screen.rows.stage.look.px(28)
+    if box is None:
+        return
+    if box.right() > width - pad:
+        moved = row.blocks[block].scroll_sideways(round(box.right() - width + 2 * pad))
+    elif box.left() < 0:
+        moved = row.blocks[block].scroll_sideways(round(box.left() - 2 * pad))
+    else:
+        return
+    if moved:
+        screen.repaint_row(index)
+
+
+def paint_link_focus(painter: QPainter, screen: Screen) -> None:
+    """The ring around a link that has the keyboard; buttons draw their own."""
+    index, key = screen.focused
+    row = screen.rows.known(index) if key else None
+    place = place_of(row, key) if row else None
+    if row and place:
+        corner = screen.row_box(index).topLeft()
+        for box in boxes_in(row, place):
+            focus_ring(painter, screen.rows.stage.look, box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2))

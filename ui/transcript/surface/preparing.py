@@ -1,0 +1,35 @@
+"""What stands beside the screen, made and laid out before somebody goes there."""
+
+from time import perf_counter
+
+from ui.transcript.surface.row_list import RowList
+
+
+def prepare(rows: RowList, until: float) -> bool:
+    """Make and lay out rows one screen above and below until the clock says so; answers whether there were any."""
+    has_worked = False
+    while _prepare_one(rows, until):
+        has_worked = True
+        if perf_counter() > until:
+            break
+    return has_worked
+
+
+def _prepare_one(rows: RowList, until: float) -> bool:
+    """The next row: those above first, since most look back."""
+    last = min(len(rows), len(rows.transcript)) - 1
+    if last < 0:
+        return False
+    top = rows.top
+    above, below = top - rows.view, top + 2 * rows.view
+    shown = min(rows.row_at(top), last)
+    for index in (*range(shown, rows.row_at(above) - 1, -1), *range(shown + 1, min(rows.row_at(below), last) + 1)):
+        row = rows.known(index)
+        if row is None:
+            rows.row(index)
+            return True
+        y = rows.row_top(index)
+        if row.lay_ahead(above - y, below - y, until):
+            rows.measured(index)
+            return True
+    return False

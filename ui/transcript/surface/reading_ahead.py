@@ -1,0 +1,62 @@
+"""Reads what stands near the screen and was not read yet, and makes the rows beside the screen, between frames."""
+
+from time import perf_counter
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+
+from ui.transcript.surface.preparing import prepare
+from ui.transcript.surface.screen import Screen
+
+_SLICE = 0.002
+"""Seconds of work between two looks at the event loop; the last step of a slice may take one more."""
+
+_HELD = 50
+"""Milliseconds until another look at whether a button of the mouse is still held."""
+
+
+class ReadingAhead(QObject):
+    """From the end of each row towards its start. Nothing on the screen moves by it."""
+
+    moved = Signal()
+    """Heights above or below the screen are others now."""
+
+    def __init__(self, screen: Screen, parent: QObject) -> None:
+        super().__init__(parent)
+        self._screen = screen
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._go_on)
+        self._is_prepared = True
+
+    def start(self) -> None:
+        """Look whether there is something to do."""
+        if not self._timer.isActive() and (not self._is_prepared or self._screen.rows.has_unread()):
+            self._timer.start(0)
+
+    def prepare(self) -> None:
+        """The screen stands elsewhere: let what is seen next be there when somebody goes on."""
+        self._is_prepared = False
+        self.start()
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        self._timer.stop()
+
+    def _go_on(self) -> None:
+        rows = self._screen.rows
+        # What is pressed stays what it is until it is let go.
+        is_held = QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton
+        until = perf_counter() + _SLICE
+        self._timer.setInterval(_HELD if is_held else 0)
+        if rows.has_unread_in_view():
+            rows.read_in_view(until)
+            rows.settle(0)
+            self._screen.viewport.update()
+            self.moved.emit()
+        elif is_held:
+            return
+        elif (not self._is_prepared and prepare(rows, until)) or rows.read_ahead(until):
+            self.moved.emit()
+        else:
+            self._is_prepared = True
+            self._timer.stop()
