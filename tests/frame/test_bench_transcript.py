@@ -57,6 +57,7 @@ def test_a_size_that_was_ended_is_left_out_of_the_growth(monkeypatch: pytest.Mon
         return {"ended": "after 60 s"} if size == "1000000" else {"cpu_s": int(size) ** 2, "limit_s": int(size)}
 
     monkeypatch.setattr(parts, "ran", answer)
+    monkeypatch.setattr(parts, "ENOUGH", float("inf"))
     figures = parts.PARTS["streaming"]()
     assert figures["paced"]["exponent"] == figures["at_once"]["exponent"] == 2.0
     assert figures["paced"]["limit_exponent"] == 1.0

@@ -49,7 +49,7 @@ class Thumbnails:
     """Asked for a picture, it answers from its cache, or later through the callback."""
 
     def __init__(self, pictures: PictureSource, workshop: Workshop) -> None:
-        self._pictures = pictures
+        self.pictures = pictures
         self._workshop = workshop
         self._kept: OrderedDict[tuple[str, int, int], Shown] = OrderedDict()
         self._size = 0
@@ -60,7 +60,7 @@ class Thumbnails:
         if key in self._kept:
             self._kept.move_to_end(key)
             return True, self._kept[key]
-        where = place_of(source, self._pictures)
+        where = place_of(source, self.pictures)
 
         def arrived(image: QImage) -> None:
             self._keep(key, None if image.isNull() else QPixmap.fromImage(image))

@@ -1,6 +1,8 @@
 """Work that takes longer than a frame, done in one thread that ends by itself when nothing is left to do."""
 
+import logging
 import threading
+import traceback
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -8,6 +10,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Qt, Signal
 
 Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
 _WAITING = 200
 """Jobs kept waiting. The oldest is dropped first: what was asked for last is what is being looked at."""
 
@@ -28,7 +31,10 @@ class Workshop(QObject):
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def do(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do the job elsewhere and hand its result to `then`. The job must not touch widgets and must not raise."""
+        """Do the job elsewhere and hand its result to `then`. The job must not touch widgets.
+
+        Whoever waits for a job that raises hears nothing.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -67,7 +73,13 @@ class Workshop(QObject):
                     self._thread = None
                     return
                 key, job = self._jobs.popitem(last=False)
-            result = job()
+            try:
+                result = job()
+            except Exception as error:  # noqa: BLE001  whatever it is, the jobs behind it are done
+                _log.error("A job of the transcript failed: %s", _where(error))
+                with self._lock:
+                    self._hearers.pop(key, None)
+                continue
             with self._lock:
                 if self._closed:
                     self._thread = None
@@ -82,3 +94,9 @@ class Workshop(QObject):
                 hearers = self._hearers.pop(key, [])
             for then in hearers:
                 then(result)
+
+
+def _where(error: Exception) -> str:
+    """Its kind and the places it came through. What it says may quote the conversation, which no log may hold."""
+    places = traceback.extract_tb(error.__traceback__)
+    return " ".join([type(error).__name__, *(f"{place.filename}:{place.lineno}" for place in places)])

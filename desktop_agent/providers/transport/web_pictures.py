@@ -2,6 +2,10 @@
 
 Only http and https; every address that a name or a redirect leads to is looked at before anything is sent there;
 nothing about the person goes along: no cookie, no key, no referrer.
+
+Behind a proxy the name of a host is told to nobody but the proxy: it finds the address, and it decides whether that may
+be a private one. Only an address that stands in the URL itself is looked at here. (Windows and macOS may look a name up
+to compare it with the system's list of hosts that need no proxy.)
 """
 
 import asyncio
@@ -11,7 +15,7 @@ import urllib.request
 from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpcore
 
@@ -29,6 +33,7 @@ LIMIT = 20_000_000
 """Bytes."""
 
 REDIRECTS = 5
+_LAST_PORT = 65535
 _MAGIC = 16
 _MOVED = {301, 302, 303, 307, 308}
 _TOO_SLOW = "Try again, or open the address in a browser."
@@ -71,23 +76,42 @@ async def fetch_picture(url: str, *, allowed: frozenset[str] = frozenset(), pati
                 found = await _ask(_parsed(place), allowed, patience)
                 if isinstance(found, bytes):
                     return found
-                place = urljoin(place, found)
+                place = _joined(place, found)
     except TimeoutError:
-        values = {"host": _parsed(place).host, "seconds": f"{patience.total:g}"}
+        values = {"host": _parsed(place).raw_host.decode("ascii"), "seconds": f"{patience.total:g}"}
         raise ImageRefused(Sentence("“{host}” took longer than {seconds} seconds.", values), _TOO_SLOW) from None
     raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
 
 
+def _joined(place: str, found: str) -> str:
+    try:
+        return urljoin(place, found)
+    except ValueError:
+        raise ImageRefused.not_a_web_address(found) from None
+
+
 def _parsed(url: str) -> "httpx.URL":
+    parsed = _web_address(url)
+    if parsed is None:
+        raise ImageRefused.not_a_web_address(url)
+    return parsed
+
+
+def _web_address(url: str) -> "httpx.URL | None":
+    """None for what is no address of http or https, and for a host or port that cannot exist."""
     import httpx
 
     try:
         parsed = httpx.URL(url)
+        host = parsed.raw_host.decode("ascii")
+        # As looking it up would do, which fails for labels that are empty or longer than 63 (RFC 1035).
+        host.encode("idna")
     except (httpx.InvalidURL, ValueError):
-        raise ImageRefused.not_a_web_address(url) from None
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise ImageRefused.not_a_web_address(url)
-    return parsed
+        return None
+    # An IPv6 address may have a zone after a percent sign; in a name that sign stands for what no name may hold.
+    is_host = host and (":" in host or "%" not in host)
+    is_usable = parsed.scheme in {"http", "https"} and is_host and (parsed.port or 0) <= _LAST_PORT
+    return parsed if is_usable else None
 
 
 async def _ask(url: "httpx.URL", allowed: frozenset[str], patience: Patience) -> bytes | str:
@@ -134,12 +158,12 @@ async def _body(chunks: AsyncIterable[bytes]) -> bytes:
             raise _too_large()
         if not looked and len(came) >= _MAGIC:
             looked = True
-            _look(bytes(came[:_MAGIC]))
-    _look(bytes(came[:_MAGIC]))
+            _require_picture(bytes(came[:_MAGIC]))
+    _require_picture(bytes(came[:_MAGIC]))
     return bytes(came)
 
 
-def _look(start: bytes) -> None:
+def _require_picture(start: bytes) -> None:
     """What a picture is is told by its first bytes; what a server calls it does not count."""
     if media_type_of(start) is None:
         raise ImageRefused(
@@ -160,14 +184,10 @@ async def _pool(url: "httpx.URL", allowed: frozenset[str]) -> httpcore.AsyncConn
     proxy = None if is_loopback(host) else _proxy(url.scheme, host)
     if proxy is None:
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
-    # Whoever resolves the name is the proxy. What can be known here is looked at here.
-    await backend.look(host, url.port or (443 if url.scheme == "https" else 80), is_asked=False)
-    parts = urlsplit(proxy)
-    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if parts.username else None
-    port = f":{parts.port}" if parts.port else ""
-    return httpcore.AsyncHTTPProxy(
-        f"{parts.scheme}://{parts.hostname}{port}", auth, ssl_context=context, network_backend=backend.inner
-    )
+    await backend.look_at_literal(host)
+    auth = (proxy.username, proxy.password) if proxy.username else None
+    place = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
+    return httpcore.AsyncHTTPProxy(place, auth, ssl_context=context, network_backend=backend.inner)
 
 
 def _context() -> "ssl.SSLContext":
@@ -176,7 +196,7 @@ def _context() -> "ssl.SSLContext":
     return httpx.create_ssl_context()
 
 
-def _proxy(scheme: str, host: str) -> str | None:
+def _proxy(scheme: str, host: str) -> "httpx.URL | None":
     proxies = urllib.request.getproxies()
     url = proxies.get(scheme) or proxies.get("all")
     if not url or urllib.request.proxy_bypass(host):
@@ -186,7 +206,11 @@ def _proxy(scheme: str, host: str) -> str | None:
         kind = address.partition("://")[0]
         what = Sentence("The proxy that is set is of a kind that is not supported ({kind}).", {"kind": kind})
         raise ImageRefused(what, "Open the address in a browser.")
-    return address
+    parsed = _web_address(address)
+    if parsed is None:
+        remedy = "Correct it in the system's settings or in the environment (http_proxy, https_proxy, all_proxy)."
+        raise ImageRefused(Sentence("The proxy that is set has no usable address."), remedy)
+    return parsed
 
 
 class _Checked(httpcore.AsyncNetworkBackend):
@@ -213,19 +237,26 @@ class _Checked(httpcore.AsyncNetworkBackend):
                 failure = error
         raise failure
 
-    async def look(self, host: str, port: int, *, is_asked: bool = True) -> list[str]:
+    async def look(self, host: str, port: int) -> list[str]:
         """All addresses of a host. Raises PrivateAddress when one of them is private and the host is not allowed."""
-        try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError:
-            if not is_asked:
-                return []
-            raise
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
         for address in addresses:
-            if host not in self._allowed and not _is_public(address):
-                raise PrivateAddress(host, address)
+            self._require_public(host, address)
         return addresses
+
+    async def look_at_literal(self, host: str) -> None:
+        """As `look` for a host that is itself an address, however it is written; a name is not looked up."""
+        ask = asyncio.get_running_loop().getaddrinfo
+        try:
+            found = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        except OSError:
+            return
+        self._require_public(host, str(found[0][4][0]))
+
+    def _require_public(self, host: str, address: str) -> None:
+        if host not in self._allowed and not _is_public(address):
+            raise PrivateAddress(host, address)
 
     async def connect_unix_socket(
         self,
@@ -246,12 +277,17 @@ def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is None and found in _TRANSLATED:
+        if inner is None and any(found in network for network in _CARRYING):
             inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if inner is None and found not in _GIVEN:
+            return False
         if inner is not None:
             return inner.is_global and not inner.is_multicast
     return found.is_global and not found.is_multicast
 
 
-# RFC 6052: an IPv4 address in the last four bytes.
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+# With an IPv4 address in the last four bytes (RFC 6052, 8215, 4291). In the rest of 64:ff9b:1::/48, which is for local
+# use, it may stand elsewhere: that is never public.
+_CARRYING = [ipaddress.IPv6Network(each) for each in ("64:ff9b::/96", "64:ff9b:1::/96", "::/96")]
+# All of IPv6 that is given out as global unicast (IANA, IPv6 address space).
+_GIVEN = ipaddress.IPv6Network("2000::/3")

@@ -14,7 +14,8 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
 from tests.ui.transcript.copying.safe_html import SafeReader
 from tests.ui.transcript.standing import LEFT, Standing
-from ui.transcript.input import copying
+from ui.shell.contents.decoding import MOST_SHOWN
+from ui.transcript.input import copying, offers
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -238,6 +239,83 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     with qtbot.waitSignal(standing.view.image_opened):
         actions["Open image"].trigger()
     menu.close()
+
+
+class Picture:
+    """A message with one, and the menu about it."""
+
+    def __init__(self, qtbot, folder, size=(900, 700)):
+        self.digest = "d1" * 32
+        Pillow.new("RGB", size, "red").save(folder / self.digest, "PNG")
+        source = StoredSource(digest=self.digest, media_type="image/png", size=1, width=size[0], height=size[1])
+        message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
+        self.standing = Standing(qtbot, [message, Message.assistant("```py\nx\n```")], folder)
+        self.view = self.standing.view
+        self.view._note._wait.setInterval(0)
+        qtbot.waitUntil(lambda: not self.view._workshop.is_busy)
+        QGuiApplication.clipboard().setText("before")
+
+    def copy(self):
+        row = self.standing.rows.row(0)
+        corner = row.block_box(0).topLeft() + self.view.surface.row_box(0).topLeft()
+        menu, actions = self.standing.menu(corner + QPoint(20, 20))
+        actions["Copy image"].trigger()
+        menu.close()
+
+    def copy_text(self, how):
+        if how == "message":
+            self.view.offers.copy_all()
+        elif how == "selection":
+            press(self.view, Qt.Key.Key_A)
+            press(self.view, Qt.Key.Key_C)
+        else:
+            self.standing.rows.row(1).blocks[0].controls()[0].press()
+
+
+@pytest.mark.parametrize("how", ["message", "selection", "code"])
+def test_an_image_that_comes_late_does_not_replace_what_was_copied_after_it(qtbot, tmp_path, menus, how):
+    picture = Picture(qtbot, tmp_path)
+    picture.copy()
+    picture.copy_text(how)
+    text = QGuiApplication.clipboard().text()
+    qtbot.waitUntil(lambda: not picture.view._workshop.is_busy)
+    qtbot.wait(20)
+    assert QGuiApplication.clipboard().image().isNull()
+    assert QGuiApplication.clipboard().text() == text != "before"
+
+
+def test_of_two_images_the_last_one_is_copied(qtbot, tmp_path, menus):
+    picture = Picture(qtbot, tmp_path)
+    picture.copy()
+    picture.copy()
+    qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
+
+
+def test_a_copied_image_is_bounded_as_where_it_is_looked_at_and_kept_nowhere(qtbot, tmp_path, menus, monkeypatch):
+    assert offers._MOST_COPIED == MOST_SHOWN
+    monkeypatch.setattr(offers, "_MOST_COPIED", 10_000)
+    picture = Picture(qtbot, tmp_path)
+    picture.copy()
+    qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
+    size = QGuiApplication.clipboard().image().size()
+    assert size.width() * size.height() <= 10_100
+    assert all(wide < 900 for _, wide, _ in picture.view._stage.thumbnails._kept)
+
+
+def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, monkeypatch):
+    monkeypatch.setattr(offers, "_SAID", 50)
+    picture = Picture(qtbot, tmp_path)
+    (tmp_path / picture.digest).write_bytes(b"nonsense")
+    picture.copy()
+    qtbot.waitUntil(picture.view._note.isVisible)
+    assert picture.view._note.accessibleName().startswith("This picture was not copied")
+    qtbot.waitUntil(lambda: not picture.view._note.isVisible())
+    assert QGuiApplication.clipboard().text() == "before"
+    monkeypatch.setattr(offers, "_SAID", 50_000)
+    picture.copy()
+    qtbot.waitUntil(picture.view._note.isVisible)
+    picture.copy_text("code")
+    assert not picture.view._note.isVisible()
 
 
 def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):

@@ -3,7 +3,7 @@
 import pytest
 
 from ui.transcript.markdown.inline import Style, cut, inline, tip_of
-from ui.transcript.markdown.inline.links import note_of, shown_host
+from ui.transcript.markdown.inline.links import note_of, safe_target, shown_host
 
 CYRILLIC_APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.com"
 
@@ -85,6 +85,39 @@ def test_bare_addresses_end_where_the_sentence_goes_on(text, address):
 )
 def test_what_has_no_host_leads_nowhere(text):
     assert links(text) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "safe"),
+    [
+        ("mailto:a@b.com", "mailto:a@b.com"),
+        ("mailto:a@b.com?Subject=x&body=y%0D%0Az&cc=c@d.e&bcc=f@g.h", ...),
+        ("mailto:?subject=x", ...),
+        ("mailto:a@b.com?attach=/etc/passwd", "mailto:a@b.com"),
+        ("MAILTO:a@b.com?subject=x&ATTACH=/etc/passwd&body=y", "MAILTO:a@b.com?subject=x&body=y"),
+        ("mailto:a@b.com?%61ttach=/etc/passwd", "mailto:a@b.com"),
+        ("mailto:a@b.com?subject=x&amp;attachment=/etc/passwd", "mailto:a@b.com?subject=x"),
+        ("mailto:a@b.com?subject=x#&attach=/etc/passwd", "mailto:a@b.com?subject=x#"),
+        ("mailto:a@b.com&attach=/etc/passwd", ""),
+        ("mailto:?attach=/etc/passwd", ""),
+        ("mailto:?", ""),
+        ("mailto:a@b.com?subject=x%0D%0ABcc:c@d.e", ""),
+        ("mailto:a@b.com%0ABcc:c@d.e", ""),
+        ("mailto:a@b.com?cc=c@d.e%0Ax", ""),
+        ("mailto:a@b.com?body=%00", ""),
+        ("mailto:a@b.com?body=%C2%9B", ""),
+        ("mailto:a@b.com?body=a\nb", ""),
+        ("mailto:a@b.com?subject=a\x7f", ""),
+    ],
+)
+def test_mail_attaches_nothing_and_forges_no_head(target, safe):
+    wanted = target if safe is ... else safe
+    assert safe_target(target) == safe_target(wanted) == wanted
+
+
+def test_the_tip_of_mail_is_what_will_be_opened():
+    (found,) = links("[write](mailto:a@b.com?attach=/etc/passwd)")
+    assert found == ("write", "mailto:a@b.com")
 
 
 def test_the_tip_is_the_whole_target_with_nothing_hidden():

@@ -1,7 +1,17 @@
 """One picture, moved and zoomed. At 100 % a pixel of the picture is a pixel of the screen."""
 
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QWidget
 
 from ui.look.theme import ThemeSource
@@ -9,12 +19,24 @@ from ui.shell.contents.decoding import Decoded
 from ui.shell.contents.framing import STEP, Framing
 
 _NOTCH = 120
+_PAN = 64
+"""Pixels of the view that an arrow key moves."""
+
+_ARROWS: dict[int, QPointF] = {
+    Qt.Key.Key_Left: QPointF(_PAN, 0),
+    Qt.Key.Key_Right: QPointF(-_PAN, 0),
+    Qt.Key.Key_Up: QPointF(0, _PAN),
+    Qt.Key.Key_Down: QPointF(0, -_PAN),
+}
 _CRISP = 3.0
 """Enlarged so far, pixels are shown as the squares that they are."""
 
 
 class PictureCanvas(QWidget):
-    """`zoomed` says that the zoom changed. The wheel zooms at the pointer, everything else at the middle."""
+    """`zoomed` says that the zoom changed. The wheel zooms at the pointer, everything else at the middle.
+
+    Arrow keys move what is larger than the view; of anything else they are left to the window.
+    """
 
     zoomed = Signal()
 
@@ -144,12 +166,31 @@ class PictureCanvas(QWidget):
         self._dragged = None
         self._changed()
 
+    def event(self, event: QEvent) -> bool:
+        """An arrow key moves it; it is taken before the window makes a shortcut of it."""
+        way = _way(event) if self._levels and self._framing.can_move else None
+        if way is None:
+            return super().event(event)
+        if event.type() == QEvent.Type.KeyPress:
+            self._framing.move_by(way)
+            self._changed()
+        event.accept()
+        return True
+
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Between all of it and every pixel of it."""
         if self.fits and self.zoom < 1:
             self.zoom_to(1.0, event.position())
         else:
             self.fit()
+
+
+def _way(event: QEvent) -> QPointF | None:
+    """Where a key moves the picture."""
+    if not isinstance(event, QKeyEvent) or event.type() not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}:
+        return None
+    held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return _ARROWS.get(event.key()) if held == Qt.KeyboardModifier.NoModifier else None
 
 
 def _tiles(light: QColor, dark: QColor) -> QPixmap:

@@ -166,8 +166,8 @@ class PictureViewer(QDialog):
         bar.addWidget(self._place)
         canvas = self.canvas
         for widget in (
-            self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", several=True),
-            self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", several=True),
+            self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", "PgUp", several=True),
+            self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", "PgDown", several=True),
             self._add("minus", self.tr("Zoom out"), lambda: canvas.zoom_by(-1), "-"),
             self._percent,
             self._add("plus", self.tr("Zoom in"), lambda: canvas.zoom_by(1), "+", "="),

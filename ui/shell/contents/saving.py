@@ -1,6 +1,7 @@
 """Save as…: a dialog that waits without blocking, and a file that is written in a thread."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,13 @@ from ui.bridge.tasks import Tasks
 from ui.look.visible_text import with_hidden_shown
 
 _LONGEST = 80
+_MOST_BYTES = 255
+"""Of a whole name, on most file systems."""
+
+# Devices of Windows, whatever ending follows (Microsoft, "Naming Files, Paths, and Namespaces").
+_DEVICE = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3]) *(?:\.|\Z)", re.IGNORECASE
+)
 _FORBIDDEN = set('/\\:*?"<>|')
 
 
@@ -54,9 +62,12 @@ class Saver(QObject):
 
 
 def file_name(words: str) -> str:
-    """A name that every system takes: no folder, nothing hidden, not too long, no hidden file."""
+    """A name that every system takes: no folder, nothing hidden, not too long, no hidden file, no device."""
     kept = "".join(" " if each in _FORBIDDEN or not each.isprintable() else each for each in words[: 4 * _LONGEST])
-    stem, dot, ending = " ".join(kept.split()).strip(". ").rpartition(".")
+    name = " ".join(kept.split()).strip(". ")
+    stem, dot, ending = f"{'_' if _DEVICE.match(name) else ''}{name}".rpartition(".")
     if not dot or not ending.isalnum() or len(ending) > 8:
         stem, dot, ending = f"{stem}{dot}{ending}", "", ""
-    return f"{stem[:_LONGEST].strip('. ') or 'unnamed'}{dot}{ending}"
+    room = _MOST_BYTES - len(f"{dot}{ending}".encode())
+    stem = stem[:_LONGEST].encode()[:room].decode(errors="ignore")
+    return f"{stem.strip('. ') or 'unnamed'}{dot}{ending}"

@@ -12,6 +12,7 @@ from ui.transcript.accessibility.node import Node, NodeInterface, child_at
 from ui.transcript.accessibility.parts import PartNode
 from ui.transcript.accessibility.reach import Doing, Reach
 from ui.transcript.accessibility.readables import RowText
+from ui.transcript.row_changes import number_after
 from ui.transcript.rows.body.replacing import Replacement
 from ui.transcript.surface.screen import Screen
 
@@ -123,9 +124,10 @@ class Tree(QObject):
     def apply(self, changes: Sequence[Change]) -> None:
         """What was made for reading items that changed is not true any more."""
         transcript = self.screen.rows.transcript
-        for change in changes:
-            if isinstance(change, Updated) and change.index < len(transcript):
-                self.reach.forget_item(transcript[change.index].id)
+        for position, change in enumerate(changes, start=1):
+            there = number_after(change.index, changes[position:]) if isinstance(change, Updated) else None
+            if there is not None:
+                self.reach.forget_item(transcript[there].id)
 
     def clear(self) -> None:
         """Other rows are shown, or the same in another look."""
@@ -136,7 +138,9 @@ class Tree(QObject):
 
     def _on_replaced(self, row: int, replacement: Replacement) -> None:
         del replacement
-        if node := self._rows.get(self.screen.rows.transcript[row].id):
+        # Between a change of the transcript and its being taken in, the number is not that of the item.
+        known = self.screen.rows.known(row)
+        if known and (node := self._rows.get(known.item.id)):
             node.drop_parts()
 
 

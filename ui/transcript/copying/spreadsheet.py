@@ -5,8 +5,11 @@ import io
 import re
 from collections.abc import Sequence
 
-# What a spreadsheet takes for a formula (OWASP, CSV Injection); a plain number is none.
-_FORMULA = re.compile(r"[ \t\r\n]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+from ui.look.visible_text import DECEPTIVE
+
+# What a spreadsheet takes for a formula (OWASP, CSV Injection); a plain number is none. Some skip what nobody sees.
+_UNSEEN = rf"[\s\u00ad{DECEPTIVE}]"
+_FORMULA = re.compile(rf"{_UNSEEN}*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d.,' \u00a0]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*%?")
 
 

@@ -44,7 +44,7 @@ class Copier(QObject):
         if text:
             data = QMimeData()
             data.setText(text)
-            data.setData(MARKDOWN, text.encode())
+            data.setData(MARKDOWN, text.encode("utf-8", "replace"))
             QGuiApplication.clipboard().setMimeData(data)
 
     def copy_image(self, image: QImage) -> None:

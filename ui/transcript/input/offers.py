@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from ui.look.controls import announce
 from ui.look.sentences import literal
 from ui.transcript.blocks.block import Action, Block
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -21,7 +22,8 @@ from ui.transcript.input.links import Links, Under, under
 from ui.transcript.input.menu import Entry, Topic, make_menu
 from ui.transcript.markdown.inline import tip_of
 from ui.transcript.markdown.inline.links import safe_target
-from ui.transcript.pictures import Viewable, size_of
+from ui.transcript.pictures import Viewable, read_picture
+from ui.transcript.pictures import place_of as lies_at
 from ui.transcript.rows.body.extracts import table_at
 from ui.transcript.rows.row import Row
 from ui.transcript.surface.places import box_of
@@ -31,6 +33,12 @@ from ui.transcript.surface.stops import place_of
 
 _COPY, _ALL = QKeySequence.StandardKey.Copy, QKeySequence.StandardKey.SelectAll
 _FIND = QKeySequence.StandardKey.Find
+
+_MOST_COPIED = 40_000_000
+"""Pixels of a picture, as where it is looked at; a larger one is copied smaller."""
+
+_SAID = 5000
+"""Milliseconds for which it is said that something was not copied."""
 
 
 class Offers:
@@ -49,15 +57,32 @@ class Offers:
         self._copier = copier
         self._select_all = select_all
         self._find = find
+        self._copies = 0
+        self._says = False
+        facts = screen.rows.stage.facts
+        facts.code_copied.connect(self._count)
+        facts.details_copied.connect(self._count)
+
+    def _count(self) -> int:
+        """One more copy was asked for: what was asked for before it must not come after it."""
+        self._copies += 1
+        if self._says:
+            self._says = False
+            self._copier.progress.emit("")
+        return self._copies
+
+    def _newest(self) -> Copier:
+        self._count()
+        return self._copier
 
     def copy(self, *, markdown: bool = False) -> None:
         """What is selected."""
         if not self._screen.selection.is_empty:
-            self._copier.copy_steps(extracts_of(self._screen.selection, self._screen.rows), markdown=markdown)
+            self._newest().copy_steps(extracts_of(self._screen.selection, self._screen.rows), markdown=markdown)
 
     def copy_all(self) -> None:
         """The conversation as Markdown, with who said what."""
-        self._copier.copy_steps(all_extracts(self._screen.rows), markdown=True)
+        self._newest().copy_steps(all_extracts(self._screen.rows), markdown=True)
 
     def pop_up(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
         """The menu for a click of the mouse, or for the key that opens menus."""
@@ -132,12 +157,14 @@ class Offers:
             yield Topic("", [Entry(words, self._find, _FIND)])
 
     def _about_message(self, row: Row) -> Topic:
-        translate, copier = QCoreApplication.translate, self._copier
+        translate, newest = QCoreApplication.translate, self._newest
         return Topic(
             row.label,
             [
-                Entry(translate("Transcript", "Copy m&essage"), lambda: copier.copy_steps(row.extracts())),
-                Entry(translate("Transcript", "Copy message as Mar&kdown"), lambda: copier.copy_markdown(row.source())),
+                Entry(translate("Transcript", "Copy m&essage"), lambda: newest().copy_steps(row.extracts())),
+                Entry(
+                    translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
+                ),
                 Entry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
             ],
         )
@@ -147,7 +174,7 @@ class Offers:
         follow = partial(self._links.follow, link, found.row)
         if target := safe_target(link):
             about = translate("Transcript", "Link to {0}").format(tip_of(target))
-            copy = Entry(translate("Transcript", "Copy &link"), partial(self._copier.copy, target))
+            copy = Entry(translate("Transcript", "Copy &link"), lambda: self._newest().copy(target))
             yield Topic(about, [Entry(translate("Transcript", "&Open link"), follow), copy])
         elif link.startswith(BACK_TARGET):
             yield Topic(
@@ -163,8 +190,8 @@ class Offers:
         if isinstance(found.block, TableBlock):
             entries += self._for_table(found)
         elif isinstance(found.block, MathBlock):
-            words = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX")
-            entries.append(Entry(words, partial(self._copier.copy, found.block.text)))
+            words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), found.block.text
+            entries.append(Entry(words, lambda: self._newest().copy(text)))
         elif isinstance(found.block, RemoteBlock | ThumbnailsBlock):
             entries += self._for_picture(found.block.picture_at(found.point))
         if entries:
@@ -172,15 +199,15 @@ class Offers:
 
     def _for_table(self, found: Under) -> list[Entry]:
         blocks = self._screen.rows.row(found.row).blocks
-        translate, copier = QCoreApplication.translate, self._copier
+        translate, newest = QCoreApplication.translate, self._newest
         return [
             Entry(
                 translate("Transcript", "Copy &table as Markdown"),
-                lambda: copier.copy_markdown("\n".join(each.markdown() for each in table_at(blocks, found.at))),
+                lambda: newest().copy_markdown("\n".join(each.markdown() for each in table_at(blocks, found.at))),
             ),
             Entry(
                 translate("Transcript", "Copy table as C&SV"),
-                lambda: copier.copy(as_csv([row for each in table_at(blocks, found.at) for row in each.texts()])),
+                lambda: newest().copy(as_csv([row for each in table_at(blocks, found.at) for row in each.texts()])),
             ),
         ]
 
@@ -190,11 +217,32 @@ class Offers:
         return [Entry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_picture, picture))]
 
     def _copy_picture(self, picture: Viewable) -> None:
-        """As large as it is; decoded elsewhere, so it may come later."""
-        size = size_of(picture)
-        there, shown = self._screen.rows.stage.thumbnails.get(picture, size, partial(self._copy_picture, picture))
-        if there and shown:
-            self._copier.copy_image(shown.toImage())
+        """Decoded elsewhere, so it comes later, unless something else was copied by then."""
+        self._copier.stop()
+        number, stage = self._count(), self._screen.rows.stage
+        where = lies_at(picture, stage.thumbnails.pictures)
+        job = partial(read_picture, where, most=_MOST_COPIED)
+        stage.highlighter.elsewhere(("copied picture", number), job, partial(self._picture_came, number))
+
+    def _picture_came(self, number: int, image: QImage) -> None:
+        if number != self._copies:
+            return
+        if not image.isNull():
+            self._copier.copy_image(image)
+            return
+        words = QCoreApplication.translate(
+            "Transcript", "This picture was not copied: it cannot be read, or it is too large. Open it to see which."
+        )
+
+        def say_no_more() -> None:
+            if number == self._copies:
+                self._says = False
+                self._copier.progress.emit("")
+
+        announce(self._screen.viewport, words)
+        self._says = True
+        self._copier.progress.emit(words)
+        QTimer.singleShot(_SAID, self._copier, say_no_more)
 
 
 def _entry(action: Action) -> Entry:

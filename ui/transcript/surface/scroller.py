@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
+from ui.transcript.row_changes import control_after
 from ui.transcript.surface.kept_selection import KeptSelection
 from ui.transcript.surface.reading_ahead import ReadingAhead
 from ui.transcript.surface.row_list import RowList
@@ -77,7 +78,9 @@ class Scroller(QObject):
 
     def _take(self, change: Change) -> tuple[int, int] | None:
         """Answers the row, and the y in it, from which the picture differs."""
-        rows, selection = self._rows, self._screen.selection
+        rows, screen, selection = self._rows, self._screen, self._screen.selection
+        if not isinstance(change, Updated):
+            screen.hovered, screen.focused = (control_after(each, change) for each in (screen.hovered, screen.focused))
         match change:
             case Added(index):
                 rows.insert(index)

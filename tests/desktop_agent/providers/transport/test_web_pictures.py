@@ -1,6 +1,7 @@
 """One way to the network for pictures: whom it asks, what it sends, what it takes, and when it gives up."""
 
 import asyncio
+import socket
 import struct
 import zlib
 
@@ -53,6 +54,13 @@ async def test_only_addresses_of_the_web(url):
 
 
 @pytest.mark.parametrize(
+    "url", [f"http://{'a' * 70}.com/x.png", "http://a..b/", "http://.a/", "http://127.0.0.1:70000/", "http://[bad/"]
+)
+async def test_a_host_that_cannot_exist_is_refused(url):
+    assert "is not a web address" in await refusal(url)
+
+
+@pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f.1", "127.1"]
 )
 async def test_this_machine_is_refused_unless_it_is_allowed(host):
@@ -65,15 +73,28 @@ async def test_this_machine_is_refused_unless_it_is_allowed(host):
 
 
 PRIVATE = ("10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "0.0.0.0")
-PRIVATE_6 = ("::", "fe80::1%1", "fc00::1", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:10.0.0.1")
+PRIVATE_6 = ("::", "::1", "fe80::1%1", "fc00::1", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:10.0.0.1")
+# Site-local, local translation, IPv4-compatible, IPv4-translated, SRv6, and what nobody was given.
+UNGIVEN_6 = (
+    "fec0::1",
+    "64:ff9b:1::7f00:1",
+    "64:ff9b:1:7f00:0:100::",
+    "::127.0.0.1",
+    "::ffff:0:7f00:1",
+    "5f00::1",
+    "8::1",
+)
 
 
-@pytest.mark.parametrize("address", [*PRIVATE, *PRIVATE_6, "255.255.255.255"])
+@pytest.mark.parametrize("address", [*PRIVATE, *PRIVATE_6, *UNGIVEN_6, "255.255.255.255"])
 def test_private_addresses_in_all_their_forms(address):
     assert not web_pictures._is_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1"])
+PUBLIC = ("1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101", "64:ff9b:1::101:101", "::ffff:1.1.1.1", "::1.1.1.1")
+
+
+@pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses(address):
     assert web_pictures._is_public(address)
 
@@ -95,7 +116,7 @@ async def test_a_redirect_to_a_private_machine_is_looked_at_again():
     assert inner.connections == 0
 
 
-@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://127.0.0.1/a.png"])
+@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://127.0.0.1/a.png", "http://[bad/", "//[x", "//a..b/"])
 async def test_a_redirect_out_of_the_web_is_refused(to):
     async with Loopback(moved(to), judged=False) as server:
         assert "is not a web address" in await refusal(f"{server.root}/a.png")
@@ -135,6 +156,7 @@ async def test_a_server_without_it_and_no_server():
         assert "(status 404)" in await refusal(f"{root}/a.png")
     assert "could not be reached" in await refusal(f"{root}/a.png")
     assert "could not be reached" in await refusal("http://no-such-host.invalid/a.png")
+    assert "could not be reached" in await refusal("http://xn--.invalid/a.png")
 
 
 async def test_a_cut_answer_is_no_picture():
@@ -172,3 +194,63 @@ async def test_a_proxy_is_used_and_gets_no_private_names(monkeypatch):
         assert len(proxy.requests) == 1
         proxy_address[0] = "socks5://127.0.0.1:1"
         assert "socks5" in await refusal("http://no-such-host.invalid/a.png")
+
+
+@pytest.fixture
+def behind(monkeypatch):
+    """Sets the proxy."""
+    monkeypatch.setattr("urllib.request.proxy_bypass", lambda host: False)
+    return lambda url: monkeypatch.setattr("urllib.request.getproxies", lambda: {"http": url})
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    ["http://127.0.0.1:bad", "127.0.0.1:70000", "http://[x:1", "http://:8080", "http://a..b:1", "http://u:pw@a..b"],
+)
+async def test_a_proxy_that_is_no_address_is_said(behind, proxy):
+    behind(proxy)
+    said = await refusal("http://no-such-host.invalid/a.png")
+    assert "proxy that is set has no usable address" in said
+    assert "pw" not in said
+
+
+async def test_a_proxy_on_ipv6_with_a_password(behind, monkeypatch):
+    made = []
+    real = web_pictures.httpcore.AsyncHTTPProxy
+
+    def proxy(url, auth, **more):
+        made.append((url, auth))
+        return real(url, auth, **more)
+
+    monkeypatch.setattr(web_pictures.httpcore, "AsyncHTTPProxy", proxy)
+    behind("http://me:p%40ss@[::1]:1")
+    assert "could not be reached" in await refusal("http://no-such-host.invalid/a.png")
+    ((url, auth),) = made
+    assert (url.host, url.port, auth) == (b"::1", 1, ("me", "p@ss"))
+
+
+async def test_behind_a_proxy_nobody_else_is_asked_for_the_name(behind, monkeypatch):
+    asked = []
+    real = socket.getaddrinfo
+
+    def lookup(host, port, family=0, type=0, proto=0, flags=0):  # noqa: A002  the library's own name
+        if not flags & socket.AI_NUMERICHOST:
+            asked.append(host)
+        return real(host, port, family, type, proto, flags)
+
+    async with Loopback(Reply(png()), judged=False) as proxy:
+        behind(proxy.root)
+        monkeypatch.setattr(socket, "getaddrinfo", lookup)
+        assert await fetch_picture("http://no-such-host.invalid/a.png") == png()
+    assert not {str(host) for host in asked} & {"no-such-host.invalid", "b'no-such-host.invalid'"}
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "10.0.0.1.", "167772161", "0xa.1", "[fec0::1]", "[fe80::1%1]", "[::ffff:10.0.0.1]"]
+)
+async def test_behind_a_proxy_a_private_address_is_seen_in_all_its_forms(behind, host):
+    async with Loopback(Reply(png()), judged=False) as proxy:
+        behind(proxy.root)
+        with pytest.raises(PrivateAddress):
+            await fetch_picture(f"http://{host}/a.png")
+        assert not proxy.requests

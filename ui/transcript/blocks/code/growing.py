@@ -9,7 +9,7 @@ from typing import Any, cast
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
 from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]
 
-from ui.transcript.blocks.code.syntax import Word, lexer_of, lines_of
+from ui.transcript.blocks.code.syntax import Word, coloring_lexer, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def coloured_more(text: str, language: str, standing: Standing) -> Coloured | No
 
     A guess: a later line may show that it was something else. Runs in a worker thread, knows no Qt.
     """
-    lexer = lexer_of(language)
+    lexer = coloring_lexer(language)
     if lexer is None:
         return None
     if isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer):

@@ -8,11 +8,16 @@ from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type
 from pygments.util import ClassNotFound
 
+from ui.transcript.markdown.inline import units
+
 Word = tuple[int, int, str]
 """Start, length (UTF-16 units) and colour kind."""
 
 LONGEST = 200_000
 """Characters. Longer code stays plain."""
+
+# A string of backslashes keeps these busy for ever, with the interpreter in its hands: nothing could be done meanwhile.
+_ENDLESS = frozenset({"Scala", "Scalate Server Page"})
 
 _KINDS = (
     (Token.Comment, "comment"),
@@ -69,9 +74,15 @@ def lexer_of(language: str) -> Lexer | None:
     """The reader of a language by one of its names."""
     find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
     try:
-        return find(language, stripnl=False, ensurenl=False)
+        return find(language, stripnl=False, ensurenl=False, handlecodeblocks=False)
     except ClassNotFound:
         return None
+
+
+def coloring_lexer(language: str) -> Lexer | None:
+    """The same, if it comes to an end with any text."""
+    lexer = lexer_of(language)
+    return None if lexer is None or lexer.name in _ENDLESS else lexer
 
 
 def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
@@ -84,7 +95,7 @@ def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
 
 def words_by_line(text: str, language: str) -> list[list[Word]]:
     """What to colour, line by line; nothing for an unknown language. Runs in a worker thread, knows no Qt."""
-    lexer = lexer_of(language)
+    lexer = coloring_lexer(language)
     return lines_of(lexer.get_tokens(text)) if lexer else []
 
 
@@ -101,7 +112,7 @@ def lines_of(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[Word]]:
                 lines.append([])
                 at = 0
             first = False
-            length = len(piece) if piece.isascii() else len(piece.encode("utf-16-le")) // 2
+            length = units(piece)
             if kind and length:
                 lines[-1].append((at, length, kind))
             at += length

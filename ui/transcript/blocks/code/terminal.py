@@ -7,10 +7,16 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
+from PySide6.QtCore import QCoreApplication
+
 from ui.transcript.blocks.code.syntax import Word
 from ui.transcript.markdown.inline import units
 
 KEPT_LINES = 20_000
+
+LONGEST_LINE = 4_000
+"""Characters of a line that are shown while it is written."""
+
 _TAB = 8
 _WIDEST = 240
 """Columns to which a command can jump; it may name any. Text goes on beyond them."""
@@ -98,10 +104,15 @@ class Terminal:
         return len(self._lines) - (not self._lines[-1].text)
 
     def last(self, count: int) -> tuple[str, list[list[Word]]]:
-        """The last lines, and what is coloured in each."""
+        """The last lines, and what is coloured in each. Those that are very long are cut."""
         end = len(self)
-        lines = [self._lines[index] for index in range(max(0, end - count), end)]
-        return "\n".join("".join(line.text).rstrip() for line in lines), [_words(line) for line in lines]
+        lines = [_cut(self._lines[index]) for index in range(max(0, end - count), end)]
+        return _texts(lines), [_words(line) for line in lines]
+
+    def whole(self) -> tuple[str, list[list[Word]]]:
+        """All that is kept; takes its time."""
+        lines = list(self._lines)[: len(self)]
+        return _texts(lines), [_words(line) for line in lines]
 
     def _write(self, words: str) -> None:
         self._lines[self._row].write(self._column, words, self._color)
@@ -116,7 +127,7 @@ class Terminal:
         elif control == "\b":
             self._column = max(0, self._column - 1)
         elif control == "\t":
-            self._column = min(_WIDEST, (self._column // _TAB + 1) * _TAB)
+            self._column = max(self._column, min(_WIDEST, (self._column // _TAB + 1) * _TAB))
 
     def _down(self) -> None:
         if self._row == len(self._lines) - 1:
@@ -135,7 +146,7 @@ class Terminal:
             case "G":
                 self._column = min(_WIDEST, max(1, number or 1) - 1)
             case "C":
-                self._column = min(_WIDEST, self._column + (number or 1))
+                self._column = max(self._column, min(_WIDEST, self._column + (number or 1)))
             case "D":
                 self._column = max(0, self._column - (number or 1))
             case "A" | "F":
@@ -163,7 +174,7 @@ def shown(output: str) -> tuple[str, list[list[Word]]]:
         return output, []
     terminal = Terminal()
     terminal.feed(output)
-    return terminal.last(KEPT_LINES)
+    return terminal.whole()
 
 
 def without_commands(output: str) -> str:
@@ -175,16 +186,29 @@ _COMMANDS = re.compile(r"[\x1b\b]|\r(?!\n)")
 _COMMAND = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,4}[@-~])?|[\b\r]")
 
 
+def _texts(lines: list[_Line]) -> str:
+    return "\n".join("".join(line.text).rstrip() for line in lines)
+
+
+def _cut(line: _Line) -> _Line:
+    if len(line.text) <= LONGEST_LINE:
+        return line
+    # Without a number: a line that still grows would look different in each frame.
+    said = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
+    return _Line(line.text[:LONGEST_LINE] + said, line.color[:LONGEST_LINE] + [""] * len(said))
+
+
 def _words(line: _Line) -> list[Word]:
     found: list[Word] = []
-    at = 0
+    at = offset = 0
     while at < len(line.color):
         color, start = line.color[at], at
         while at < len(line.color) and line.color[at] == color:
             at += 1
+        length = units("".join(line.text[start:at]))
         if color:
-            before, inside = "".join(line.text[:start]), "".join(line.text[start:at])
-            found.append((units(before), units(inside), color))
+            found.append((offset, length, color))
+        offset += length
     return found
 
 

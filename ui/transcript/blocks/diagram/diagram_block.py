@@ -41,6 +41,7 @@ class DiagramBlock(CodeBlock):
         super().__init__(text, info, host, is_open=is_open)
         self._drawing = drawing
         self._wanted = drawing.shown
+        self._asks_again = False
         self._awaited: Sketch | None = None
         self._diagram: Diagram | None = None
         self._problem: NoDiagram | None = None
@@ -76,8 +77,14 @@ class DiagramBlock(CodeBlock):
     def _find(self, look: Look) -> Diagram | None:
         sketch = sketch_of(self.text, look.theme, look.px(90) / 100 * self._drawing.ratio())
         found = self._drawing.diagrams.get(sketch)
+        if isinstance(found, NoDiagram):
+            if not self._asks_again and sketch != self._awaited:
+                self._fail(found)
+                return None
+            # Whoever asks again may have more memory or time now.
+            found = None
         if found is None and sketch != self._awaited:
-            self._awaited = sketch
+            self._awaited, self._asks_again = sketch, False
             self._drawing.diagrams.draw(sketch, lambda result: self._arrived(sketch, result))
         elif found:
             self._awaited = None
@@ -88,10 +95,18 @@ class DiagramBlock(CodeBlock):
             return
         self._awaited = None
         if isinstance(result, NoDiagram):
-            self._wanted = False
-            self._problem = None if result.reason is Reason.STOPPED else result
+            self._fail(result)
         self._look_again()
         (self._host.arrived or self._host.changed)()
+
+    def _fail(self, problem: NoDiagram) -> None:
+        """A block made anew does not try it again, unless it was only stopped."""
+        self._wanted, self._awaited = False, None
+        self._buttons.clear()
+        if problem.reason is not Reason.STOPPED:
+            self._problem = problem
+            if self._drawing.on_shown:
+                self._drawing.on_shown(False)
 
     def _picture_box(self, own: QSize, look: Look) -> QRect:
         """In the middle, not wider than the box."""
@@ -128,7 +143,7 @@ class DiagramBlock(CodeBlock):
         self._choose(wanted=False)
 
     def _choose(self, *, wanted: bool) -> None:
-        self._wanted, self._problem = wanted, None
+        self._wanted, self._asks_again, self._problem = wanted, wanted, None
         if self._drawing.on_shown:
             self._drawing.on_shown(wanted)
         self._look_again()

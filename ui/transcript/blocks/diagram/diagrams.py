@@ -13,6 +13,7 @@ from ui.transcript.pictures import HeldPicture
 from ui.transcript.workshop import Workshop
 
 _KEPT_PIXELS = 32_000_000
+_KEPT_PROBLEMS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +30,14 @@ class Diagram:
         return QSize(round(self.picture.width() / self.scale), round(self.picture.height() / self.scale))
 
 
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """One try at a sketch: what is asked for again after it was stopped is another one."""
+
+    sketch: Sketch
+    is_stopped: bool = False
+
+
 class Diagrams:
     """Asked for a diagram, it answers from its cache, or later through the callback."""
 
@@ -37,28 +46,40 @@ class Diagrams:
         self._workshop = Workshop()
         self._kept: OrderedDict[Sketch, Diagram] = OrderedDict()
         self._pixels = 0
+        self._problems: OrderedDict[Sketch, NoDiagram] = OrderedDict()
+        self._attempts: dict[Sketch, _Attempt] = {}
 
-    def get(self, sketch: Sketch) -> Diagram | None:
-        """What is there already."""
+    def get(self, sketch: Sketch) -> Diagram | NoDiagram | None:
+        """What is there already, or why it could not be drawn."""
         found = self._kept.get(sketch)
         if found:
             self._kept.move_to_end(sketch)
-        return found
+        return found or self._problems.get(sketch)
 
     def draw(self, sketch: Sketch, then: Callable[[Diagram | NoDiagram], None]) -> None:
-        """Draw it, and hand it to `then`."""
+        """Draw it, and hand it to `then`; the same source in other colours or at another size is stopped."""
         if self._renderer is None:
             self._renderer = installed()
         renderer = self._renderer
+        for other in [each for each in self._attempts if each.source == sketch.source and each != sketch]:
+            self.stop(other)
         renderer.wanted(sketch)
+        attempt = self._attempts.setdefault(sketch, _Attempt(sketch))
 
         def arrived(result: tuple[bytes, QImage] | NoDiagram) -> None:
-            then(result if isinstance(result, NoDiagram) else self._keep(sketch, *result))
+            if self._attempts.get(sketch) is attempt:
+                del self._attempts[sketch]
+            if isinstance(result, NoDiagram):
+                then(self._keep_problem(attempt, result))
+            else:
+                then(self._keep(sketch, *result))
 
-        self._workshop.do(sketch, lambda: _work(renderer, sketch), arrived)
+        self._workshop.do(attempt, lambda: _work(renderer, attempt), arrived)
 
     def stop(self, sketch: Sketch) -> None:
         """End what is being drawn; whoever waits for it is told."""
+        if attempt := self._attempts.pop(sketch, None):
+            attempt.is_stopped = True
         if self._renderer:
             self._renderer.stop(sketch)
 
@@ -68,8 +89,17 @@ class Diagrams:
             self._renderer.close()
         self._workshop.close()
 
+    def _keep_problem(self, attempt: _Attempt, problem: NoDiagram) -> NoDiagram:
+        if attempt.is_stopped or problem.reason is Reason.STOPPED:
+            return NoDiagram(Reason.STOPPED)
+        self._problems[attempt.sketch] = problem
+        while len(self._problems) > _KEPT_PROBLEMS:
+            self._problems.popitem(last=False)
+        return problem
+
     def _keep(self, sketch: Sketch, data: bytes, image: QImage) -> Diagram:
         made = Diagram(QPixmap.fromImage(image), sketch.scale, HeldPicture(f"diagram {hash(sketch)}", "", data))
+        self._problems.pop(sketch, None)
         if sketch not in self._kept:
             self._kept[sketch] = made
             self._pixels += image.width() * image.height()
@@ -106,9 +136,11 @@ def sketch_of(source: str, theme: Theme, scale: float) -> Sketch:
     return Sketch(source, tuple(colors.items()), scale)
 
 
-def _work(renderer: Renderer, sketch: Sketch) -> tuple[bytes, QImage] | NoDiagram:
+def _work(renderer: Renderer, attempt: _Attempt) -> tuple[bytes, QImage] | NoDiagram:
     """In the worker."""
-    found = renderer.draw(sketch)
+    if attempt.is_stopped:
+        return NoDiagram(Reason.STOPPED)
+    found = renderer.draw(attempt.sketch)
     if isinstance(found, NoDiagram):
         return found
     image = QImage.fromData(found)

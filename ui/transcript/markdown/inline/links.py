@@ -18,6 +18,9 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 _HIDDEN = re.compile(f"[{DECEPTIVE}]")
 _WEB = ("http", "https")
 _MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
+_MAIL_FIELDS = {"subject", "body", "cc", "bcc"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL_IN_BODY = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAILBOX = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
 _LABEL = r"[^\W_](?:[\w-]*[^\W_])?"
 # What ends like a file's or a module's name is not taken for a host: `main.py`, `numpy.array`.
@@ -58,10 +61,31 @@ def _is_unpaired(address: str) -> bool:
 
 
 def safe_target(target: str) -> str:
-    """The target, if it may be opened: a web address with a host, or mail. Otherwise nothing."""
+    """The target, if it may be opened: a web address with a host, or mail with its harmless fields. Or nothing."""
     if _MAIL.match(target):
-        return target
+        return _safe_mail(target)
     return target if _host(target) else ""
+
+
+def _safe_mail(target: str) -> str:
+    """With the usual fields only (RFC 6068): some programs attach the files that a field names."""
+    mailbox, _, rest = target.partition("?")
+    fields = [each for each in rest.split("&") if _mail_field(each) in _MAIL_FIELDS]
+    # An address may hold "&" only encoded; a program that is not strict would find fields there.
+    if "&" in mailbox or _CONTROL.search(target) or any(map(_is_forged, [mailbox, *fields])):
+        return ""
+    safe = f"{mailbox}?{'&'.join(fields)}" if fields else mailbox
+    return safe if _MAIL.match(safe) else ""
+
+
+def _mail_field(field: str) -> str:
+    return unquote(field.partition("=")[0]).lower()
+
+
+def _is_forged(part: str) -> bool:
+    """Whether control characters are encoded in it. Lines end in a body; elsewhere they would begin another field."""
+    control = _CONTROL_IN_BODY if _mail_field(part) == "body" else _CONTROL
+    return control.search(unquote(part)) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QPainter, QRegion
 
 from desktop_agent.conversation.items import Added, Change, Removed, Updated
+from ui.transcript.row_changes import number_after
 from ui.transcript.rows.row import Selection
 from ui.transcript.surface.finding.folds import Folds
 from ui.transcript.surface.finding.marks import Marks, paint_marks
@@ -95,6 +96,11 @@ class Finding(QObject):
         if tally.total and self._current:
             number = (tally.before(self._current[0]) + self._current[1] + by) % tally.total
             self._go_to(*tally.find(number))
+        elif tally.total:
+            # The row of the current match is gone.
+            self._origin.note()
+            number = (tally.before(min(self._origin.row, len(tally) - 1)) - (by < 0)) % tally.total
+            self._go_to(*tally.find(number))
         self._tell()
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -102,22 +108,32 @@ class Finding(QObject):
         if not self.is_on:
             return
         total = self._tally.total
-        for change in changes:
+        self._changed = {there for each in self._changed if (there := number_after(each, changes)) is not None}
+        for position, change in enumerate(changes, start=1):
             match change:
                 case Added(index):
                     self._tally.insert(index)
-                    self._changed.add(index)
+                    self._note_change(number_after(index, changes[position:]), is_new=True)
                 case Removed(first, count):
                     self._tally.remove(first, count)
-                    if self._current and self._current[0] >= first:
-                        self._current = self._here = None
                 case Updated(index, _):
-                    self._texts.forget(self._screen.rows.transcript[index].id)
-                    self._changed.add(index)
-                    self._screen.repaint_rows(index, index)
+                    self._note_change(number_after(index, changes[position:]))
+        if self._current:
+            row = number_after(self._current[0], changes)
+            self._current = None if row is None else (row, self._current[1])
+            self._here = self._here if self._current else None
         if total != self._tally.total:
             self._tell()
         self._rest_first()
+
+    def _note_change(self, index: int | None, *, is_new: bool = False) -> None:
+        """A row is to be looked at again, if it is still there."""
+        if index is None:
+            return
+        self._changed.add(index)
+        if not is_new:
+            self._texts.forget(self._screen.rows.transcript[index].id)
+            self._screen.repaint_rows(index, index)
 
     def paint(self, painter: QPainter, region: QRegion) -> None:
         """Mark what is on the screen."""

@@ -73,10 +73,13 @@ def paint_marks(
     behind = mode.CompositionMode_Lighten if look.theme.is_dark else mode.CompositionMode_Darken
     area = QRectF(clip)
     painter.setPen(Qt.PenStyle.NoPen)
+    before = QRectF()
     for selection in marks:
         is_current = selection == current
         for box in boxes_in(row, selection):
-            if box.intersects(area):
+            # What has no boxes of its own, as a formula, is marked as a whole: once, however often it matches.
+            is_new, before = is_current or box != before, box
+            if is_new and box.intersects(area):
                 painter.setCompositionMode(behind)
                 painter.setBrush(look.color("current_match" if is_current else "match"))
                 painter.drawRoundedRect(box, 3, 3)

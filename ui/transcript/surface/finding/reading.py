@@ -46,14 +46,18 @@ class Texts:
             found.append(stretch)
             if stretch.first >= first:
                 yield stretch
-        size = sum(len(each.text) + _MORE for each in found)
+        size = _size(found)
         if not row.is_open and self._size + size <= _REMEMBERED:
             self._size += size
             self._kept[row.item.id] = found
 
     def forget(self, item_id: str) -> None:
         """An item changed."""
-        self._kept.pop(item_id, None)
+        self._size -= _size(self._kept.pop(item_id, []))
+
+
+def _size(kept: list[Stretch]) -> int:
+    return sum(len(each.text) + _MORE for each in kept)
 
 
 def first_unread(row: Row, start: int = 0) -> int | None:

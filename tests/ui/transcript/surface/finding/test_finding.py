@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QColor
 
+from desktop_agent.conversation.items import Removed
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, ToolFinished, TurnStarted
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
 from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.look.theme import LIGHT, ThemeSource
 from ui.transcript.surface.finding import reading, tally
@@ -318,3 +319,47 @@ def test_a_match_in_a_part_of_a_long_message_that_was_not_read_yet_is_gone_to(qt
         stand.rest()
         assert stand.words() == "needle"
         assert stand.is_seen()
+
+
+def test_a_row_may_change_and_be_gone_in_one_frame(qtbot):
+    stand = Stand(qtbot, many(3, every=1))
+    stand.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"needle'))
+    stand.find("needle")
+    stand.send(ToolArgsDelta("a", "run", '": 1'), RunFinished(RunEnd.CANCELLED))
+    assert stand.rest()[1] == 3
+    assert not stand.finding._changed
+
+
+def test_the_current_match_goes_with_its_row_and_the_next_is_found_from_where_one_reads(qtbot):
+    stand = Stand(qtbot, many(6, every=1))
+    stand.find("needle")
+    while stand.finding._current[0] != 3:
+        stand.step()
+    del stand.transcript._items[:1]
+    stand.view.apply([Removed(0, 1)])
+    assert stand.rest() == (3, 5)
+    del stand.transcript._items[2:3]
+    stand.view.apply([Removed(2, 1)])
+    assert stand.rest() == (0, 4)
+    assert stand.step() > 0
+    assert stand.is_seen()
+
+
+def test_the_keyboard_goes_with_its_row(qtbot):
+    stand = Stand(qtbot, many(5))
+    stand.view.surface.focus((4, ""))
+    del stand.transcript._items[1:2]
+    stand.view.apply([Removed(1, 1)])
+    assert stand.view.surface.focused == (3, "")
+    del stand.transcript._items[3:4]
+    stand.view.apply([Removed(3, 1)])
+    assert stand.view.surface.focused == (-1, "")
+
+
+def test_what_is_forgotten_makes_room(qtbot):
+    stand = Stand(qtbot, many(40))
+    texts = stand.finding._texts
+    stand.find("needle")
+    for item in list(stand.transcript):
+        texts.forget(item.id)
+    assert texts._size == 0

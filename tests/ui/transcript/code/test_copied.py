@@ -1,0 +1,48 @@
+"""A button that says it has copied, for a while."""
+
+import pytest
+
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.code import code_block
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.look import Look
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+def test_copied_is_said_for_two_seconds(look, monkeypatch):
+    now, later, arrived = [100.0], [], []
+    monkeypatch.setattr(code_block, "monotonic", lambda: now[0])
+
+    def frames():
+        waiting, later[:] = later[:], []
+        for act in waiting:
+            act()
+
+    host = CodeHost(lambda text: None, lambda: None, later=later.append, arrived=lambda: arrived.append(1))
+    block = CodeBlock("x", "py", host)
+
+    def words():
+        block.lay(400, look)
+        return block._head_buttons()[0].words
+
+    block._press_copy()
+    assert words() == "Copied"
+    now[0] += 1.5
+    frames()
+    block._press_copy()
+    assert len(later) == 1
+    now[0] += 1.5
+    frames()
+    assert words() == "Copied"
+    assert not arrived
+    now[0] += 0.6
+    frames()
+    assert arrived == [1]
+    assert not block.laid
+    assert words() == "Copy"
+    assert not later
