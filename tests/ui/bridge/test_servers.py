@@ -139,6 +139,7 @@ def test_one_silent_server_does_not_hide_the_others(in_loop, tmp_path):
             await bridge.engine.change_preferences(changed)
             bridge.servers.refresh_models()
             await until(lambda: bridge.engine.connections.known_model("quick", "a"))
+            await until(lambda: silent.requests)
 
     run(in_loop, tmp_path, work)
 

@@ -33,7 +33,7 @@ class RowNode(Node):
     def index(self) -> int:
         """Where it stands now, or -1."""
         rows, count = self.screen.rows, self._tree.reach.count
-        if not (self._index < count and rows.transcript[self._index].id == self.item_id):
+        if not (0 <= self._index < count and rows.transcript[self._index].id == self.item_id):
             found = (at for at in range(count) if rows.transcript[at].id == self.item_id)
             self._index = next(found, -1)
         return self._index

@@ -85,3 +85,14 @@ def test_the_caret_and_its_block_have_the_keyboard(qtbot):
     assert text.offsetAtPoint(right.center()) in {7, 8}
     text.addSelection(0, 3)
     assert stand.copied() == "Two"
+
+
+def test_a_row_that_is_gone_stands_nowhere_also_where_no_row_is_left(qtbot):
+    stand = Stand(qtbot, [Message.user("Only this")])
+    node = stand.view.accessible_tree.row_node(0)
+    assert node.index() == 0
+    del stand.transcript._items[:]
+    assert node.index() == -1
+    assert node.index() == -1
+    stand.view.apply([Removed(0, 1)])
+    assert node.index() == -1
