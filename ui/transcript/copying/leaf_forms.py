@@ -4,12 +4,11 @@ What the model wrote is kept where it says the same in another place; otherwise 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from ui.transcript.markdown.inline import Line, inline
 from ui.transcript.markdown.leaves import Leaf
-from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.stream import leaves_of
 from ui.transcript.markdown.written import as_html, as_markdown, footnotes_in
 
@@ -113,48 +112,6 @@ def _as_heading(text: str, level: int) -> str:
     return f"{'#' * level} {text}{end}" if text else "#" * level
 
 
-def markdown_of(leaf: Leaf, references: References) -> str:
-    """Any leaf."""
-    match leaf.kind:
-        case "code":
-            return code_markdown(leaf.text, leaf.info)
-        case "math":
-            return math_markdown(leaf.text)
-        case "rule":
-            return RULE
-        case "table":
-            head, *rest = table_markdown(_filled(leaf), list(cell_lines(leaf, references))).split("\n")
-            return "\n".join([head, table_rule(leaf.aligns), *rest])
-        case _:
-            return leaf_markdown(leaf, inline(leaf.text, references))
-
-
-def html_of(leaf: Leaf, references: References) -> str:
-    """Any leaf."""
-    match leaf.kind:
-        case "code":
-            return code_html(leaf.text, leaf.info.split(" ")[0])
-        case "math":
-            return math_html(leaf.text)
-        case "rule":
-            return "<hr>"
-        case "table":
-            return table_html(leaf.aligns, list(cell_lines(leaf, references)))
-        case _:
-            return leaf_html(leaf, inline(leaf.text, references))
-
-
 def math_html(latex: str) -> str:
     """Its source."""
     return f"<p><code>{escape(f'$${latex}$$')}</code></p>"
-
-
-def cell_lines(leaf: Leaf, references: References) -> Iterator[list[Line]]:
-    """The cells of a table, as they are read."""
-    for row in _filled(leaf):
-        yield [inline(cell, references) for cell in row]
-
-
-def _filled(leaf: Leaf) -> list[list[str]]:
-    width = len(leaf.aligns)
-    return [[*row, *[""] * width][:width] for row in leaf.cells]

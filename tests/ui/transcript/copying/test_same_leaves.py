@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
+from tests.ui.transcript.copying.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
-from ui.transcript.copying.leaf_forms import html_of, markdown_of
 from ui.transcript.copying.nested_html import HtmlText
 from ui.transcript.copying.nested_markdown import MarkdownText
 from ui.transcript.copying.passage import Passage

@@ -1,0 +1,61 @@
+"""Any leaf written by the functions that blocks write theirs with, without a view around it."""
+
+from collections.abc import Iterator
+
+from ui.transcript.copying.leaf_forms import (
+    RULE,
+    code_html,
+    code_markdown,
+    leaf_html,
+    leaf_markdown,
+    math_html,
+    math_markdown,
+    table_html,
+    table_markdown,
+    table_rule,
+)
+from ui.transcript.markdown.inline import Line, inline
+from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.markdown.parser import References
+
+
+def markdown_of(leaf: Leaf, references: References) -> str:
+    """Any leaf."""
+    match leaf.kind:
+        case "code":
+            return code_markdown(leaf.text, leaf.info)
+        case "math":
+            return math_markdown(leaf.text)
+        case "rule":
+            return RULE
+        case "table":
+            head, *rest = table_markdown(_filled(leaf), list(cell_lines(leaf, references))).split("\n")
+            return "\n".join([head, table_rule(leaf.aligns), *rest])
+        case _:
+            return leaf_markdown(leaf, inline(leaf.text, references))
+
+
+def html_of(leaf: Leaf, references: References) -> str:
+    """Any leaf."""
+    match leaf.kind:
+        case "code":
+            return code_html(leaf.text, leaf.info.split(" ")[0])
+        case "math":
+            return math_html(leaf.text)
+        case "rule":
+            return "<hr>"
+        case "table":
+            return table_html(leaf.aligns, list(cell_lines(leaf, references)))
+        case _:
+            return leaf_html(leaf, inline(leaf.text, references))
+
+
+def cell_lines(leaf: Leaf, references: References) -> Iterator[list[Line]]:
+    """The cells of a table, as they are read."""
+    for row in _filled(leaf):
+        yield [inline(cell, references) for cell in row]
+
+
+def _filled(leaf: Leaf) -> list[list[str]]:
+    width = len(leaf.aligns)
+    return [[*row, *[""] * width][:width] for row in leaf.cells]
