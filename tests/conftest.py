@@ -4,9 +4,8 @@ Property tests take the same examples each time, so that what fails here fails e
 `make test ARGS=--hypothesis-profile=default` looks for others.
 """
 
-from hypothesis import settings
+from tests.frame.examples import repeat_examples
 
-settings.register_profile("repeatable", derandomize=True, database=None)
-settings.load_profile("repeatable")
+repeat_examples()
 
 pytest_plugins = ("tests.frame.homes", "tests.frame.leaks", "tests.frame.displays")

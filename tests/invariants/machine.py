@@ -15,12 +15,16 @@ from desktop_agent.vocabulary.conduct.interrupts import StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
+from tests.frame.examples import leave_out_constants_of_modules
 from tests.invariants.moments import ASKED, MOMENTS
 from tests.invariants.sameness import sameness
 from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE
 from tests.invariants.world import World
 
 T = TypeVar("T")
+
+leave_out_constants_of_modules()
+
 _decisions = st.sampled_from(
     [
         AllowOnce(),

@@ -61,8 +61,11 @@ _ENDS = (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN, StopReason.REFUSAL, StopR
 _BREAKS = (QuotaExhausted("empty"), Truncated("cut", retryable=False), ConnectionFailed("gone"))
 
 
-def answer(chance: random.Random) -> Said:
-    """Mostly what models do: say something, call tools, go on; now and then anything else."""
+def answer(chance: random.Random, repeating: float) -> Said:
+    """Mostly what models do: say something, call tools, go on; now and then anything else.
+
+    `repeating` is how likely its calls have ids that other answers use too: some servers count from 0 each time.
+    """
     pieces: list[Any] = []
     for _ in range(chance.choice((0, 1, 1, 2, 3, 5))):
         pieces += chance.choice(_THOUGHTS) if chance.random() < 0.3 else [ContentDelta(chance.choice(_TEXTS))]
@@ -72,7 +75,7 @@ def answer(chance: random.Random) -> Said:
     return Said(
         pieces=tuple(pieces),
         calls=calls,
-        repeated_ids=chance.random() < 0.3,
+        repeated_ids=chance.random() < repeating,
         malformed=chance.random() < 0.1,
         end=chance.choice(_ENDS) if strange < 0.12 else None,
         breaks_with=chance.choice(_BREAKS) if strange > 0.92 else None,

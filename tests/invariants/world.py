@@ -86,6 +86,7 @@ class World(Observer):
         self._serial = 0
         self._order = seed % 64
         self.has_hooks = bool(seed & 64)
+        self._repeating = 0.9 if seed & 128 else 0.1
         self._kept: set[str] = set()
         self._running: dict[object, tuple[str, str]] = {}
         self._stopped = False
@@ -313,7 +314,7 @@ class World(Observer):
     def _what_is_said(self) -> Said:
         if self.endless:
             return Said((ContentDelta("on"),)) if self.endless == "guards" else endless(self.endless, self._serial)
-        return Said((ContentDelta("the end"),)) if self.calm else answer(self._chance)
+        return Said((ContentDelta("the end"),)) if self.calm else answer(self._chance, self._repeating)
 
     @contextmanager
     def effect(self, life: Life, name: str, word: str, call: RunningCall) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from desktop_agent.agent import turn
-from desktop_agent.agent.budget import Budget
+from desktop_agent.agent.budget import NOTHING_USED, Budget, Used
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.run import Run
 from desktop_agent.engine.session_parts import conduct
@@ -100,7 +100,7 @@ def _does_not_say_that_it_failed(real: Any) -> Any:
 
 
 def _has_one_budget(_real: Any) -> Any:
-    def run(self: RunMaking, recorder: RunRecorder) -> Run:
+    def run(self: RunMaking, recorder: RunRecorder, _used: Used = NOTHING_USED) -> Run:
         settings = self._settings()
         budget = vars(self).setdefault("_budget", Budget(settings.limits))
         return Run(self._around(recorder, budget), settings, budget)
@@ -109,8 +109,8 @@ def _has_one_budget(_real: Any) -> Any:
 
 
 def _stays_stopped(real: Any) -> Any:
-    def run(self: RunMaking, recorder: RunRecorder) -> Run:
-        made = real(self, recorder)
+    def run(self: RunMaking, recorder: RunRecorder, used: Used = NOTHING_USED) -> Run:
+        made = real(self, recorder, used)
         made._stop_asked = vars(self).setdefault("_stop_asked", made._stop_asked)
         return made
 

@@ -1,0 +1,34 @@
+"""Examples do not depend on what else is loaded."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DRAWING = """
+from hypothesis import given, seed, strategies
+from tests.frame.examples import repeat_examples
+
+repeat_examples()
+
+@seed(1)
+@given(strategies.integers(0, 2**32), strategies.text(max_size=9))
+def draw(number, text):
+    print(number, ascii(text))
+
+draw()
+"""
+
+
+def _drawn(beside: str) -> list[str]:
+    command = [sys.executable, "-c", f"import {beside}\n{DRAWING}"]
+    done = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_examples_are_the_same_beside_other_modules() -> None:
+    alone, beside = _drawn("sys"), _drawn("desktop_agent.faces.ask, ui.app")
+
+    assert len(alone) > 50
+    assert alone == beside
