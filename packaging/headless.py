@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
+from PyInstaller.archive.readers import CArchiveReader
 
 from loopback import ANSWER, own_certificate, serving
 from prune import libraries
@@ -24,6 +26,19 @@ STORE = "import keyring, sys; keyring.set_password('Desktop Agent', sys.argv[1],
 SYSTEM = ("libc.", "libm.", "libdl.", "libpthread.", "librt.", "libGL", "libEGL", "libOpenGL", "ld-linux", "linux-vdso")
 SYSTEM += ("libfontconfig.", "libresolv.", "libutil.", "libgcc_s.", "libstdc++.", "libxcb.", "libwayland-")
 SYSTEM += ("libXau.", "libXdmcp.", "libbsd.", "libmd.")  # come with libxcb1
+LATE = ("tree_sitter", "tree_sitter_bash", "ziamath", "ziafont", "latex2mathml", "jsonschema_specifications")
+LATE += ("simpleeval", "pygments.lexers._mapping", "pygments.lexers.python", "pygments.lexers.jvm")
+DATA = ("ziafont/fonts/*", "ziamath/fonts/*", "latex2mathml/*.txt", "jsonschema_specifications/schemas/*/*")
+# The libraries themselves, without what Python would find elsewhere.
+PARSE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from tree_sitter._binding import Language, Parser
+from tree_sitter_bash._binding import language
+tree = Parser(Language(language())).parse(b"ls && rm x")
+(line,) = tree.root_node.children
+print(*(f"({each.text.decode()})" for each in line.children if each.type == "command"))
+"""
 DECODERS = ("libqsvg.so", "libqjpeg.so", "libqgif.so", "libqwebp.so")
 
 
@@ -48,8 +63,23 @@ def headless(program: Path, environment: dict[str, str], home: Path) -> Iterator
     inside = program.parent / "_internal"
     missing = [name for name in DECODERS if not list(inside.rglob(name))]
     yield "picture plugins of Qt", not missing, f"missing: {missing}" if missing else ", ".join(DECODERS)
+    yield from late(program)
     found = outside(program.parent)
     yield "libraries", not found, ", ".join(found) or "from outside only those that the package depends on"
+
+
+def late(program: Path) -> Iterator[Check]:
+    """What is loaded late is there: modules, fonts and schemas, and the parser of shell lines, which parses."""
+    archive: Any = CArchiveReader(str(program)).open_embedded_archive("PYZ.pyz")
+    lacking = [name for name in LATE if name not in archive.toc]
+    seen = f"missing: {lacking}" if lacking else f"{len(archive.toc)} modules"
+    yield "modules that are loaded late", not lacking, seen
+    inside = program.parent / "_internal"
+    empty = [pattern for pattern in DATA if not list(inside.glob(pattern))]
+    yield "data of libraries", not empty, f"missing: {empty}" if empty else ", ".join(DATA)
+    parsing = [sys.executable, "-I", "-S", "-c", PARSE, str(inside)]
+    said = subprocess.run(parsing, capture_output=True, text=True, check=False)
+    yield "shell lines are parsed", said.stdout.strip() == "(ls) (rm x)", said.stdout.strip() or said.stderr[-200:]
 
 
 def pictures(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:

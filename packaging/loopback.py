@@ -23,7 +23,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for delta, reason in (({"role": "assistant", "content": ANSWER}, None), ({}, "stop")):
+        for delta, reason in (({"role": "assistant", "content": self.server.answer}, None), ({}, "stop")):
             choice = {"index": 0, "delta": delta, "finish_reason": reason}
             chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
             self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
@@ -36,8 +36,9 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     """On a free port. `keys` are those it was given."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.answer = answer
         self.keys: list[str] = []
         self.scheme = "http"
 
@@ -51,9 +52,9 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(certificate: Path | None = None) -> Iterator[Server]:
+def serving(certificate: Path | None = None, answer: str = ANSWER) -> Iterator[Server]:
     """A server; over TLS with `certificate`, a file with the key in it too."""
-    server = Server()
+    server = Server(answer)
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)

@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from build import BUILD, size_of
+from loopback import serving
 from prune import prune
 from tests.frame.displays import program as installed
 from tests.whole_app.window import opened
@@ -20,7 +21,22 @@ Check = tuple[str, bool, str]
 ROUNDS = 7
 PATIENCE = 30.0
 KEYWORD = (0x8A, 0x2F, 0xA8)
-"""The colour of Python's keywords in the light theme: ui/transcript/blocks/code/syntax.py."""
+"""The colour of Python's keywords in the light theme: ui/transcript/blocks/colouring/palette.py."""
+STILL = 3
+"""Pictures that must be the same."""
+WRITTEN = r"""
+$$\int_0^\infty e^{-x^2}\,dx = \frac{\sqrt{\pi}}{2} \qquad \sum_{n=1}^\infty \frac{1}{n^2} = \frac{\pi^2}{6}$$
+
+$$\begin{pmatrix} a & b \\ c & d \end{pmatrix}^{-1} = \frac{1}{ad-bc} \begin{pmatrix} d & -b \\ -c & a \end{pmatrix}$$
+
+$$\hat{f}(\xi) = \int_{-\infty}^{\infty} f(x)\, e^{-2\pi i x \xi}\, dx$$
+
+```scala
+val shown: Int = 1
+def next(of: Int): Int = if (of > 0) of + 1 else throw new Exception
+private sealed abstract class Shape extends Object with Serializable
+```
+"""
 BARE = """
 import sys
 from PySide6.QtWidgets import QApplication, QLabel
@@ -59,17 +75,48 @@ def windows(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]
         if name == "packaged":
             good = "I am the demo model" in answer and "def greet(name: str)" in answer
             yield "the window answers", good, f"{len(answer)} characters, read as a screen reader reads them"
-    keywords = sum(count for count, colour in looks["packaged"].getcolors(1 << 24) or () if colour == KEYWORD)
+    keywords = colours_of(looks["packaged"]).get(KEYWORD, 0)
     yield "code is highlighted", keywords > 4, f"{keywords} pixels in the colour of keywords"
     share = difference(looks["packaged"], looks["source"])
     yield "it looks as from source", share < 0.002, f"{share:.3%} of the pixels differ"
+    yield from formulas(program, shown, home)
     yield from starts(program, shown)
 
 
+def formulas(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]:
+    """What is set by libraries that are loaded late: mathematics, and code of a language that is seldom."""
+    looks: dict[str, Image.Image] = {}
+    with serving(answer=WRITTEN) as server:
+        words = ("--base-url", server.url, "--model", "m")
+        for name, command in (("packaged", [str(program)]), ("source", source_program())):
+            with opened(shown, home / f"written-{name}", *words, command=command) as (_, screen):
+                screen.wait_for("Message")
+                screen.send("Well?")
+                screen.wait_for("Assistant said")
+                looks[name] = picture_of_screen(shown, home / f"written-{name}.png")
+    keywords = [colours_of(look).get(KEYWORD, 0) for look in looks.values()]
+    yield "Scala is highlighted", min(keywords) > 4, f"{keywords[0]} pixels in the colour of keywords"
+    share = difference(looks["packaged"], looks["source"])
+    yield "formulas look as from source", share < 0.001, f"{share:.3%} of the pixels differ"
+
+
 def picture_of_screen(shown: dict[str, str], file: Path) -> Image.Image:
-    """What is on the display now."""
-    subprocess.run([sys.executable, "-c", GRAB, str(file)], env=shown, check=True, capture_output=True)
-    return Image.open(file).convert("RGB")
+    """What is on the display once nothing changes there any more: colours and formulas come a moment later."""
+    taken: list[Image.Image] = []
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        subprocess.run([sys.executable, "-c", GRAB, str(file)], env=shown, check=True, capture_output=True)
+        taken.append(Image.open(file).convert("RGB"))
+        if len(taken) > STILL and all(difference(taken[-1], each) < 0.0002 for each in taken[-STILL:]):
+            break
+        time.sleep(0.3)
+    return taken[-1]
+
+
+def colours_of(picture: Image.Image) -> dict[tuple[int, ...], int]:
+    """How many pixels have which colour."""
+    found = picture.getcolors(1 << 24) or ()
+    return {colour: count for count, colour in found if isinstance(colour, tuple)}
 
 
 def difference(one: Image.Image, other: Image.Image) -> float:

@@ -15,6 +15,7 @@ from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_versi
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction
 from desktop_agent.vocabulary.preferences import Preferences
+from ui.bridge.calls.rules import Rules
 from ui.bridge.end_signals import EndSignals
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
@@ -131,7 +132,15 @@ class Desk:
         settings = Settings(engine, self._tasks, app)
         settings.changed.connect(self._on_preferences)
         self._actions = Actions(self.window, settings)
-        self._settings_presenter = SettingsPresenter(themes, settings, self.servers, self._tasks, self.window)
+        self._settings_presenter = SettingsPresenter(
+            themes,
+            settings,
+            self.servers,
+            Rules(engine, self._tasks, app),
+            self._tasks,
+            self.window,
+            lambda: None if self.library.current is None else self.library.current.id,
+        )
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self.window.close_requested.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.listings import Listings
+from desktop_agent.engine.model_tables.listings import Listings
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import make_provider, vendor_of
 from desktop_agent.providers.demo.server import DemoServer

@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.ledger import Ledger
-from desktop_agent.engine.own_models import own_table
+from desktop_agent.engine.model_tables.own_models import own_table
+from desktop_agent.engine.oversight import Oversight
 from desktop_agent.engine.own_prices import OwnPrices
 from desktop_agent.engine.reopening import reopened
 from desktop_agent.engine.session import Session
@@ -95,6 +96,7 @@ class Engine:
             saved=ListingsFile(folder),
         )
         self.prices = OwnPrices(folder, catalogue, self.connections)
+        self.oversight = Oversight(store, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
 
     @classmethod
@@ -233,7 +235,10 @@ class Engine:
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         workspace = Workspace(Path(record.workspace)) if record.workspace else None
-        return ToolRegistry(builtin_tools(workspace, self._defaults.toolset))
+        return ToolRegistry(builtin_tools(workspace, self._defaults.toolset, (self.folder,), self._private_hosts))
+
+    def _private_hosts(self) -> frozenset[str]:
+        return self._preferences.network.private_host_names
 
     def _config_for(self, record: ConversationRecord) -> ProviderConfig:
         preferences = self._preferences

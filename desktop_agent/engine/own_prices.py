@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_agent.engine.connections import Connections
-from desktop_agent.engine.own_models import NAME, own_table
-from desktop_agent.engine.price_lines import with_price
+from desktop_agent.engine.model_tables.own_models import NAME, own_table
+from desktop_agent.engine.model_tables.price_lines import with_price
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import vendor_of
 from desktop_agent.storage.files import failure_of, write_atomically

@@ -63,8 +63,8 @@ class Approval:
     """One question to a person about one call, bound to the digest of its tool and arguments.
 
     `tool_use` and `input` are copies: whoever is asked may do to them what they like. `arguments` are what would run,
-    where a hook made others of them. `verdict` is the gate's that asks, about just these arguments; its reason is ""
-    for the tool's default. `proposals` are the rules that the person may make of it, shown with the question.
+    where a hook made others of them. `verdict` is the gate's that asks, about just these arguments; without `reasons`
+    it is the tool's default. `proposals` are the rules that the person may make of it, shown with the question.
     """
 
     def __init__(
@@ -82,13 +82,18 @@ class Approval:
         self.approval_id = approval_id
         self.tool = tool
         self.preview = preview
-        self.reason = "" if verdict is None else verdict.reason
+        self.reasons = () if verdict is None else verdict.reasons
         self.proposals = proposals
         self.agent_path = agent_path
         self._use = tool_use
         self._arguments = tool_use.input if arguments is None else arguments
         self.digest = tool.digest(self._arguments) if verdict is None else verdict.digest
         self._ended: asyncio.Future[Resolution] = asyncio.get_running_loop().create_future()
+
+    @property
+    def reason(self) -> str:
+        """Why it is asked, in English."""
+        return " ".join(map(str, self.reasons))
 
     @cached_property
     def tool_use(self) -> ToolUse:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from desktop_agent.permissions.hard_denies import ANYWHERE, Grounds, HardDeny, hard_deny
@@ -42,10 +42,15 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must decide about exactly the arguments of `digest`. `reason` is "" for the tool's default."""
+    """A person must decide about exactly the arguments of `digest`. Without `reasons` it is the tool's default."""
 
     digest: str
-    reason: str = ""
+    reasons: tuple[Sentence, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """All of them, in English."""
+        return " ".join(map(str, self.reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,11 @@ class Suspension:
     """What rules and modes do not allow for now, and why."""
 
     effects: frozenset[Effect] = frozenset()
-    why: str = ""
+    why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
+
+    def joined(self, other: "Suspension") -> "Suspension":
+        """Both; the other one says why where it suspends anything."""
+        return Suspension(self.effects | other.effects, other.why if other.effects else self.why)
 
     def covers(self, tool: AnyTool) -> bool:
         """Whether the tool may have one of these effects; one that changes something unnamed may have any."""
@@ -160,7 +169,7 @@ def decide(
     verdict = _held_back(case, held, mode) or _let_through(case, held, mode, hard)
     if not suspension.covers(case.tool) or not isinstance(verdict, Allowed) or verdict.by == "default":
         return verdict
-    return Allowed(case.digest, "default") if _is_harmless(case.tool) else Ask(case.digest, suspension.why)
+    return Allowed(case.digest, "default") if _is_harmless(case.tool) else Ask(case.digest, (suspension.why,))
 
 
 def still_allowed(verdict: Verdict, tool: AnyTool, arguments: JsonObject) -> bool:
@@ -183,7 +192,7 @@ def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | Non
         return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
     for rule, match in caught:
         if match is not Match.NO:
-            return Ask(case.digest, _why_asked(rule, match))
+            return Ask(case.digest, (_why_asked(rule, match),))
     return None
 
 
@@ -197,17 +206,19 @@ def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny
     if _is_harmless(case.tool):
         return Allowed(case.digest, "default")
     if hard is not None:
-        return Ask(case.digest, hard.reason)
+        return Ask(case.digest, (Sentence(hard.reason),))
     if mode.mutating == "accept_edits" and _only_edits(case.tool):
         return Allowed(case.digest, "mode")
     return Ask(case.digest)
 
 
-def _why_asked(rule: Rule, match: Match) -> str:
+def _why_asked(rule: Rule, match: Match) -> Sentence:
+    template = "A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure."
     if match is Match.YES:
-        return f"A rule made by {rule.origin} wants this to be asked."
-    verb = "denies" if rule.effect is RuleEffect.DENY else "asks about"
-    return f"A rule made by {rule.origin} {verb} something that this call may be doing; it cannot be told for sure."
+        template = "A rule made by {origin} wants this to be asked."
+    elif rule.effect is RuleEffect.DENY:
+        template = "A rule made by {origin} denies something that this call may be doing; it cannot be told for sure."
+    return Sentence(template, {"origin": rule.origin})
 
 
 def _is_harmless(tool: AnyTool) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from posixpath import normpath
 
-from desktop_agent.permissions.commands import Command, ParsedLine
 from desktop_agent.permissions.rule_matching import Case
-from desktop_agent.permissions.wrappers import program_name
+from desktop_agent.permissions.shell.commands import Command, ParsedLine
+from desktop_agent.permissions.shell.wrappers import program_name
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, PathSubject
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from desktop_agent.permissions.commands import Command, parsed
 from desktop_agent.permissions.rule_matching import path_parts
-from desktop_agent.permissions.shell_nodes import listed
-from desktop_agent.permissions.wrappers import SHELLS, program_name, unwrapped
+from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.wrappers import SHELLS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,

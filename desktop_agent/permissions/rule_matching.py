@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import takewhile
 
-from desktop_agent.permissions.commands import Command, ParsedLine, parsed
+from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,

@@ -5,19 +5,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from desktop_agent.permissions.gate import Refused, Suspension, Verdict, admitted, decide, denied, strictest
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, admitted, decide, denied, strictest
 from desktop_agent.permissions.hard_denies import Grounds
 from desktop_agent.permissions.proposals import proposals
 from desktop_agent.permissions.rule_matching import Case
+from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.tools.foreign_code import Fault, contained
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope, Subject
-from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, Outsider
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[], None]
@@ -38,7 +39,37 @@ class NamePolicy:
 ALL_NAMES = NamePolicy()
 
 
-class Standing:
+class _Heard:
+    """Tells who listens here, and below, what changes and which rule was used."""
+
+    def __init__(self, above: "_Heard | None") -> None:
+        self._above = above
+        self._changed: list[Listener] = []
+        self._used: list[Callable[[str], None]] = []
+
+    def on_used(self, listener: Callable[[str], None]) -> None:
+        """Be told the id of each rule that let a call run, here and below."""
+        self._used.append(listener)
+
+    def on_change(self, listener: Listener) -> None:
+        """Be told when rules or mode change, here or above."""
+        self._changed.append(listener)
+        if self._above is not None:
+            self._above.on_change(listener)
+
+    def off_change(self, listener: Listener) -> None:
+        """No more."""
+        if listener in self._changed:
+            self._changed.remove(listener)
+        if self._above is not None:
+            self._above.off_change(listener)
+
+    def _tell(self) -> None:
+        for listener in tuple(self._changed):
+            listener()
+
+
+class Standing(_Heard):
     """Rules and mode of one agent, and the verdicts that follow from them. Lives on the event loop.
 
     A nested one answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
@@ -60,6 +91,7 @@ class Standing:
         own_folders: tuple[str, ...] = (),
         clock: Callable[[], datetime] = now,
     ) -> None:
+        super().__init__(parent)
         self._rules = tuple(_of_conversation(rule, conversation_id) for rule in rules)
         self._mode = mode
         self._names = names
@@ -68,9 +100,8 @@ class Standing:
         self._own_folders = own_folders
         self._clock = clock
         self._parent = parent
-        self._suspension = Suspension()
-        self._changed: list[Listener] = []
-        self._used: list[Callable[[str], None]] = []
+        self._suspension = NOTHING_SUSPENDED
+        self._taint = CLEAN
 
     def nested(
         self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: NamePolicy = ALL_NAMES
@@ -128,14 +159,31 @@ class Standing:
         self._tell()
         return revoked
 
-    def suspend(self, effects: frozenset[Effect], why: str) -> None:
+    def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
         """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
         self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
         self._tell()
 
+    @property
+    def taint(self) -> Taint:
+        """What came in from outside; one for the whole conversation."""
+        return self._taint if self._parent is None else self._parent.taint
+
+    def mark(self, outsider: Outsider) -> bool:
+        """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
+        if self._parent is not None:
+            return self._parent.mark(outsider)
+        before, self._taint = self._taint, self._taint.marked(outsider)
+        if self._taint is before:
+            return False
+        self._tell()
+        return True
+
     def lift(self) -> None:
-        """End what was suspended here."""
-        self._suspension = Suspension()
+        """End what was suspended here, and trust what came in from outside so far."""
+        if self._parent is not None:
+            self._parent.lift()
+        self._suspension, self._taint = NOTHING_SUSPENDED, self._taint.lifted()
         self._tell()
 
     async def verdict(
@@ -172,7 +220,8 @@ class Standing:
         grounds = Grounds(self._own_folders, self._workspace)
         own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
         mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
-        verdict = decide(case, held, mode, suspension=self._suspension, grounds=grounds)
+        suspension = self._taint.suspension.joined(self._suspension)
+        verdict = decide(case, held, mode, suspension=suspension, grounds=grounds)
         return verdict if self._parent is None else strictest(verdict, self._parent.decided(case))
 
     def used(self, rule_id: str) -> None:
@@ -186,23 +235,6 @@ class Standing:
         if self._parent is not None:
             self._parent.used(rule_id)
 
-    def on_used(self, listener: Callable[[str], None]) -> None:
-        """Be told the id of each rule that let a call run, here and below."""
-        self._used.append(listener)
-
-    def on_change(self, listener: Listener) -> None:
-        """Be told when rules or mode change, here or above."""
-        self._changed.append(listener)
-        if self._parent is not None:
-            self._parent.on_change(listener)
-
-    def off_change(self, listener: Listener) -> None:
-        """No more."""
-        if listener in self._changed:
-            self._changed.remove(listener)
-        if self._parent is not None:
-            self._parent.off_change(listener)
-
     def _holds(self, rule: Rule, moment: datetime) -> bool:
         if rule.scope is RuleScope.CONVERSATION and rule.conversation_id != self._conversation_id:
             return False
@@ -213,10 +245,6 @@ class Standing:
     def _is_here(self, rule: Rule) -> bool:
         # One that does not say for which workspace allows nothing in any, and what it forbids, it forbids everywhere.
         return rule.workspace == self._workspace if rule.workspace is not None else rule.effect is not RuleEffect.ALLOW
-
-    def _tell(self) -> None:
-        for listener in tuple(self._changed):
-            listener()
 
 
 def _placed(rule: Rule, conversation_id: str | None, workspace: str | None) -> Rule:

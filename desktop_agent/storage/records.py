@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.tool_calls import Outsider
 
 
 class ConversationState(BaseModel):
@@ -21,7 +22,8 @@ class ConversationState(BaseModel):
 
     `mode` is a mode's name. `policies` are the persistent ones, in the order of installation. `queue` are messages
     that wait, those whose hooks have not decided yet among them. `stopped_run` is the run that Stop was pressed in
-    last: should the program die before that run has ended, nothing of it is gone on with.
+    last: should the program die before that run has ended, nothing of it is gone on with. `outside` is where content
+    from outside came from since the person last let such pass, `trusted` where it came from before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,6 +32,8 @@ class ConversationState(BaseModel):
     policies: tuple[PromptPolicy, ...] = ()
     queue: tuple[QueuedMessage, ...] = ()
     stopped_run: str | None = None
+    outside: tuple[Outsider, ...] = ()
+    trusted: tuple[Outsider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +115,12 @@ class OpenReport:
     """What the person must be told about the opening; empty when all is well."""
 
     notices: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """An event of some conversation, and what that is called now."""
+
+    conversation_id: str
+    title: str
+    envelope: Envelope

@@ -27,6 +27,7 @@ from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
     Draft,
+    JournalRow,
     LoadedConversation,
     OpenReport,
 )
@@ -186,6 +187,15 @@ class Store:
                 journal.append(db, number, [keeper.envelope(row) for row in rows])
 
         await self._run(work)
+
+    async def about_calls(
+        self, before: int | None = None, limit: int = 500
+    ) -> tuple[tuple[JournalRow, ...], int | None]:
+        """What was decided about calls in all conversations, oldest first: the newest `limit` rows before a place.
+
+        And the place to go on from, None at the end. Results of calls are left out.
+        """
+        return await self._run(lambda db: journal.about_calls(db, before, limit))
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""

@@ -14,7 +14,7 @@ from desktop_agent.tools.json_pieces import json_pieces
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass, ToolSpec, call_digest
+from desktop_agent.vocabulary.tool_calls import Effect, Outsider, Preview, ToolClass, ToolSpec, call_digest
 
 Input = TypeVar("Input")
 _Made_co = TypeVar("_Made_co", covariant=True)
@@ -76,7 +76,8 @@ class Tool(Generic[Input]):
     change, relative to the workspace: they are saved before it starts. `undo` takes back what a call did, where files
     alone do not tell it, and says in words what it did. It runs at most once for a call, and only for one that
     succeeded, when the person restores the call's checkpoint; in the tool's own time. Conversations that keep nothing
-    have no checkpoints, so there it never runs.
+    have no checkpoints, so there it never runs. `brings` says from where outside a call's result comes; without it, or
+    where it says None, the result is of this machine and this conversation.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Tool(Generic[Input]):
     subjects: Callable[[Input], Awaitable[tuple[Subject, ...]]] | None = None
     changes: Callable[[Input], Awaitable[tuple[str, ...]]] | None = None
     undo: Callable[[Input], Awaitable[str]] | None = None
+    brings: Callable[[Input], Outsider | None] | None = None
     timeout: float = 120.0
     concurrency: int | None = None
     scope: str = ""

@@ -1,22 +1,64 @@
 """Which of the built-in tools a conversation gets."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from desktop_agent.tools.calculate import calculate
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.files.delete_file import delete_file
+from desktop_agent.tools.files.edit_file import edit_file
 from desktop_agent.tools.files.list_files import list_files
+from desktop_agent.tools.files.move_file import move_file
 from desktop_agent.tools.files.read_file import read_file
+from desktop_agent.tools.files.view_image import view_image
 from desktop_agent.tools.files.write_file import write_file
+from desktop_agent.tools.searching.find_files import find_files
+from desktop_agent.tools.searching.search_files import search_files
+from desktop_agent.tools.todo.update_todos import update_todos
 from desktop_agent.tools.tool import AnyTool
+from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
 
 Which = Literal["none", "read", "all"]
 
 
-def builtin_tools(workspace: Workspace | None, which: Which) -> tuple[AnyTool, ...]:
-    """`none`: no tool. `read`: the calculator, and with a workspace those that read it. `all`: writing too."""
+def _no_hosts() -> frozenset[str]:
+    return frozenset()
+
+
+def builtin_tools(
+    workspace: Workspace | None,
+    which: Which,
+    own_folders: tuple[Path, ...] = (),
+    private_hosts: Callable[[], frozenset[str]] = _no_hosts,
+) -> tuple[AnyTool, ...]:
+    """`none`: no tool. `read`: those that only read, with a workspace also its files. `all`: those that change too.
+
+    `own_folders`: where this program keeps its data, which no command may read. `private_hosts` are those on this
+    machine and in private networks whose pages may be fetched.
+    """
     if which == "none":
         return ()
+    anywhere = (calculate(), update_todos(), fetch_page(private_hosts))
     if workspace is None:
-        return (calculate(),)
-    reading: tuple[AnyTool, ...] = (calculate(), read_file(workspace), list_files(workspace))
-    return (*reading, write_file(workspace)) if which == "all" else reading
+        return anywhere
+    reading = (*anywhere, *_reading(workspace))
+    return (*reading, *_changing(workspace, own_folders)) if which == "all" else reading
+
+
+def _reading(workspace: Workspace) -> tuple[AnyTool, ...]:
+    return (
+        read_file(workspace),
+        list_files(workspace),
+        find_files(workspace),
+        search_files(workspace),
+        view_image(workspace),
+    )
+
+
+def _changing(workspace: Workspace, own_folders: tuple[Path, ...]) -> tuple[AnyTool, ...]:
+    files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
+    # Windows has no shell that the program can read the lines of.
+    return files if os.name == "nt" else (*files, run_command(workspace, own_folders))

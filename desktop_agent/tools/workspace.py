@@ -26,6 +26,7 @@ _SENTENCES: dict[int, str] = {
     errno.EROFS: "“{path}” lies on a disk that can only be read.",
     errno.EEXIST: "“{path}” is a file, not a folder.",
     errno.ENOTEMPTY: "“{path}” is a folder with something in it.",
+    errno.EXDEV: "“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.",
 }
 
 
@@ -155,6 +156,29 @@ class Workspace:
             folder.remove(name)
             folder.sync()
 
+    def move(
+        self,
+        source: Place,
+        target: Place,
+        before_moving: Callable[[], None] = lambda: None,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Give an ordinary file another place, making its parents; never over what is there unless `replace`.
+
+        `before_moving` is the last look; what it raises leaves everything as it was, apart from new folders.
+        """
+        with self._told(source), self._holding(source) as (old, name):
+            _only_ordinary(source, old.stat(name))
+            with self._told(target), self._holding(target, make_parents=True) as (new, new_name):
+                if replace:
+                    _only_replaceable(target, new, new_name)
+                with contextlib.nullcontext() if replace else _taken(target, new, new_name):
+                    before_moving()
+                    _move(old, name, new, new_name)
+                new.sync()
+            old.sync()
+
     def make_folder(self, place: Place) -> None:
         """Make a folder and what is missing above it; one that is there is left as it is."""
         with self._told(place), self._opened(place.parts, make=True) as folder:
@@ -266,6 +290,50 @@ def _only_ordinary(place: Place, found: os.stat_result) -> None:
         raise ToolFailed(Sentence("“{path}” is not an ordinary file.", {"path": str(place)}))
 
 
+@contextlib.contextmanager
+def _taken(place: Place, folder: Folder, name: str) -> Generator[None]:
+    """An empty file holds the place, so that nobody else's comes there meanwhile; it goes when nothing replaced it."""
+    try:
+        descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise ToolFailed(
+            Sentence("There is a “{path}” already.", {"path": str(place)}),
+            "Choose another name, or allow replacing it.",
+        ) from None
+    try:
+        made = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    try:
+        yield
+    except BaseException:
+        if os.path.samestat(folder.stat(name), made):
+            folder.remove(name)
+        raise
+
+
+def _move(old: Folder, name: str, new: Folder, new_name: str) -> None:
+    moved = old.stat(name)
+    old.move(name, new, new_name)
+    # Of two names of the same file the system leaves both.
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(old.stat(name), moved):
+            old.remove(name)
+
+
+def _only_replaceable(place: Place, folder: Folder, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        found = folder.stat(name)
+        _only_ordinary(place, found)
+        _refuse_protected(place, found)
+
+
+def _refuse_protected(place: Place, found: os.stat_result) -> None:
+    # Replacing by rename would get around the write protection without anybody noticing.
+    if not found.st_mode & 0o222:
+        raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
+
+
 def _mode_to_give(place: Place, folder: Folder, name: str, wanted: int | None) -> int | None:
     """The permissions that are wanted, or those of the file that will be replaced, or None for a new one."""
     try:
@@ -275,9 +343,7 @@ def _mode_to_give(place: Place, folder: Folder, name: str, wanted: int | None) -
     _only_ordinary(place, found)
     if wanted is not None:
         return wanted
-    # Replacing by rename would get around the write protection without anybody noticing.
-    if not found.st_mode & 0o222:
-        raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
+    _refuse_protected(place, found)
     return stat.S_IMODE(found.st_mode) & 0o777
 
 

@@ -6,6 +6,19 @@ from enum import StrEnum
 from typing import Literal
 
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.conduct.conduct_events import (
+    ContinuationInjected,
+    DoomLoopSuspected,
+    GuardAborted,
+    ModeChanged,
+    ModeChangeRequested,
+    OutsideContentArrived,
+    PolicyApplied,
+    PolicyInstalled,
+    PolicyRemoved,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, RemedyAction, Sentence
 from desktop_agent.vocabulary.provider_events import ProviderEvent
 from desktop_agent.vocabulary.tool_calls import ToolClass
@@ -20,9 +33,6 @@ class RunEnd(StrEnum):
     LIMIT = "limit"
     ABORTED = "aborted"
     AWAITING_RESULTS = "awaiting_results"
-
-
-Authority = Literal["person", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,69 +65,6 @@ class RequestAdjusted:
 
     adjustments: tuple[Sentence, ...]
     type: Literal["request_adjusted"] = "request_adjusted"
-
-
-@dataclass(frozen=True, slots=True)
-class ModeChanged:
-    """The mode is now another one."""
-
-    from_mode: str
-    to_mode: str
-    authority: Authority
-    type: Literal["mode_changed"] = "mode_changed"
-
-
-@dataclass(frozen=True, slots=True)
-class ModeChangeRequested:
-    """The agent asks for another mode; applied one turn later unless the person objects."""
-
-    from_mode: str
-    to_mode: str
-    requested_at: datetime
-    type: Literal["mode_change_requested"] = "mode_change_requested"
-
-
-@dataclass(frozen=True, slots=True)
-class ContinuationInjected:
-    """A guard made the model go on."""
-
-    guard_name: str
-    iteration: int
-    type: Literal["continuation_injected"] = "continuation_injected"
-
-
-@dataclass(frozen=True, slots=True)
-class GuardAborted:
-    """A guard ended the run, raised, or used up its iterations; it is removed."""
-
-    guard_name: str
-    reason: str
-    type: Literal["guard_aborted"] = "guard_aborted"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyInstalled:
-    """A prompt policy is in force."""
-
-    id: str
-    type: Literal["policy_installed"] = "policy_installed"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRemoved:
-    """A prompt policy is gone."""
-
-    id: str
-    type: Literal["policy_removed"] = "policy_removed"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyApplied:
-    """These policies shaped this turn's prompt."""
-
-    turn_id: str
-    ids: tuple[str, ...]
-    type: Literal["policy_applied"] = "policy_applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +115,16 @@ class ApprovalResolved:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """Journalled before the effect. `input` is what really runs."""
+    """Journalled before the effect. `input` is what really runs.
+
+    `by` is what allowed it: the tool's default, a rule, the mode, or a person; `rule_id` names the rule. Both are empty
+    in journals of older versions.
+    """
 
     id: str
     input: JsonObject
+    by: Literal["", "default", "rule", "mode", "person"] = ""
+    rule_id: str | None = None
     type: Literal["tool_started"] = "tool_started"
 
 
@@ -284,36 +237,6 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
-class DoomLoopSuspected:
-    """The same call came three times in a row."""
-
-    tool_use_id: str
-    count: int
-    type: Literal["doom_loop_suspected"] = "doom_loop_suspected"
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionAsked:
-    """The agent asks the person. `several` choices may be taken; `free_text`: words of their own are an answer too."""
-
-    question_id: str
-    question: str
-    choices: tuple[str, ...] = ()
-    several: bool = False
-    free_text: bool = True
-    type: Literal["question_asked"] = "question_asked"
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionAnswered:
-    """The person answered, or time ran out (None)."""
-
-    question_id: str
-    answer: str | None
-    type: Literal["question_answered"] = "question_answered"
-
-
-@dataclass(frozen=True, slots=True)
 class CostUpdated:
     """US dollars spent in this run so far."""
 
@@ -375,6 +298,7 @@ EngineEvent = (
     | CheckpointRestored
     | LimitReached
     | DoomLoopSuspected
+    | OutsideContentArrived
     | QuestionAsked
     | QuestionAnswered
     | CostUpdated

@@ -115,7 +115,7 @@ class Models(_Section):
 
 
 class Network(_Section):
-    """Time limits, in seconds."""
+    """Time limits, in seconds, and what of the near network may be reached."""
 
     connect_timeout: float = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
@@ -123,6 +123,20 @@ class Network(_Section):
     idle_timeout: float = Field(
         default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer."
     )
+    private_hosts: str = Field(
+        default="",
+        max_length=2_000,
+        title="Private hosts",
+        description=(
+            "Hosts on this computer or in a private network whose pages the model may ask for, parted by spaces. "
+            "Others are refused."
+        ),
+    )
+
+    @property
+    def private_host_names(self) -> frozenset[str]:
+        """One by one."""
+        return frozenset(self.private_hosts.replace(",", " ").split())
 
 
 class Providers(_Section):

@@ -47,15 +47,83 @@ class TextPreview:
 
 @dataclass(frozen=True, slots=True)
 class DiffPreview:
-    """A file before and after. `before` is None for a new file."""
+    """A file before and after. `before` is None for a new file, `after` for one that goes."""
 
     path: str
     before: str | None
-    after: str
+    after: str | None
     type: Literal["diff"] = "diff"
 
 
-Preview = TextPreview | DiffPreview
+class Risk(StrEnum):
+    """What a command may do that a person should look at twice."""
+
+    DELETES = "deletes"
+    WRITES = "writes"
+    NETWORK = "network"
+    PRIVILEGES = "privileges"
+    RUNS_CODE = "runs_code"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPart:
+    """One command of a shell line, as it is written there, and what to look at in it.
+
+    `depth` 1 is a command that another one starts: of `sudo rm x`, `rm x`.
+    """
+
+    text: str
+    risks: tuple[Risk, ...] = ()
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPreview:
+    """A shell line and the folder that it runs in.
+
+    `confinement` says in a sentence what keeps it in its bounds, or that nothing does. `parts` are its commands one by
+    one, filled in by the program and not by the tool; not `understood`: it may run more than they say.
+    """
+
+    line: str
+    folder: str
+    confinement: str
+    parts: tuple[CommandPart, ...] = ()
+    understood: bool = False
+    type: Literal["command"] = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPreview:
+    """A request that leaves this machine: to which host, and what else there is to know."""
+
+    method: str
+    url: str
+    host: str
+    note: str = ""
+    type: Literal["network"] = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class PicturePreview:
+    """A picture that the call is about. `data` is PNG, JPEG, GIF or WebP."""
+
+    name: str
+    data: bytes
+    note: str = ""
+    type: Literal["picture"] = "picture"
+
+
+Preview = TextPreview | DiffPreview | CommandPreview | NetworkPreview | PicturePreview
+
+
+@dataclass(frozen=True, slots=True)
+class Outsider:
+    """Where something came from that was written outside: a site, a server of tools, a file from elsewhere."""
+
+    kind: Literal["web", "mcp", "file"]
+    name: str
 
 
 class _Decision(BaseModel):

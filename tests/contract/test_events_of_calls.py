@@ -67,7 +67,7 @@ async def test_tool_started__is_on_the_disk_before_the_effect(tmp_path: Path) ->
     seen: list[engine.ToolStarted] = []
     async with on_disk(tmp_path, Turn(call("1", "look")), DONE, tools=(tool("look", effect, read_only=True),)) as stage:
         await stage.say()
-        assert seen == [engine.ToolStarted("1", {"word": "x"})]
+        assert seen == [engine.ToolStarted("1", {"word": "x"}, "default")]
         await stage.session.close()
 
 

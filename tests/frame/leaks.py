@@ -255,6 +255,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Empty the clipboard: without a screen it outlives the interpreter, and what Python put there cannot."""
+    if isinstance(QCoreApplication.instance(), QApplication):
+        QApplication.clipboard().clear()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
     """Remember whether the test itself passed: the locals of a failed one live on in its traceback."""

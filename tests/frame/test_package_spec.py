@@ -102,6 +102,8 @@ def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]
         "keyring.backends.Windows",
         "pygments.lexers.python",
         "pygments.lexers.rust",
+        "ui.transcript.blocks.colouring.child",
+        "ui.transcript.blocks.diagram.child",
     ],
 )
 def test_what_is_found_by_name_goes_along(recipe: dict[str, Any], name: str) -> None:
@@ -123,6 +125,15 @@ def test_the_table_of_models_goes_along(recipe: dict[str, Any]) -> None:
     ]
     assert "shipped.toml" in {file.name for file in files}
     assert [file for file in files if (file, str(file.parent.relative_to(ROOT))) not in collected] == []
+
+
+@pytest.mark.parametrize("name", ["ziafont", "ziamath", "latex2mathml", "jsonschema_specifications"])
+def test_data_of_libraries_goes_along(recipe: dict[str, Any], name: str) -> None:
+    (found,) = importlib.util.find_spec(name).submodule_search_locations
+    files = {each for each in Path(found).rglob("*") if each.is_file() and each.suffix not in (".py", ".pyc")}
+    collected = {Path(source) for source, _ in recipe["datas"]}
+    assert files
+    assert [str(each) for each in files if each not in collected and each.name != "py.typed"] == []
 
 
 def test_the_metadata_that_is_asked_for_goes_along(recipe: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ async def several(desk: Desk) -> None:
 async def invalid_edit(desk: Desk) -> None:
     await ask(desk, writing(1, "jobs/import.py", "print('hello')\n"))
     dialog = desk.window.approvals._dialog
-    dialog._toggle_edit()
+    dialog._arguments.toggle()
     dialog._arguments._editor.setPlainText('{\n  "path": "jobs/import.py",\n  "content": 12,\n')
 
 

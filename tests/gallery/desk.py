@@ -19,6 +19,7 @@ from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
+from ui.bridge.calls.rules import Rules
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
@@ -76,7 +77,12 @@ class Desk:
         self.servers = Servers(engine, self.tasks, app)
         self.window = MainWindow(themes, self.library, self.servers, self.pictures, self.tasks)
         self.settings = SettingsPresenter(
-            themes, Settings(engine, self.tasks, app), self.servers, self.tasks, self.window
+            themes,
+            Settings(engine, self.tasks, app),
+            self.servers,
+            Rules(engine, self.tasks, app),
+            self.tasks,
+            self.window,
         )
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:

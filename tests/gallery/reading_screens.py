@@ -9,6 +9,7 @@ from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from tests.gallery import answers, written
+from tests.gallery.conduct_screens import facts
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
@@ -97,6 +98,12 @@ set_as("compact", density="compact")
 set_as("large", text_size=17.0)
 set_as("serif", font="Noto Serif", line_width="narrow")
 set_as("full-width", line_width="full")
+
+
+@scene("reading-compact-notices", height=900)
+async def compact_notices(desk: Desk) -> None:
+    await prefer(desk, density="compact")
+    await facts(desk)
 
 
 @scene("tool-call-live", height=700)

@@ -1,9 +1,12 @@
 """What a provider did on its own servers, and where an answer's claims come from."""
 
+import asyncio
+
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text
 from desktop_agent.vocabulary.messages import Message, Role
 from tests.gallery.desk import Desk
 from tests.gallery.screens import scene
+from ui.transcript.surface.selection import LAST, Place
 
 ANSWER = (
     "The bridge was opened in **1998** and is still the longest of its kind in the country. Tolls are taken "
@@ -50,3 +53,14 @@ async def many_sources(desk: Desk) -> None:
 @scene("conversation-sources-narrow", 560, 760)
 async def narrow(desk: Desk) -> None:
     await desk.show_stored(Message.user("And the news about it?"), searched(FEW), title="The long bridge")
+
+
+@scene("conversation-sources-selected")
+async def selected(desk: Desk) -> None:
+    pictures = [await desk.image("harbour.png"), await desk.image("dunes.png", 700, 900, 3)]
+    await desk.show_stored(
+        Message.user_with_blocks([*pictures, Text(text="When was it opened?")]), searched(FEW), title="The long bridge"
+    )
+    await asyncio.sleep(0.3)
+    surface = desk.window.page.transcript.surface
+    surface.select(Place(), Place(len(surface.rows) - 1, LAST, 0))

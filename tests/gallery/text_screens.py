@@ -9,8 +9,6 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
-from ui.transcript.pictures import HeldPicture
-from ui.transcript.remote_pictures import Progress, Remote
 
 
 async def answer(desk: Desk, text: str, asked: str = "Show me.") -> None:
@@ -68,10 +66,13 @@ async def pictures_remote(desk: Desk) -> None:
     remote = desk.window.page.transcript.remote
     place = "https://pictures.example/lisbon"
     why = "The server at archive.example says that there is no such picture (404)."
-    remote._set(f"{place}/evening.jpg", Remote(Progress.LOADING))
-    remote._set("https://archive.example/maps/1755.png", Remote(Progress.FAILED, None, why, "Ask for another address."))
-    held = HeldPicture(f"{place}/hills.png", "hills.png", painting(1200, 640, 4))
-    remote._set(f"{place}/hills.png", Remote(Progress.THERE, held))
+    # Nobody loads anything here.
+    remote.wanted.disconnect()
+    old_map = "https://archive.example/maps/1755.png"
+    for address in (f"{place}/evening.jpg", old_map, f"{place}/hills.png"):
+        remote.load(address)
+    remote.failed(old_map, why, "Ask for another address.")
+    remote.arrived(f"{place}/hills.png", painting(1200, 640, 4), "hills.png")
     await asyncio.sleep(0.5)
 
 

@@ -12,7 +12,9 @@ from ui.approval.call_header import CallHeader
 from ui.approval.call_list import LIST_WIDTH, CallList
 from ui.approval.decision_bar import SETTLE_MS, DecisionBar
 from ui.approval.pending_approval import PendingApproval
-from ui.approval.preview_view import PreviewView
+from ui.approval.previews.preview_view import PreviewView
+from ui.approval.reason_note import ReasonNote
+from ui.approval.rule_choice import RuleChoice
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
@@ -28,6 +30,8 @@ class ApprovalDialog(QDialog):
     """The approval's id and the Decision."""
     postponed = Signal()
     """The person closed the dialog without deciding."""
+    trusted = Signal()
+    """The person trusts what came from outside so far."""
     preview_requested = Signal(str, object)
     """The approval's id and edited arguments whose effect is wanted: answer with `set_preview`."""
 
@@ -40,6 +44,8 @@ class ApprovalDialog(QDialog):
         self._current: str | None = None
         self._list = CallList(themes)
         self._header = CallHeader()
+        self._reasons = ReasonNote(themes)
+        self._rules = RuleChoice()
         self._preview = PreviewView(themes)
         self._arguments = ArgumentsView(themes)
         self._bar = DecisionBar(themes, settle_ms)
@@ -110,20 +116,27 @@ class ApprovalDialog(QDialog):
     def _connect(self) -> None:
         self._list.chosen.connect(self._show)
         self._bar.decided.connect(self._decide)
-        self._bar.edit_toggled.connect(self._toggle_edit)
+        self._bar.edit_toggled.connect(self._arguments.toggle)
         self._arguments.changed.connect(self._arguments_changed)
         self._preview_pause.timeout.connect(self._ask_for_preview)
+        self._reasons.trusted.connect(self._trust)
+        self._bar.rules_wanted.connect(self._rules.start)
+        self._rules.granted.connect(self._bar.allow_always)
+        self._rules.left.connect(self._arguments.view.setFocus)
 
     def _show(self, approval_id: str) -> None:
         call = self._calls[approval_id]
         self._current = approval_id
         self._preview_pause.stop()
         self._header.show_call(call)
-        self.setAccessibleDescription(self._header.words)
+        self._reasons.show_reasons(call.reasons, call.outsiders)
+        self._rules.hide()
+        self._rules.offer(call.offers)
+        self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
         self._preview.show_preview(self._previews.setdefault(approval_id, call.preview))
         self._bar.set_editing(self._arguments.is_editing)
-        self._bar.set_can_allow(self._arguments.is_valid)
+        self._allow_what_stands()
         self._offer_others()
         self._list.show_calls(self._calls.values(), approval_id)
         self._bar.settle()
@@ -144,13 +157,6 @@ class ApprovalDialog(QDialog):
         # Only now: a listener may have called set_approvals already, and what it removed must not come back.
         self.set_approvals(list(self._calls.values()))
 
-    def _toggle_edit(self) -> None:
-        if self._arguments.is_editing:
-            self._arguments.discard()
-            self._arguments.view.setFocus()
-        else:
-            self._arguments.edit()
-
     def _arguments_changed(self) -> None:
         call = self.current
         if call is None:
@@ -161,8 +167,20 @@ class ApprovalDialog(QDialog):
         else:
             self._edits[call.approval_id] = text
         self._bar.set_editing(self._arguments.is_editing)
-        self._bar.set_can_allow(self._arguments.is_valid)
+        self._allow_what_stands()
         self._renew_preview(call)
+
+    def _allow_what_stands(self) -> None:
+        """A rule was made for the arguments that were asked for: of others nobody knows what it would allow."""
+        call, is_edited = self.current, self._arguments.edited_input is not None
+        has_rules = call is not None and bool(call.offers) and not is_edited
+        self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules)
+        if is_edited or not self._arguments.is_valid:
+            self._rules.hide()
+
+    def _trust(self) -> None:
+        if not self._bar.is_resting:
+            self.trusted.emit()
 
     def _renew_preview(self, call: PendingApproval) -> None:
         if call.preview is None:
@@ -199,7 +217,9 @@ class ApprovalDialog(QDialog):
         detail = QVBoxLayout()
         detail.setSpacing(SPACE_M)
         detail.addWidget(self._header)
+        detail.addWidget(self._reasons)
         detail.addWidget(parts, 1)
+        detail.addWidget(self._rules)
         detail.addWidget(self._bar)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)

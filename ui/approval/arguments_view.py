@@ -7,9 +7,10 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
-from ui.approval.visible_text import arguments_as_json, arguments_from_json, folded
+from ui.approval.visible_text import folded
 from ui.look.controls import label, set_kind
 from ui.look.fonts import mono_font
+from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 from ui.look.theme import SPACE_XS, ThemeSource
 
 # Longer texts are checked a moment after the last key; until then they count as not checked.
@@ -90,6 +91,14 @@ class ArgumentsView(QWidget):
         self._editor.show()
         self._editor.setPlainText(arguments_as_json(self._original) if text is None else text)
         self._editor.setFocus()
+
+    def toggle(self) -> None:
+        """Open the editor, or leave it without the edits."""
+        if self.is_editing:
+            self.discard()
+            self._view.setFocus()
+        else:
+            self.edit()
 
     def discard(self) -> None:
         """Close the editor; the original arguments count again."""

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ui.approval.pending_approval import PendingApproval
 from ui.look.controls import label
-from ui.look.rows import RowDelegate
+from ui.look.rows import RowDelegate, RowRole
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
@@ -43,6 +43,8 @@ class CallList(QWidget):
         for call in calls:
             item = QListWidgetItem(with_hidden_shown(call.tool), self._list)
             item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
+            item.setData(RowRole.UNDER, with_hidden_shown(call.subject))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{item.text()}: {with_hidden_shown(call.subject)}")
             if call.approval_id == current:
                 self._list.setCurrentItem(item)
         blocker.unblock()

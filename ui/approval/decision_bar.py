@@ -7,7 +7,14 @@ from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
+from desktop_agent.vocabulary.tool_calls import (
+    AllowAlways,
+    AllowForConversation,
+    AllowOnce,
+    Decision,
+    Deny,
+    DenyAndStop,
+)
 from ui.look.controls import ButtonKind
 from ui.look.sentences import literal
 from ui.look.theme import SPACE_S, ThemeSource
@@ -61,16 +68,19 @@ class KeyButton(QPushButton):
 
 
 class DecisionBar(QWidget):
-    """Message to the model, and the five commands. Says what was decided; the dialog knows about which call."""
+    """Message to the model, and the six commands. Says what was decided; the dialog knows about which call."""
 
     decided = Signal(object, bool)
     """The Decision, and whether it holds for the other waiting calls of the same tool too."""
     edit_toggled = Signal()
+    rules_wanted = Signal()
+    """The person wants to see which rules may be made of the call."""
 
     def __init__(self, themes: ThemeSource, settle_ms: int = SETTLE_MS, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._edited_input: Callable[[], JsonObject | None] = lambda: None
         self._can_allow = True
+        self._has_rules = False
         self._rest = QTimer(self, singleShot=True, interval=settle_ms)
         self._rest.timeout.connect(self._refresh)
         self._message = QLineEdit(
@@ -83,6 +93,7 @@ class DecisionBar(QWidget):
         self._allow_conversation = self._command(
             themes, self.tr("Allow for this conversation"), "C", "", self.allow_for_conversation
         )
+        self._allow_always = self._command(themes, self.tr("Always allow…"), "W", "", self._want_rules)
         self._edit = self._command(themes, self.tr("Edit arguments"), "E", "", self._toggle_edit)
         self._deny = self._command(themes, self.tr("Deny"), "D", "danger", self.deny)
         self._deny_and_stop = self._command(themes, self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
@@ -92,11 +103,6 @@ class DecisionBar(QWidget):
     def is_resting(self) -> bool:
         """Whether commands are ignored because the call has only just appeared."""
         return self._rest.isActive()
-
-    @property
-    def first(self) -> QWidget:
-        """Where the tab order begins."""
-        return self._message
 
     def use(self, edited_input: Callable[[], JsonObject | None]) -> None:
         """Ask here for edited arguments when something is allowed; None means unchanged."""
@@ -122,14 +128,19 @@ class DecisionBar(QWidget):
         )
         self._for_others.setText(literal(words.format(count, tool)))
 
-    def set_can_allow(self, can_allow: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether the arguments, as they are now, could run."""
-        self._can_allow = can_allow
+    def set_can_allow(self, can_allow: bool, *, has_rules: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether the arguments, as they are now, could run, and whether rules may be made of them."""
+        self._can_allow, self._has_rules = can_allow, has_rules
         self._refresh()
 
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether the arguments are being edited: the button then discards the edits."""
         self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
+
+    def allow_always(self, rule_id: str) -> None:
+        """Run it, and make the rule that was shown."""
+        if self._can_allow and self._has_rules:
+            self._decide(AllowAlways(rule_id=rule_id))
 
     def allow_once(self) -> None:
         """Run exactly this call."""
@@ -159,6 +170,10 @@ class DecisionBar(QWidget):
         if self._message.text().strip():
             self.deny()
 
+    def _want_rules(self) -> None:
+        if not self.is_resting and self._has_rules and self._can_allow:
+            self.rules_wanted.emit()
+
     def _toggle_edit(self) -> None:
         if not self.is_resting:
             self.edit_toggled.emit()
@@ -177,13 +192,14 @@ class DecisionBar(QWidget):
         ready = not self.is_resting
         for each in (self._allow_once, self._allow_conversation):
             each.setEnabled(ready and self._can_allow)
+        self._allow_always.setEnabled(ready and self._can_allow and self._has_rules)
         for each in (self._edit, self._deny, self._deny_and_stop):
             each.setEnabled(ready)
 
     def _arrange(self) -> None:
         allowing, denying = QHBoxLayout(), QHBoxLayout()
         for row, buttons in (
-            (allowing, (self._edit, self._allow_conversation, self._allow_once)),
+            (allowing, (self._edit, self._allow_always, self._allow_conversation, self._allow_once)),
             (denying, (self._deny, self._deny_and_stop)),
         ):
             row.setSpacing(SPACE_S)

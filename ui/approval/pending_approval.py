@@ -4,7 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import (
+    CommandPreview,
+    DiffPreview,
+    Effect,
+    NetworkPreview,
+    PicturePreview,
+    Preview,
+    ToolClass,
+)
+
+MOST_OF_SUBJECT = 200
+"""Characters."""
 
 
 def _anything_fits(arguments: JsonObject) -> str | None:
@@ -13,11 +25,22 @@ def _anything_fits(arguments: JsonObject) -> str | None:
 
 
 @dataclass(frozen=True)
+class RuleOffer:
+    """A rule that may be made of a call, in words. It holds in the folder `workspace`, or everywhere."""
+
+    rule_id: str
+    words: Sentence
+    workspace: str | None = None
+
+
+@dataclass(frozen=True)
 class PendingApproval:
     """One waiting call.
 
     `agent_path` names the specialists that lead to the call; empty is the main agent. `validate` answers with a
-    sentence when edited arguments do not fit the tool, and with None when they do.
+    sentence when edited arguments do not fit the tool, and with None when they do. `reasons` are why it is asked, where
+    it is not the tool's default; `outsiders` are those outside whose content is one of them. `offers` are rules that
+    may be made of it.
     """
 
     approval_id: str
@@ -27,4 +50,22 @@ class PendingApproval:
     tool_class: ToolClass = ToolClass.MUTATING
     effects: frozenset[Effect] = frozenset()
     preview: Preview | None = None
+    reasons: tuple[Sentence, ...] = ()
+    outsiders: tuple[str, ...] = ()
+    offers: tuple[RuleOffer, ...] = ()
     validate: Callable[[JsonObject], str | None] = field(default=_anything_fits, compare=False, repr=False)
+
+    @property
+    def subject(self) -> str:
+        """What it is about, on one line: tells it from other calls of the same tool."""
+        match self.preview:
+            case (
+                CommandPreview(line=text)
+                | DiffPreview(path=text)
+                | NetworkPreview(url=text)
+                | PicturePreview(name=text)
+            ):
+                pass
+            case _:
+                text = next((each for each in self.arguments.values() if isinstance(each, str)), "")
+        return " ".join(text[:MOST_OF_SUBJECT].split())

@@ -23,7 +23,7 @@ from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import Reasoning
 from desktop_agent.vocabulary.usage import Usage
-from ui.bridge.approvals import Approvals
+from ui.bridge.calls.approvals import Approvals
 from ui.bridge.frame_clock import FrameClock
 
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}

@@ -19,6 +19,23 @@ from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 DRAFT_PAUSE_MS = 400
 
 
+class _Frame(QFrame):
+    """Around the message and its controls; nearer to them where the person wants it compact."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._themes = themes
+        self.setProperty("kind", "composer")
+        self.column = QVBoxLayout(self)
+        self.column.setSpacing(SPACE_XS)
+        themes.changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        room = self._themes.space(SPACE_S)
+        self.column.setContentsMargins(SPACE_S, room, SPACE_S, room)
+
+
 class Composer(QWidget):
     """Emits what the person wants; the shell connects it to the conversation."""
 
@@ -35,7 +52,7 @@ class Composer(QWidget):
         super().__init__(parent)
         self._can_see: bool | None = None
         self._limits = PictureLimits()
-        self._frame = QFrame()
+        self._frame = _Frame(themes)
         self._attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
@@ -188,14 +205,13 @@ class Composer(QWidget):
     def _build(self) -> None:
         self.setAcceptDrops(True)
         self._attach.setToolTip(self.tr("Attach image") + " (Ctrl+Shift+A)")
-        self._frame.setProperty("kind", "composer")
         self._controls.setSpacing(SPACE_XS)
+        # Where the text of the message begins.
+        self._notice.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
         self._controls.addWidget(self._attach)
         self._controls.addStretch(1)
         self._controls.addWidget(self._send_or_stop)
-        inside = QVBoxLayout(self._frame)
-        inside.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        inside.setSpacing(SPACE_XS)
+        inside = self._frame.column
         for each in (self._attachments, self._notice, self._editor):
             inside.addWidget(each)
         inside.addLayout(self._controls)

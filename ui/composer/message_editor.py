@@ -1,9 +1,10 @@
 """The editor of a message: grows with its text, takes pictures and long texts aside, never swallows a paste."""
 
+from math import ceil
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from ui.composer.pictures import looks_like_picture, picture_in
@@ -43,8 +44,9 @@ class MessageEditor(QPlainTextEdit):
         self.setPlaceholderText(self.tr("Write a message"))
         self.setProperty("kind", "bare")
         self.setTabChangesFocus(True)
+        self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.document().setDocumentMargin(SPACE_S)
+        self.document().setDocumentMargin(0)
         self.viewport().setAutoFillBackground(False)
         self.textChanged.connect(self._fit)
         themes.changed.connect(self._dress)
@@ -127,13 +129,27 @@ class MessageEditor(QPlainTextEdit):
     def _fit(self) -> None:
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
         lines = min(max(round(self.document().size().height()), 1), MOST_LINES)
-        room = 2 * round(self.document().documentMargin()) + SPACE_S
+        margins = self.viewportMargins()
         # A scroll bar that is wanted only for a moment while the height follows would make the text jump.
         scrolls = self.document().size().height() > MOST_LINES
         always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(always if scrolls else never)
-        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + room)
+        # A pixel more, or it could be scrolled until a line of nothing stands below the last one.
+        height = lines * self._line() + 1
+        self.setFixedHeight(height + margins.top() + margins.bottom())
+
+    def _line(self) -> int:
+        """How high a line is; the distance that the font names is less than what a layout gives it."""
+        layout = QTextLayout("x", self.font())
+        layout.beginLayout()
+        line = layout.createLine()
+        line.setLineWidth(self.width())
+        layout.endLayout()
+        return ceil(line.height())
 
     def _dress(self) -> None:
         self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
+        room = self._themes.space(SPACE_S)
+        # Around the viewport: margins of the document scroll away, and a sliver of the next line would be seen there.
+        self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
         self._fit()

@@ -42,7 +42,7 @@ class RowDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """One line of text or two, with room around them."""
         lines = 1.9 if index.data(RowRole.UNDER) else 1
-        return QSize(80, round(option.fontMetrics.height() * lines) + 2 * SPACE_S)
+        return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """One row."""

@@ -131,6 +131,7 @@ QScrollBar:horizontal {{ background: transparent; height: {bar}px; margin: 0; }}
 QScrollBar::handle {{ background: {scroll}; border-radius: {bar_radius}px; margin: 2px; }}
 QScrollBar::handle:vertical {{ min-height: 32px; }}
 QScrollBar::handle:horizontal {{ min-width: 32px; }}
+QScrollBar::handle:disabled {{ background: transparent; }}
 QScrollBar::handle:hover {{ background: {muted}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
@@ -152,6 +153,7 @@ QWidget[kind="page"] {{ background: {window}; }}
 QFrame[kind="banner"][level="error"] {{ background: {danger_background}; border: 1px solid {danger}; }}
 QFrame[kind="banner"][level="notice"] {{ background: {warning_background}; border: 1px solid {warning}; }}
 QFrame[kind="banner"][level="undo"] {{ background: {surface}; border: 1px solid {border}; }}
+QFrame[kind="banner"][level="remark"] {{ background: {surface}; border: 1px solid {border}; }}
 QFrame[kind="banner"] {{ border-radius: {radius}px; }}
 """
 

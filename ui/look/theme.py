@@ -140,6 +140,10 @@ class ThemeSource(QObject):
         """How the text of conversations is set."""
         return self._reading
 
+    def space(self, pixels: int) -> int:
+        """Room of the window's scale around what belongs together: half of it where the person wants it compact."""
+        return pixels // 2 if self._reading.is_compact else pixels
+
     @property
     def reading_width(self) -> int:
         """The widest a line of a conversation gets now, in pixels."""

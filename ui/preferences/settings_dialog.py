@@ -17,6 +17,8 @@ from ui.preferences.field_controls import translated
 from ui.preferences.price_rows import PricedModel
 from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
+from ui.preferences.rules.decisions_form import DecisionsForm
+from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
 
 LIST_WIDTH = 190
@@ -35,6 +37,13 @@ class SettingsDialog(QDialog):
     endpoint_edited = Signal(object)
     """The Endpoint as it shall be."""
     connect_requested = Signal()
+    rule_revoked = Signal(str)
+    judgement_requested = Signal(str, object)
+    """A tool's name and the arguments of a call that is not made."""
+    decisions_wanted = Signal()
+    """The page of decisions came into sight."""
+    older_decisions_wanted = Signal()
+    export_requested = Signal()
     price_changed = Signal(str, str, object)
     """Vendor, model, and the Price whose numbers are new, or None to go back to what the program knows."""
 
@@ -45,6 +54,8 @@ class SettingsDialog(QDialog):
         self._forms: dict[str, SectionForm] = {}
         self._providers = ProvidersForm(themes)
         self._prices = PricesForm(themes)
+        self.rules = RulesForm()
+        self.decisions = DecisionsForm(themes)
         self._list = QListWidget()
         self._pages = QStackedWidget()
         for name in type(preferences).model_fields:
@@ -53,6 +64,9 @@ class SettingsDialog(QDialog):
                 form.value_changed.connect(partial(self._change, name))
                 self._forms[name] = form
                 self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
+        self._add_page(self.tr("Rules"), self.rules)
+        self._decisions_row = self._list.count()
+        self._add_page(self.tr("Decisions"), self.decisions)
         self._add_page(self.tr("Providers and keys"), self._providers)
         self._build(themes)
         themes.changed.connect(self._fit)
@@ -106,6 +120,10 @@ class SettingsDialog(QDialog):
         self._providers.endpoint_edited.connect(self.endpoint_edited)
         self._providers.connect_requested.connect(self.connect_requested)
         self._prices.price_changed.connect(self.price_changed)
+        self.rules.revoke_requested.connect(self.rule_revoked)
+        self.rules.judgement_requested.connect(self.judgement_requested)
+        self.decisions.more_requested.connect(self.older_decisions_wanted)
+        self.decisions.export_requested.connect(self.export_requested)
 
     def _add_page(self, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
@@ -125,6 +143,11 @@ class SettingsDialog(QDialog):
         self._pages.addWidget(scroll)
         self._list.addItem(title)
 
+    def _turn_to(self, row: int) -> None:
+        self._pages.setCurrentIndex(row)
+        if row == self._decisions_row:
+            self.decisions_wanted.emit()
+
     def _fit(self) -> None:
         self._list.setFixedWidth(round(LIST_WIDTH * self._themes.zoom / 100))
 
@@ -135,7 +158,7 @@ class SettingsDialog(QDialog):
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
-        self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
+        self._list.currentRowChanged.connect(self._turn_to)
         self._list.setCurrentRow(0)
         middle = QHBoxLayout()
         middle.setSpacing(SPACE_M)

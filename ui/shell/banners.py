@@ -35,7 +35,7 @@ class Banner:
     key: str
     sentence: Sentence
     remedy: Sentence | None = None
-    level: Literal["error", "notice", "undo"] = "error"
+    level: Literal["error", "notice", "remark", "undo"] = "error"
     buttons: tuple[BannerButton, ...] = ()
     lasts: int | None = None
 
@@ -158,6 +158,12 @@ class BannerFrame(QFrame):
     def _build(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(2)
+        # Beside the first line of several stand the icon and what closes it, which is higher than a line.
+        is_long = self._banner.remedy is not None
+        top = Qt.AlignmentFlag.AlignTop if is_long else Qt.AlignmentFlag.AlignVCenter
+        if is_long:
+            words.setContentsMargins(0, SPACE_XS, 0, 0)
+            self._icon.setContentsMargins(0, SPACE_XS + 2, 0, 0)
         sentence = label(spoken(self._banner.sentence), "strong" if self._banner.remedy else "", wrap=True)
         sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words.addWidget(sentence)
@@ -166,12 +172,12 @@ class BannerFrame(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_S, SPACE_S)
         layout.setSpacing(SPACE_S)
-        layout.addWidget(self._icon)
+        layout.addWidget(self._icon, 0, top)
         layout.addLayout(words, 1)
         self._add_buttons(words, layout)
         close = IconButton(self._themes, "close", self.tr("Close this message"))
         close.clicked.connect(self.close_pressed)
-        layout.addWidget(close)
+        layout.addWidget(close, 0, top)
 
     def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
         """Beside a short word; under a sentence and its remedy, which need the width of a narrow window."""
@@ -199,6 +205,7 @@ class BannerFrame(QFrame):
         name, colour = {
             "error": ("error", theme.danger),
             "notice": ("warning", theme.warning),
+            "remark": ("info", theme.muted),
             "undo": ("undo", theme.muted),
         }[self._banner.level]
         self._icon.setPixmap(pixmap(name, colour, 18, 2 if self.devicePixelRatioF() > 1 else 1))

@@ -25,9 +25,9 @@ from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import Banner, BannerArea
 from ui.shell.contents.contents import Contents
 from ui.shell.drafts import Drafts
-from ui.shell.find_bar import Ways
 from ui.shell.model_controls import ModelControls
 from ui.shell.usage_meter import UsageMeter
+from ui.shell.ways.ways import Ways
 from ui.transcript.view import TranscriptView
 
 REMARK_MS = 12_000
@@ -110,7 +110,9 @@ class ConversationPage(QWidget):
         self.composer.add_control(self.workspace_picker)
         self._fit()
         centred = QHBoxLayout()
-        centred.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
+        # What is read stands beside a scroll bar, and what is written right below it.
+        bar = self.transcript.verticalScrollBar().sizeHint().width()
+        centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
         centred.addStretch(1)
         centred.addWidget(self.composer, 1000)
         centred.addStretch(1)

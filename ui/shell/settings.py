@@ -1,5 +1,6 @@
 """The settings dialog at work."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.preferences import Appearance, Preferences
+from ui.bridge.calls.rules import Rules
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
@@ -16,6 +18,7 @@ from ui.look.theme import READING_WIDTH, Reading, ThemeSource
 
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
+    from ui.shell.calls.rules import RulesPresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -38,14 +41,24 @@ class SettingsPresenter(QObject):
     """The person wants another server; the dialog is out of the way by then."""
 
     def __init__(
-        self, themes: ThemeSource, settings: Settings, servers: Servers, tasks: Tasks, window: QWidget
+        self,
+        themes: ThemeSource,
+        settings: Settings,
+        servers: Servers,
+        rules: Rules,
+        tasks: Tasks,
+        window: QWidget,
+        open_conversation: Callable[[], str | None] = lambda: None,
     ) -> None:
         super().__init__(window)
         self._themes = themes
         self._settings = settings
         self._servers = servers
+        self._rules = rules
         self._tasks = tasks
         self._window = window
+        self._open_conversation = open_conversation
+        self._rules_presenter: RulesPresenter | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._set_reading)
         self._set_reading(settings.preferences)
@@ -58,6 +71,8 @@ class SettingsPresenter(QObject):
             self._dialog.open_providers()
         self._tasks.start(self._show_keys())
         self._show_prices()
+        if self._rules_presenter is not None:
+            self._rules_presenter.refresh()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -65,6 +80,7 @@ class SettingsPresenter(QObject):
 
     def _made(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
+        from ui.shell.calls.rules import RulesPresenter
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
@@ -81,6 +97,7 @@ class SettingsPresenter(QObject):
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
+        self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._open_conversation)
         return dialog
 
     @Slot(Preferences)

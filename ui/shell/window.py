@@ -14,7 +14,7 @@ from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
 from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
-from ui.shell.approvals import ApprovalPresenter
+from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.sidebar.conversation_list import ConversationList
 

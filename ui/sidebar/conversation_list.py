@@ -72,6 +72,7 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._current = ""
+        self._column = QVBoxLayout(self)
         self._rows = ConversationModel(self)
         self._list = _Rows(themes, self._rows)
         self._new = QPushButton(" " + self.tr("New conversation"))
@@ -137,6 +138,8 @@ class ConversationList(QWidget):
 
     def _dress(self) -> None:
         self._new.setIcon(themed_icon("compose", self._themes.theme))
+        self._column.setSpacing(self._themes.space(SPACE_S))
+        self._list.doItemsLayout()
 
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
@@ -146,9 +149,8 @@ class ConversationList(QWidget):
         self._filter.setAccessibleName(self.tr("Filter conversations"))
         head = QHBoxLayout()
         head.addWidget(self._new, 1)
-        layout = QVBoxLayout(self)
+        layout = self._column
         layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        layout.setSpacing(SPACE_S)
         layout.addLayout(head)
         layout.addWidget(self._filter)
         layout.addSpacing(SPACE_XS)

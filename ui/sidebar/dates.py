@@ -19,4 +19,4 @@ def relative_date(moment: datetime, now: datetime) -> str:
         return locale.dayName(date.dayOfWeek(), QLocale.FormatType.ShortFormat)
     if then.year == today.year:
         return locale.toString(date, QCoreApplication.translate("dates", "d MMM"))
-    return locale.toString(date, QLocale.FormatType.ShortFormat)
+    return locale.toString(date, QCoreApplication.translate("dates", "d MMM yyyy"))

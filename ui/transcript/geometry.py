@@ -11,19 +11,22 @@ class Heights:
     """In whole pixels. Neighbours share a chunk; what stands before each chunk is added up when it is asked for.
 
     So a change costs its chunk and nothing of the list, and what is asked about one place costs the same everywhere.
+    Of a new list all full chunks are the same one, until a height of theirs is another.
     """
 
-    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_sums", "_tops", "_total")
+    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "_total")
 
     def __init__(self, count: int = 0, default: int = 0) -> None:
         self._default = default
-        self._total = self._count = 0
-        self._chunks: list[list[int]] = []
-        self._sums: list[int] = []
+        self._count, self._total = count, count * default
+        full, rest = divmod(count, _CHUNK)
+        self._guessed = [default] * _CHUNK if full else []
+        last = [[default] * rest] if rest else []
+        self._chunks = [self._guessed] * full + last
+        self._sums = [default * len(chunk) for chunk in self._chunks]
         # Index and y of the beginning of each chunk, as far as they are known: up to the last of these lists.
-        self._firsts = [0]
-        self._tops = [0]
-        self._set_chunks(0, 0, [default] * count)
+        self._firsts = list(range(0, count + 1, _CHUNK))
+        self._tops = [default * first for first in self._firsts]
 
     def __len__(self) -> int:
         return self._count
@@ -36,6 +39,8 @@ class Heights:
         chunk = self._chunk_of(index)
         change = height - self._chunks[chunk][index - self._firsts[chunk]]
         if change:
+            if self._chunks[chunk] is self._guessed:
+                self._chunks[chunk] = self._guessed.copy()
             self._chunks[chunk][index - self._firsts[chunk]] = height
             self._sums[chunk] += change
             self._total += change

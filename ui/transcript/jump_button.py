@@ -6,6 +6,8 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.transcript.look import Look
 
+_GAP = 13
+
 
 class JumpButton(QAbstractButton):
     """A round arrow above the lower edge of its sibling `over`; it counts what came while the person read above."""
@@ -45,10 +47,9 @@ class JumpButton(QAbstractButton):
         self.place()
 
     def place(self) -> None:
-        """In the middle above the lower edge."""
+        """In the lower corner, where it covers the least of what is read."""
         room = self._over.geometry()
-        x = room.left() + (room.width() - self.width()) // 2
-        self.move(x, room.bottom() - self.height() - 13)
+        self.move(room.right() - self.width() - _GAP, room.bottom() - self.height() - _GAP)
 
     def sizeHint(self) -> QSize:
         """A circle, or a pill when there is something to count."""

@@ -1,14 +1,14 @@
 """Pictures from the web that the person asked for: never loaded by themselves, remembered until the program ends."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal
 
-from ui.transcript.pictures import HeldPicture
+from ui.transcript.pictures import HeldPicture, size_in_file
 
 _KEPT_BYTES = 128 * 1024 * 1024
 
@@ -24,13 +24,17 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A picture of the web as it stands. `may_insist`: it was refused for where it lies, and the person may insist."""
+    """A picture of the web as it stands; `size` is in its own pixels.
+
+    `may_insist`: it was refused for where it lies, and the person may insist.
+    """
 
     progress: Progress = Progress.UNASKED
     picture: HeldPicture | None = None
     sentence: str = ""
     remedy: str = ""
     may_insist: bool = False
+    size: QSize = field(default_factory=QSize)
 
 
 class Watcher(Protocol):
@@ -53,7 +57,7 @@ class RemotePictures(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._known: OrderedDict[str, Remote] = OrderedDict()
-        self._watchers: dict[str, WeakSet[Watcher]] = {}
+        self._watchers: WeakKeyDictionary[Watcher, str] = WeakKeyDictionary()
         self._size = 0
 
     def of(self, address: str) -> Remote:
@@ -69,8 +73,8 @@ class RemotePictures(QObject):
         return [address for address, remote in self._known.items() if remote.progress is Progress.THERE]
 
     def watch(self, address: str, watcher: Watcher) -> None:
-        """Tell this one of every change, for as long as it lives."""
-        self._watchers.setdefault(address, WeakSet()).add(watcher)
+        """Tell this one of every change of the one address that it shows, for as long as it lives."""
+        self._watchers[watcher] = address
 
     def load(self, address: str, *, insists: bool = False) -> None:
         """The person wants it."""
@@ -85,9 +89,17 @@ class RemotePictures(QObject):
             self.unwanted.emit(address)
 
     def arrived(self, address: str, data: bytes, name: str) -> None:
-        """Here it is."""
-        if self.of(address).progress is Progress.LOADING:
-            self._set(address, Remote(Progress.THERE, HeldPicture(address, name, data)))
+        """Here it is. One whose size cannot be read could never be shown."""
+        if self.of(address).progress is not Progress.LOADING:
+            return
+        size = size_in_file(data)
+        if size.isEmpty():
+            translate = QCoreApplication.translate
+            sentence = translate("Transcript", "This picture is damaged: its size cannot be read.")
+            remedy = translate("Transcript", "Try again, or open its address in a browser.")
+            self._set(address, Remote(Progress.FAILED, None, sentence, remedy))
+        else:
+            self._set(address, Remote(Progress.THERE, HeldPicture(address, name, data), size=size))
 
     def failed(self, address: str, sentence: str, remedy: str, *, may_insist: bool = False) -> None:
         """It cannot be shown, and what to do about that."""
@@ -100,9 +112,9 @@ class RemotePictures(QObject):
             self._set(address, Remote())
 
     def _set(self, address: str, remote: Remote) -> None:
-        self._size -= _bytes(self._known.get(address))
-        self._known[address] = remote
-        self._known.move_to_end(address)
+        self._size -= _bytes(self._known.pop(address, None))
+        if remote.progress is not Progress.UNASKED:
+            self._known[address] = remote
         self._size += _bytes(remote)
         self._tell(address)
         while self._size > _KEPT_BYTES and len(self._known) > 1:
@@ -111,7 +123,7 @@ class RemotePictures(QObject):
             self._tell(oldest)
 
     def _tell(self, address: str) -> None:
-        for watcher in tuple(self._watchers.get(address, ())):
+        for watcher in [each for each, shows in self._watchers.items() if shows == address]:
             watcher.on_remote_change()
 
 

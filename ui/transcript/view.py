@@ -24,6 +24,7 @@ from ui.transcript.accessibility.announcer import Announcer
 from ui.transcript.accessibility.reach import Doing
 from ui.transcript.accessibility.tree import Tree
 from ui.transcript.accessibility.voice import Voice
+from ui.transcript.blocks.colouring.highlighter import Highlighter
 from ui.transcript.blocks.diagram.diagrams import Diagrams
 from ui.transcript.blocks.math.formulas import Formulas
 from ui.transcript.input.caret import Caret
@@ -38,7 +39,7 @@ from ui.transcript.jump_button import JumpButton
 from ui.transcript.look import Look
 from ui.transcript.pictures import PictureSource, Thumbnails
 from ui.transcript.remote_pictures import RemotePictures
-from ui.transcript.rows.stage import Choices, Highlighter, RowFacts, Seconds, Stage
+from ui.transcript.rows.stage import Choices, RowFacts, Seconds, Stage
 from ui.transcript.surface.finding.finding import Finding
 from ui.transcript.surface.hint import paint_hint
 from ui.transcript.surface.places import paint_link_focus, show_place
@@ -113,6 +114,8 @@ class TranscriptView(QAbstractScrollArea):
         self.setAccessibleName(self.tr("Transcript"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # Its room is kept, so that nothing moves aside when the first answer outgrows the window.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Without this Qt would paint the background under every blit, and then the whole viewport again.
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)

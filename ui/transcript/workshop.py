@@ -14,15 +14,22 @@ _log = logging.getLogger(__name__)
 _WAITING = 200
 """Jobs kept waiting. The oldest is dropped first: what was asked for last is what is being looked at."""
 
+_LINGERS = 0.3
+"""Seconds that the thread waits for another job before it ends: to start one makes the window wait until it runs."""
+
 
 class Workshop(QObject):
     """Jobs in, results out in the thread of this object. A job asked for twice under one key is done once."""
+
+    closing = Signal()
+    """No job is taken any more."""
 
     _arrived = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
+        self._news = threading.Condition(self._lock)
         self._jobs: OrderedDict[Hashable, Callable[[], Any]] = OrderedDict()
         self._hearers: dict[Hashable, list[Callable[[Any], None]]] = {}
         self._results: deque[tuple[Hashable, Any]] = deque()
@@ -49,6 +56,21 @@ class Workshop(QObject):
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="transcript workshop", daemon=True)
                 self._thread.start()
+            else:
+                self._news.notify()
+
+    def drop(self, key: Hashable) -> bool:
+        """Do not do this job. Answers False when it is done already, or at hand: then its result is handed on."""
+        with self._lock:
+            if key not in self._jobs:
+                return False
+            del self._jobs[key], self._hearers[key]
+            return True
+
+    def has(self, key: Hashable) -> bool:
+        """Whether a result of this job is still to come."""
+        with self._lock:
+            return key in self._hearers
 
     @property
     def is_busy(self) -> bool:
@@ -58,17 +80,20 @@ class Workshop(QObject):
 
     def close(self) -> None:
         """Drop what waits; what is being done is not delivered. Waits for the job at hand."""
+        self.closing.emit()
         with self._lock:
             self._closed = True
             self._jobs.clear()
             self._hearers.clear()
             thread = self._thread
+            self._news.notify()
         if thread is not None:
             thread.join()
 
     def _work(self) -> None:
         while True:
             with self._lock:
+                self._news.wait_for(lambda: self._jobs or self._closed, _LINGERS)
                 if not self._jobs:
                     self._thread = None
                     return

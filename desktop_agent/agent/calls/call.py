@@ -11,6 +11,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass
 
 
@@ -28,8 +29,8 @@ class Call:
 
     `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
     mode allow. `allowance` is the person's, and `only_as_shown` whether it covers no more than the preview that they
-    saw. `ended` is the result that stands from the moment at which the tool ended, should Stop come before all is done
-    about it.
+    saw. `shown` is the end of its live output. `ended` is the result that stands from the moment at which the tool
+    ended, should Stop come before all is done about it.
     """
 
     use: ToolUse
@@ -45,7 +46,7 @@ class Call:
     verdict: Verdict | None = None
     judged_at: int = -1
     is_gated: bool = False
-    asks: list[str] = field(default_factory=list[str])
+    asks: list[Sentence] = field(default_factory=list[Sentence])
     repeats: int = 0
     loop: ToolUse | None = None
     # Approval.
@@ -64,6 +65,7 @@ class Call:
     permit: Allowed | None = None
     is_journalled: bool = False
     began_at: float | None = None
+    shown: str = ""
     work: asyncio.Task[Any] | None = None
     halted: asyncio.Future[None] | None = None
     is_stopped: bool = False

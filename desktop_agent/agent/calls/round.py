@@ -12,7 +12,7 @@ from desktop_agent.agent.calls.judging.again import Again
 from desktop_agent.agent.calls.judging.asking import Asking, needs_a_person
 from desktop_agent.agent.calls.judging.gates import Gates
 from desktop_agent.agent.calls.left_over import LeftOver
-from desktop_agent.agent.calls.running.execution import STOPPED_BEFORE, STOPPED_RUNNING, Execution
+from desktop_agent.agent.calls.running.execution import Execution, words_of_stop
 from desktop_agent.agent.calls.running.start import Start
 from desktop_agent.agent.calls.schedule import Schedule
 from desktop_agent.agent.calls.scope import Scope
@@ -111,7 +111,7 @@ class CallRound:
         if call.ended is not None:
             self._scope.finish(call, call.ended, _seconds(call))
         elif not call.is_running and not call.is_settling:
-            self._scope.answer(call, Outcome.CANCELLED, STOPPED_BEFORE if call.began_at is None else STOPPED_RUNNING)
+            self._scope.answer(call, Outcome.CANCELLED, words_of_stop(call))
         return True
 
     def close(self, outcome: Literal[Outcome.CANCELLED, Outcome.LIMIT]) -> list[ToolResult]:
@@ -123,7 +123,7 @@ class CallRound:
             elif call.ended is not None:
                 self._scope.finish(call, call.ended, _seconds(call))
             elif call.is_open:
-                why = _NOT_STARTED[outcome] if call.began_at is None else STOPPED_RUNNING
+                why = _NOT_STARTED[outcome] if call.began_at is None else words_of_stop(call)
                 self._scope.answer(call, outcome, why, _seconds(call))
         self._scope.end()
         return [call.result for call in self._scope.calls if call.result is not None]

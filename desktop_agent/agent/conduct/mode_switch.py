@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from desktop_agent.permissions.standing import Standing
+from desktop_agent.vocabulary.conduct.conduct_events import Authority, ModeChanged, ModeChangeRequested
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
-from desktop_agent.vocabulary.engine_events import Authority, EngineEvent, ModeChanged, ModeChangeRequested
+from desktop_agent.vocabulary.engine_events import EngineEvent
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
 

@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.engine_events import (
     LimitReached,
     ModeChanged,
     ModeChangeRequested,
+    OutsideContentArrived,
     QuestionAnswered,
     QuestionAsked,
 )
@@ -20,6 +21,10 @@ from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
 PUT_BACK = Sentence("The files that a call changed were put back as they were.")
 NOT_ANSWERED = Sentence("The question was not answered.")
+_OUTSIDE = (
+    "Content from {source} came in. What could send something out or run something is asked about again, also where "
+    "it was allowed for good."
+)
 _NAMED_FILES = 3
 
 
@@ -54,6 +59,8 @@ def fact(event: Event) -> Fact | None:
             return Fact(Sentence("The guard “{name}” was removed: {reason}", values))
         case CheckpointRestored():
             return _restored(event)
+        case OutsideContentArrived():
+            return Fact(Sentence(_OUTSIDE, {"source": event.name}))
         case _:
             return _of_the_agent(event)
 

@@ -15,6 +15,7 @@ from desktop_agent.engine.session_parts.rules import KeptStanding
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Writer
+from desktop_agent.permissions.taint import Taint
 from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
@@ -102,6 +103,8 @@ class Conduct:
             mode=_named(state.mode, setup.modes, writer),
             names=setup.names,
             own_folders=setup.own_folders,
+            taint=Taint(state.outside, state.trusted),
+            on_taint=self.keep,
         )
         self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep)
         self.policies = _Policies(_each_once(state.policies), tell, self.keep_soon)
@@ -171,6 +174,8 @@ class Conduct:
                 "mode": self.standing.mode.name,
                 "policies": self.policies.persistent,
                 "queue": self._waiting(),
+                "outside": self.standing.taint.outsiders,
+                "trusted": self.standing.taint.trusted,
             }
         )
         if not self._is_closed and self._state != self._writer.record.state:

@@ -1,17 +1,18 @@
 """The standing of one conversation, whose rules are kept, and the book of rules that open conversations share."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
 from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Keeps
 from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy, Standing
+from desktop_agent.permissions.taint import CLEAN, Taint
 from desktop_agent.storage.records import StoredRules
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, Outsider
 
 
 def unread_rules(stored: StoredRules) -> tuple[Sentence, ...]:
@@ -87,7 +88,8 @@ class RuleBook:
 class KeptStanding(Standing):
     """What holds in one conversation. A rule that is added is kept, one that is revoked is forgotten.
 
-    `given` are rules that hold while the conversation is open and are kept nowhere.
+    `given` are rules that hold while the conversation is open and are kept nowhere. `on_taint` keeps what came in from
+    outside when that changes.
     """
 
     def __init__(
@@ -99,6 +101,8 @@ class KeptStanding(Standing):
         mode: Mode | None = None,
         names: NamePolicy = ALL_NAMES,
         own_folders: tuple[str, ...] = (),
+        taint: Taint = CLEAN,
+        on_taint: Callable[[], None] = lambda: None,
     ) -> None:
         record = ledger.record
         super().__init__(
@@ -109,6 +113,8 @@ class KeptStanding(Standing):
             workspace=record.workspace,
             own_folders=own_folders,
         )
+        self._taint = taint
+        self._on_taint = on_taint
         self._ledger = ledger
         self._book = book
         self._added: set[str] = set()
@@ -150,15 +156,23 @@ class KeptStanding(Standing):
                 self._book.replace(rule)
                 self._ledger.rule_used(rule_id, rule.last_used_at or now())
 
-    def suspend(self, effects: frozenset[Effect], why: str) -> None:
+    def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
         """As in Standing. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().suspend(effects, why)
 
+    def mark(self, outsider: Outsider) -> bool:
+        """As in Standing, and kept."""
+        is_new = super().mark(outsider)
+        if is_new:
+            self._on_taint()
+        return is_new
+
     def lift(self) -> None:
-        """As in Standing. Raises WrongUse when the conversation is closed."""
+        """As in Standing, and kept. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
         super().lift()
+        self._on_taint()
 
     def learn(self, rule: Rule) -> None:
         """Another conversation added this; it is kept already."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.line_soundness import is_sound
-from desktop_agent.permissions.shell_nodes import RECURSED, Redirection, redirection, sets_variable, text_of, word
-from desktop_agent.permissions.wrappers import Opaque, Script, Words, reads_subscripts, unwrapped
+from desktop_agent.permissions.shell.line_soundness import is_sound
+from desktop_agent.permissions.shell.nodes import RECURSED, Redirection, redirection, sets_variable, text_of, word
+from desktop_agent.permissions.shell.wrappers import Opaque, Script, Words, reads_subscripts, unwrapped
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

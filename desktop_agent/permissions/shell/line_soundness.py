@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell_nodes import WORDS, listed, text_of
+from desktop_agent.permissions.shell.nodes import WORDS, listed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell_nodes import listed
+from desktop_agent.permissions.shell.nodes import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from desktop_agent.network.inflating import inflated
 from desktop_agent.providers.transport import broken_lines, failures
-from desktop_agent.providers.transport.inflating import inflated
 from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
 from desktop_agent.vocabulary.requests import Timeouts
 

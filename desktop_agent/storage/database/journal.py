@@ -6,12 +6,26 @@ from datetime import datetime
 
 from desktop_agent.storage.database.connection import text_of, text_or_none
 from desktop_agent.storage.json_form import event_text, read_event
+from desktop_agent.storage.records import JournalRow
 from desktop_agent.vocabulary.engine_events import Envelope, RunFinished
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 
 _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
 _ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
+# Results may be large, and of those only how they ended is wanted.
+_ABOUT_CALLS = """
+SELECT journal.number, conversations.id, conversations.title, runs.id, parent_run_id, turn_id, at,
+    CASE WHEN type = 'tool_finished' AND json_valid(event)
+        THEN json_set(event, '$.result.content', json('[]')) ELSE event END
+FROM journal
+JOIN runs ON runs.number = journal.number >> 32
+JOIN conversations ON conversations.number = runs.conversation
+WHERE journal.number < ? AND deleted_at IS NULL
+    AND type IN ('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')
+ORDER BY journal.number DESC LIMIT ?
+"""
+_LAST = (1 << 63) - 1
 _USE = "('usage', 'approval_requested', 'approval_resolved')"
 
 
@@ -87,6 +101,23 @@ def below(connection: sqlite3.Connection, conversation: int, run_ids: Collection
         rows = connection.execute(f"{_ROWS} AND type IN {_USE} ORDER BY number", span)
         envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
     return tuple(envelopes)
+
+
+def about_calls(
+    connection: sqlite3.Connection, before: int | None, limit: int
+) -> tuple[tuple[JournalRow, ...], int | None]:
+    """What was decided about calls, in all conversations that are not in the trash: the newest `limit` rows.
+
+    They come oldest first. `before` is where the last reading stopped, and so is the number that is answered; None at
+    the end.
+    """
+    rows = connection.execute(_ABOUT_CALLS, (before if before is not None else _LAST, limit)).fetchall()
+    found = [
+        JournalRow(text_of(conversation), text_of(title), known)
+        for number, conversation, title, run, *rest in reversed(rows)
+        if (known := _envelope(text_of(run), number, *rest)) is not None
+    ]
+    return tuple(found), int(rows[-1][0]) if len(rows) == limit else None
 
 
 def _envelope(

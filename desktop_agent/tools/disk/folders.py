@@ -54,6 +54,10 @@ class Folder(Protocol):
         """Rename inside the folder, replacing the target at once."""
         ...
 
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        ...
+
     def remove(self, name: str) -> None:
         """Delete a file."""
         ...
@@ -113,6 +117,10 @@ class DescriptorFolder:
     def replace(self, source: str, target: str) -> None:
         """Rename inside the folder, replacing the target at once."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=to._descriptor)
 
     def remove(self, name: str) -> None:
         """Delete a file."""
@@ -174,6 +182,10 @@ class PathFolder:
     def replace(self, source: str, target: str) -> None:
         """Rename inside the folder, replacing the target at once."""
         self._checked(source).replace(self._checked(target))
+
+    def move(self, source: str, to: Self, target: str) -> None:
+        """Rename into another open folder, replacing the target at once."""
+        self._checked(source).replace(to._checked(target))
 
     def remove(self, name: str) -> None:
         """Delete a file."""

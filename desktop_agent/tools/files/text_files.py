@@ -54,6 +54,12 @@ class TextFile:
 
 def decode(data: bytes) -> TextFile:
     """Read bytes as text: by byte order mark, else UTF-8, else Latin-1. Raises NotText."""
+    text, format_ = decode_as_written(data)
+    return TextFile(with_plain_newlines(text), format_)
+
+
+def decode_as_written(data: bytes) -> tuple[str, TextFormat]:
+    """The same with the line ends that the file has. Raises NotText."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     body = data[len(mark) :]
     if encoding == "utf-8" and b"\0" in body:
@@ -64,7 +70,7 @@ def decode(data: bytes) -> TextFile:
         if mark or len(_NOT_TEXT.findall(body)) * _LATIN_1_TOLERANCE > len(body):
             raise NotText("It is a binary file.") from None
         encoding, text = "latin-1", body.decode("latin-1")
-    return TextFile(with_plain_newlines(text), TextFormat(encoding, mark, _newline_of(text)))
+    return text, TextFormat(encoding, mark, _newline_of(text))
 
 
 def encode(text: str, like: TextFormat | None) -> tuple[bytes, TextFormat]:

@@ -27,7 +27,7 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import Effect
@@ -161,7 +161,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "no rule": lambda session: session.standing.revoke(GIVEN.id),
     "another folder": lambda session: session.standing.move_to("/elsewhere"),
     "standing mode": lambda session: session.standing.set_mode(PLAN_MODE),
-    "suspend": lambda session: session.standing.suspend(frozenset(Effect), "why"),
+    "suspend": lambda session: session.standing.suspend(frozenset(Effect), Sentence("why")),
     "lift": lambda session: session.standing.lift(),
 }
 

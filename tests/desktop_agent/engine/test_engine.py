@@ -165,12 +165,17 @@ async def test_reasoning_and_caching_come_from_conversation_preferences_and_comm
     await engine.close()
 
 
+ALWAYS = ("calculate", "update_todos", "fetch_page")
+READING = ("read_file", "list_files", "find_files", "search_files", "view_image")
+CHANGING = ("write_file", "edit_file", "move_file", "delete_file", "run_command")
+
+
 @pytest.mark.parametrize(
     ("toolset", "names"),
     [
         ("none", []),
-        ("read", ["calculate", "read_file", "list_files"]),
-        ("all", ["calculate", "read_file", "list_files", "write_file"]),
+        ("read", [*ALWAYS, *READING]),
+        ("all", [*ALWAYS, *READING, *CHANGING]),
     ],
 )
 async def test_tools_follow_the_workspace(tmp_path: Path, toolset: str, names: list[str]) -> None:
@@ -182,7 +187,7 @@ async def test_tools_follow_the_workspace(tmp_path: Path, toolset: str, names: l
     session.change_record(workspace=None)
     session.send(Message.user("p"))
     await session.wait_idle()
-    assert [each.name for each in provider.requests[1].tools] == names[:1]
+    assert [each.name for each in provider.requests[1].tools] == names[: len(ALWAYS)]
     await engine.close()
 
 

@@ -15,14 +15,14 @@ from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, CheckpointRestored, Envelope
-from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, Effect
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 
 WRITES = Rule(effect=RuleEffect.ALLOW, tool="write_file", scope=RuleScope.ALWAYS)
-READ_A_PAGE = "A page from the web was read."
+READ_A_PAGE = Sentence("A page from the web was read.")
 
 
 def write(id_: str, text: str, path: str = "note.txt") -> ToolUse:
@@ -153,7 +153,7 @@ class TestSuspension:
             approval = await card(session)
             (item,) = [item for item in session.transcript if isinstance(item, ToolCallItem)]
             assert item.approval_id == approval
-            assert [str(each.reason) for each in office.of(ApprovalRequested)] == [READ_A_PAGE]
+            assert [str(each.reason) for each in office.of(ApprovalRequested)] == [str(READ_A_PAGE)]
             assert office.text() is None
             session.approvals.answer(approval, AllowOnce())
             await session.wait_idle()

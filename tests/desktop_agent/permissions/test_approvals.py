@@ -10,7 +10,7 @@ from desktop_agent.tools.schemas import JsonSchema
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, HostPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.errors import ToolInputInvalid, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid, WrongUse
 from desktop_agent.vocabulary.tool_calls import (
     AllowAlways,
     AllowForConversation,
@@ -129,7 +129,7 @@ async def test_an_id_from_before_a_restart_can_be_asked_again_but_not_twice(tool
 
 async def test_what_a_hook_made_of_the_arguments_is_what_is_asked_about(tool: AnyTool) -> None:
     broker = ApprovalBroker()
-    verdict = Ask(tool.digest({"path": "b"}), "A hook asks.")
+    verdict = Ask(tool.digest({"path": "b"}), (Sentence("A hook asks."),))
     approval = broker.open(use(), tool, arguments={"path": "b"}, verdict=verdict)
     assert (approval.input, approval.reason) == ({"path": "b"}, "A hook asks.")
     broker.answer(approval.approval_id, AllowOnce())

@@ -164,15 +164,15 @@ def test_accept_edits_lets_through_only_reading_and_writing(
 
 
 def test_what_is_suspended_is_asked_with_the_reason_but_defaults_stay(make_tool: MakeTool) -> None:
-    suspension = Suspension(frozenset({Effect.WRITE}), "A web page was read.")
+    suspension = Suspension(frozenset({Effect.WRITE}), Sentence("A web page was read."))
     writing, reading = make_tool(Effect.WRITE), make_tool(Effect.READ, tool_class=READ_ONLY)
     for rules, mode in (((rule(),), DEFAULT_MODE), ((), ACCEPT_EDITS_MODE)):
         assert isinstance(decide(case(writing), rules, mode), Allowed)
         asked = decide(case(writing), rules, mode, suspension=suspension)
-        assert asked == Ask(case(writing).digest, "A web page was read.")
+        assert asked == Ask(case(writing).digest, (Sentence("A web page was read."),))
     undeclared = decide(case(make_tool()), (rule(),), DEFAULT_MODE, suspension=suspension)
     assert isinstance(undeclared, Ask)
-    everything = Suspension(frozenset(Effect), "Wait.")
+    everything = Suspension(frozenset(Effect), Sentence("Wait."))
     assert isinstance(decide(case(reading), (rule(),), DEFAULT_MODE, suspension=everything), Allowed)
     assert isinstance(decide(case(writing), (rule(RuleEffect.DENY),), DEFAULT_MODE, suspension=suspension), Refused)
 
@@ -193,7 +193,7 @@ def test_the_strictest_of_two_counts() -> None:
     allowed, ask, refused = Allowed("d", "default"), Ask("d"), Refused(Outcome.DENIED, Sentence("no"))
     assert strictest(allowed, ask) == strictest(ask, allowed) == ask
     assert strictest(refused, ask) == strictest(allowed, refused) == refused
-    assert strictest(Ask("d", "first"), Ask("d", "second")) == Ask("d", "first")
+    assert strictest(Ask("d", (Sentence("first"),)), Ask("d", (Sentence("second"),))) == Ask("d", (Sentence("first"),))
 
 
 def test_the_last_look_sees_other_arguments_and_another_tool(make_tool: MakeTool) -> None:

@@ -27,6 +27,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import (
     AllowForConversation,
     AllowOnce,
@@ -152,7 +153,7 @@ def judged(standing: Standing, call: ToolUse, tool: AnyTool | None) -> Verdict:
 def made_standing(held: Sequence[Rule], mode: Mode, names: NamePolicy, suspended: frozenset[Effect]) -> Standing:
     standing = Standing(held, mode=mode, names=names, conversation_id="here", workspace="/ws")
     if suspended:
-        standing.suspend(suspended, "why")
+        standing.suspend(suspended, Sentence("why"))
     return standing
 
 
@@ -208,7 +209,7 @@ def test_the_same_question_has_the_same_answer(standing: Standing, call: ToolUse
 @given(standings, calls, tools)
 def test_plan_and_suspension_only_take_away(standing: Standing, call: ToolUse, tool: AnyTool) -> None:
     before = judged(standing, call, tool)
-    standing.suspend(frozenset(Effect), "why")
+    standing.suspend(frozenset(Effect), Sentence("why"))
     assert strictness(judged(standing, call, tool)) >= strictness(before)
 
 

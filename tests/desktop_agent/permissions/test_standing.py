@@ -10,7 +10,7 @@ from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import PathPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.errors import OutsideWorkspace, WrongUse
+from desktop_agent.vocabulary.errors import OutsideWorkspace, Sentence, WrongUse
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 MakeTool = Callable[..., AnyTool]
@@ -223,9 +223,9 @@ async def test_who_listens_hears_which_rule_let_a_call_run(tool: AnyTool) -> Non
 async def test_what_is_suspended_above_is_suspended_below(tool: AnyTool) -> None:
     standing = Standing([rule()])
     child = standing.nested()
-    standing.suspend(frozenset({Effect.NETWORK}), "Later.")
+    standing.suspend(frozenset({Effect.NETWORK}), Sentence("Later."))
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
-    standing.suspend(frozenset({Effect.WRITE}), "A page was read.")
+    standing.suspend(frozenset({Effect.WRITE}), Sentence("A page was read."))
     asked = await verdict(child, tool, "/ws/a")
     assert isinstance(asked, Ask)
     assert asked.reason == "A page was read."

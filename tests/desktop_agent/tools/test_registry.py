@@ -10,7 +10,7 @@ from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 
 class Nothing(BaseModel):
@@ -55,9 +55,22 @@ def test_the_sets_of_built_in_tools(tmp_path: Path) -> None:
         return [tool.name for tool in builtin_tools(*arguments)]  # type: ignore[arg-type]
 
     assert names(workspace, "none") == []
-    assert names(None, "read") == names(None, "all") == ["calculate"]
-    assert names(workspace, "read") == ["calculate", "read_file", "list_files"]
-    assert names(workspace, "all") == ["calculate", "read_file", "list_files", "write_file"]
+    assert names(None, "read") == names(None, "all") == ["calculate", "update_todos", "fetch_page"]
+    reading = ["read_file", "list_files", "find_files", "search_files", "view_image"]
+    assert names(workspace, "read") == ["calculate", "update_todos", "fetch_page", *reading]
+    changing = ["write_file", "edit_file", "move_file", "delete_file", "run_command"]
+    assert names(workspace, "all") == ["calculate", "update_todos", "fetch_page", *reading, *changing]
+
+
+def test_those_that_only_read_say_so(tmp_path: Path) -> None:
+    reading = builtin_tools(Workspace(tmp_path), "read")
+    assert {tool.tool_class for tool in reading} == {ToolClass.READ_ONLY}
+    assert {effect for tool in reading for effect in tool.effects} == {Effect.READ, Effect.NETWORK}
+    changing = [
+        tool for tool in builtin_tools(Workspace(tmp_path), "all") if tool.name not in {t.name for t in reading}
+    ]
+    assert {tool.tool_class for tool in changing} == {ToolClass.MUTATING}
+    assert all(tool.preview and tool.subjects for tool in changing)
 
 
 def test_the_same_tool_on_another_folder_has_another_identity(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from ui.approval.visible_text import arguments_as_json, arguments_from_json, folded
+from ui.approval.visible_text import folded
+from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 
 
 def test_arguments_are_shown_so_that_reading_back_gives_the_same():

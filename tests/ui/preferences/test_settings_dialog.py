@@ -78,7 +78,7 @@ def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    assert names == ["Appearance", "Chat", "Models", "Network", "Providers and keys"]
+    assert names == ["Appearance", "Chat", "Models", "Network", "Rules", "Decisions", "Providers and keys"]
     sections.setCurrentRow(1)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()

@@ -3,6 +3,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
 from ui.shell.banners import Banner, BannerArea, BannerButton, BannerFrame
 
@@ -95,6 +96,34 @@ def test_a_lasting_banner_ends(driver):
         driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", lasts=1))
     assert given.args == ["short"]
     assert driver.area.keys == []
+
+
+def icon_of(driver):
+    frame = driver.area.findChildren(BannerFrame)[-1]
+    return frame.findChildren(QLabel)[0].pixmap().toImage()
+
+
+def test_an_arrow_back_stands_only_where_something_can_be_taken_back(driver):
+    muted = ThemeSource().theme.muted
+    driver.area.show_undo("first", lambda: None)
+    assert icon_of(driver) == pixmap("undo", muted, 18).toImage()
+    driver.area.show_banner(Banner("hint", Sentence("F7 turns it off."), level="remark"))
+    assert icon_of(driver) == pixmap("info", muted, 18).toImage()
+
+
+def test_the_icon_stands_beside_the_first_of_several_lines(driver):
+    driver.area.resize(360, 300)
+    driver.area.show_error(ConnectionFailed("nobody answers at this address, and nobody ever will"))
+    driver.area.show()
+    driver.bot.waitExposed(driver.area)
+    frame = driver.area.findChild(BannerFrame)
+    icon, sentence, *_ = frame.findChildren(QLabel)
+    line = sentence.fontMetrics().lineSpacing()
+    assert sentence.height() > 2 * line
+    middle = sentence.geometry().top() + line // 2
+    assert abs(icon.geometry().bottom() - icon.pixmap().height() // 2 - middle) <= 2
+    (close,) = frame.findChildren(QToolButton)
+    assert abs(close.geometry().center().y() - middle) <= 4
 
 
 def test_a_banner_of_the_same_key_starts_its_time_anew(driver):

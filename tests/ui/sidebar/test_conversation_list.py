@@ -187,7 +187,7 @@ def test_nothing_jumps_when_only_titles_change(qtbot):
         (timedelta(days=1), "Yesterday"),
         (timedelta(days=3), "Sun"),
         (timedelta(days=30), "20 Apr"),
-        (timedelta(days=400), "15 04 2025"),
+        (timedelta(days=400), "15 Apr 2025"),
         (timedelta(minutes=-5), "12:05"),
     ],
 )
@@ -198,4 +198,4 @@ def test_relative_dates(ago, words):
         said = relative_date(NOON - ago, NOON)
     finally:
         QLocale.setDefault(before)
-    assert said.replace(" Apr", " Apr").replace("15 Apr 2025", "15 04 2025").removesuffix(":00") == words
+    assert said.removesuffix(":00") == words

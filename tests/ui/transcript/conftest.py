@@ -2,9 +2,10 @@ import pytest
 
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import LIGHT
+from ui.transcript.blocks.colouring.highlighter import Highlighter
 from ui.transcript.look import Look
 from ui.transcript.pictures import Thumbnails
-from ui.transcript.rows.stage import Highlighter, RowFacts, Stage
+from ui.transcript.rows.stage import RowFacts, Stage
 from ui.transcript.workshop import Workshop
 
 

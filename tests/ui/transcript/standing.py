@@ -51,6 +51,31 @@ class Standing:
         corner = line.block_box(at).topLeft() + self.view.surface.row_box(row).topLeft()
         return QPoint(round(box.left() + corner.x()), round(box.center().y() + corner.y()))
 
+    def picture(self):
+        return self.view.viewport().grab().toImage()
+
+    def top_of(self, row):
+        return self.view.surface.row_box(row).top()
+
+    def box_of(self, row, block):
+        """A block in the viewport."""
+        return self.rows.row(row).block_box(block).translated(self.view.surface.row_box(row).topLeft())
+
+    def place(self, row, block, x=3):
+        """A point at the beginning of a block."""
+        return self.box_of(row, block).topLeft() + QPoint(x, 8)
+
+    def point_of(self, row, name):
+        """The middle of a control."""
+        self.rows.settle()
+        for block, control in self.rows.row(row).controls():
+            if control.name == name:
+                return control.box.translated(self.box_of(row, block).topLeft()).center()
+        raise LookupError(name)
+
+    def click(self, row, name):
+        QTest.mouseClick(self.view.viewport(), LEFT, pos=self.point_of(row, name))
+
     def drag(self, start, end):
         viewport = self.view.viewport()
         QTest.mousePress(viewport, LEFT, pos=start)

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QScrollBar, QWidget
 
-from desktop_agent.conversation.items import Updated
+from desktop_agent.conversation.items import Removed, Updated
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
@@ -37,7 +37,9 @@ class Listener:
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
     def send(self, *events):
-        changes = [change for event in events for change in self.feed(event)]
+        self.send_changes([change for event in events for change in self.feed(event)])
+
+    def send_changes(self, changes):
         self.scroller.apply(changes)
         self.announcer.changed(changes, self.screen.rows)
 
@@ -76,6 +78,26 @@ def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(stag
     words, urgent = listener.heard[-1]
     assert words.startswith("Error: It broke.")
     assert urgent
+
+
+def test_what_was_said_of_rows_that_are_gone_is_forgotten(stage, qtbot):
+    listener = Listener(stage, qtbot)
+    for number in range(3):
+        listener.send(ErrorOccurred("k", f"m{number}", Sentence(f"It broke {number}."), Sentence("Try again.")))
+    assert len(listener.announcer._said) == 3
+    del listener.transcript._items[1]
+    listener.send_changes([Removed(1, 1)])
+    assert listener.announcer._said == {(item.id, "there") for item in listener.transcript}
+    listener.announcer.changed([Updated(0, "state")], listener.screen.rows)
+    assert len(listener.heard) == 3
+
+
+def test_another_conversation_begins_with_nothing_said(stage, qtbot):
+    listener = Listener(stage, qtbot)
+    listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
+    other = RowList(Transcript(), stage, 600, 400)
+    listener.announcer.changed([], other)
+    assert listener.announcer._said == set()
 
 
 def test_nothing_is_said_while_nobody_listens(stage, qtbot):

@@ -10,7 +10,8 @@ from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
 from ui.look.theme import DARK, LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.syntax import COLORS, words_by_line
+from ui.transcript.blocks.colouring.lexing import words_by_line
+from ui.transcript.blocks.colouring.palette import COLORS
 from ui.transcript.blocks.flow import Flow
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.look import Look

@@ -123,7 +123,10 @@ def test_a_footnote_and_the_way_back(qtbot, times):
         assert viewport.rect().contains(seen)
         assert not viewport.rect().contains(standing.point(0, "Start", 6)) or times > 1
         standing.view.surface.selection.clear()
-        back = standing.point(0, "The first note", len("The first note")) + QPoint(8, 0)
+        row.settle_block(standing.block(0, "The first note"))
+        last = row.blocks[standing.block(0, "The first note")]
+        assert not last.link_at(last.caret_at(len("The first note")).center().toPoint() + QPoint(8, 0))
+        back = standing.point(0, "goes on", len("goes on")) + QPoint(8, 0)
         QTest.mouseClick(viewport, LEFT, pos=back)
     assert viewport.rect().contains(standing.point(0, "Again", 6))
     assert "↩" not in row.plain() + row.markdown() + row.html()

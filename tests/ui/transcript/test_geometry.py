@@ -55,3 +55,11 @@ def compare(count, default, done):
         if plain:
             assert heights.top(index) <= y
             assert y < heights.top(index) + plain[index] or index == len(plain) - 1 or not plain[index]
+
+
+def test_a_new_list_takes_no_room_for_heights_that_are_alike():
+    heights = Heights(100_000, 160)
+    assert len({id(chunk) for chunk in heights._chunks}) <= 2
+    heights[70_000] = 7
+    assert (heights[70_000], heights[70_001], heights[7]) == (7, 160, 160)
+    assert len({id(chunk) for chunk in heights._chunks}) <= 3

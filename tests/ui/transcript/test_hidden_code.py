@@ -8,7 +8,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_places import PlacedLines
-from ui.transcript.blocks.code.hidden import shown_line
+from ui.transcript.blocks.code.lines.hidden import shown_line
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import cut, units
 
@@ -27,8 +27,22 @@ def test_a_line_that_hides_nothing_is_itself():
 def test_what_reorders_is_spelled_out():
     shown = shown_line(TROJAN)
     assert shown.text == 'if level != "user⟨U+202E⟩ ⟨U+2066⟩# check⟨U+2069⟩ ⟨U+2066⟩":'
-    at, length = shown.labels[0]
-    assert cut(shown.text, at, at + length) == "⟨U+202E⟩"
+    label = shown.labels[0]
+    assert cut(shown.text, label.shown_start, label.shown_start + label.shown_length) == "⟨U+202E⟩"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("a\0\0\0b", "a⟨U+0000⟩⟨U+0000⟩⟨U+0000⟩b"),
+        ("a\0\0\0\0b", "a⟨U+0000 × 4⟩b"),
+        ("\0\0\0\0\u202e\u202e\u202e\u202e", "⟨U+0000 × 4⟩⟨U+202E × 4⟩"),
+        ("a" + "\0\u202e" * 20 + "b", "a⟨U+0000 U+202E × 40⟩b"),
+        ("".join(map(chr, range(0xE0041, 0xE0041 + 40))), "⟨U+E0041 U+E0042 U+E0043 … × 40⟩"),
+    ],
+)
+def test_many_of_a_kind_and_long_runs_are_one_label(code, text):
+    assert shown_line(code).text == text
 
 
 @given(st.text("ab😀\u202e\u200b\U000e0041 ", max_size=20))
@@ -39,7 +53,9 @@ def test_places_go_there_and_back(code):
     assert shown.to_shown(units(code)) == units(shown.text)
     at = 0
     for char in [*code, ""]:
-        assert shown.from_shown(shown.to_shown(at)) == at
+        stop = shown.stop_at(at)
+        assert shown.from_shown(shown.to_shown(at)) == stop
+        assert stop == at or any(label.start < at < label.start + label.length for label in shown.labels)
         at += units(char)
 
 
@@ -47,7 +63,7 @@ def painted(lines, look, selection=None):
     image = QImage(700, 40, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
-    lines.paint(painter, look, QRect(0, 0, 700, 40), selection, {})
+    lines.paint(painter, look, QRect(0, 0, 700, 40), selection)
     painter.end()
     return image
 

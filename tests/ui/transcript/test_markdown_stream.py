@@ -330,8 +330,44 @@ def test_footnotes_stand_where_they_are_defined_under_their_own_label():
         ("z", (Inside("item", "•"),)),
         ("", (Inside("footnote", "1"),)),
     ]
+    assert [leaf.back for leaf in leaves] == ["", "", "B", "", "1"]
     assert set(references) == {"B", FOOTNOTES}
     assert set(references[FOOTNOTES]) == {"B", "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("[^n]: a\n\n    - b\n    - c\n\nd", "c"),
+        ("[^n]: a\n\n    # b\n\n        code", "b"),
+        ("> [^n]: a\n>\n>     b\n\nc", "b"),
+        ("[^n]:\n    [^o]: b\n", ""),
+    ],
+)
+def test_the_way_back_from_a_footnote_is_behind_its_last_words(text, last):
+    leaves, _ = leaves_of(text)
+    assert [leaf.text for leaf in leaves if leaf.back == "n"] == [last] * bool(last)
+
+
+def test_definitions_that_are_over_are_not_read_again(monkeypatch):
+    lengths = parsed(monkeypatch)
+    text = "Words.\n\n" + "".join(f"[{number}]: /url{number} 'title'\n" for number in range(2000))
+    reader = Reader()
+    for at in range(0, len(text), 100):
+        reader.append(text[at : at + 100])
+    assert [leaf.text for leaf in reader.closed] == ["Words."]
+    assert max(lengths) < 500
+    reader.finish()
+    assert len(reader.stream.references) == 2000
+
+
+def test_a_title_that_looks_like_definitions_stays_a_title():
+    text = "[a]: /x 'one\n[b]: /y\n[c]: /z\nend'\n[d]: /w\n[e]: /v\n"
+    reader = Reader()
+    for char in text:
+        reader.append(char)
+    reader.finish()
+    assert set(reader.stream.references) == {"A", "D", "E"}
 
 
 def test_a_definition_that_comes_last_is_known_to_who_holds_the_references():

@@ -19,7 +19,7 @@ from ui.transcript.blocks.inline_object import InlineObject
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import typesetting
 from ui.transcript.blocks.math.chemistry import reaction
-from ui.transcript.blocks.math.formulas import Formula, Formulas, MathHost, Shape
+from ui.transcript.blocks.math.formulas import Coming, Formula, Formulas, MathHost, Shape
 from ui.transcript.blocks.math.latex import LONGEST, Problem, prepared
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.math.readable import _luminance, readable
@@ -166,7 +166,8 @@ def formulas(qapp):
 def wait_for(formulas, shape, qtbot):
     came = []
     found = formulas.get(shape, partial(came.append, 1))
-    if found is None or (isinstance(found, Formula) and found.picture is None):
+    if isinstance(found, Coming):
+        found.order.seen()
         qtbot.waitUntil(lambda: bool(came), timeout=20_000)
     return formulas.get(shape, lambda: None)
 
@@ -174,7 +175,8 @@ def wait_for(formulas, shape, qtbot):
 def test_a_formula_comes_later_and_is_kept(formulas, qtbot):
     shape = Shape("x^2", 16, "#ff0000")
     first = formulas.get(shape, lambda: None)
-    assert first is None
+    assert isinstance(first, Coming)
+    assert first.formula is None
     found = wait_for(formulas, shape, qtbot)
     assert isinstance(found, Formula)
     assert found.picture.width() >= found.width
@@ -190,7 +192,7 @@ def colors_of(formula):
 
 def test_another_colour_has_the_same_measures_at_once(formulas, qtbot):
     found = wait_for(formulas, Shape("x^2", 16, "#ff0000"), qtbot)
-    again = formulas.get(Shape("x^2", 16, "#00ff00"), lambda: None)
+    again = formulas.get(Shape("x^2", 16, "#00ff00"), lambda: None).formula
     assert (again.width, again.ascent, again.descent) == (found.width, found.ascent, found.descent)
     assert again.picture is None
     green = wait_for(formulas, Shape("x^2", 16, "#00ff00"), qtbot)
@@ -355,7 +357,7 @@ def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
 def test_an_open_block_is_not_drawn(formulas, look):
     block = MathBlock(r"\frac{a", host_of(formulas, []), is_open=True)
     block.lay(400, look)
-    assert not formulas._workshop._hearers
+    assert not formulas._orders._wanted
     block.grow("}{b}")
     assert (block.text, block.laid) == (r"\frac{a}{b}", False)
     block.close("x")
@@ -428,7 +430,9 @@ def drawn(view):
     rows = view.surface.rows
     row = rows.row(1)
     blocks = [block for block in row.blocks if block.laid]
-    in_lines = sum(not block._formulas._awaited for block in blocks if isinstance(block, LeafText) and block._formulas)
+    in_lines = sum(
+        not block._formulas.are_coming for block in blocks if isinstance(block, LeafText) and block._formulas
+    )
     return in_lines, sum(block._formula is not None for block in blocks if isinstance(block, MathBlock))
 
 

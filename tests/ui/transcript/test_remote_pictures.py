@@ -61,12 +61,46 @@ def test_a_refusal_can_be_overruled_only_where_that_helps(remote):
 
 
 def test_only_so_much_is_kept(remote, monkeypatch):
-    monkeypatch.setattr(remote_pictures, "_KEPT_BYTES", 250)
+    monkeypatch.setattr(remote_pictures, "_KEPT_BYTES", 2500)
     for name in "abcd":
         remote.load(name)
-        remote.arrived(name, b"x" * 100, name)
+        remote.arrived(name, png(4, 2).ljust(1000, b"x"), name)
     assert remote.loaded() == ["c", "d"]
     assert remote.of("a").progress is Progress.UNASKED
+
+
+def test_nobody_is_remembered_who_is_gone(remote):
+    watchers = [Watching() for _ in range(3)]
+    for number, watcher in enumerate(watchers):
+        remote.watch(f"{HERE}{number}", watcher)
+    remote.load(f"{HERE}1")
+    assert [watcher.told for watcher in watchers] == [0, 1, 0]
+    remote.cancel(f"{HERE}1")
+    del watcher
+    watchers.clear()
+    assert not remote._watchers
+    assert not remote._known
+
+
+class Watching:
+    told = 0
+
+    def on_remote_change(self):
+        self.told += 1
+
+
+def test_one_whose_head_is_broken_failed(remote):
+    remote.load(HERE)
+    remote.arrived(HERE, png(30, 15)[:16] + b"\0" * 200, "b.png")
+    found = remote.of(HERE)
+    assert (found.progress, found.sentence) == (
+        Progress.FAILED,
+        "This picture is damaged: its size cannot be read.",
+    )
+    assert found.remedy
+    remote.load(HERE)
+    remote.arrived(HERE, png(30, 15), "b.png")
+    assert remote.of(HERE).size == QSize(30, 15)
 
 
 def shown(text, qtbot, tmp_path):
@@ -127,6 +161,37 @@ def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
     controls(view)["Try again"].press()
     view.remote.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
     assert list(controls(view)) == ["Load anyway"]
+
+
+def test_a_damaged_one_is_said_to_be_so_and_can_be_tried_again(qtbot, tmp_path):
+    view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
+    controls(view)["Load image"].press()
+    view.remote.arrived(HERE, png(30, 15)[:16], "b.png")
+    assert "is damaged" in view.surface.rows.row(0).spoken()
+    with qtbot.waitSignal(view.remote.wanted):
+        controls(view)["Try again"].press()
+    view.remote.arrived(HERE, png(30, 15), "b.png")
+    assert list(controls(view)) == ["Open image: A chart"]
+
+
+def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    view.resize(800, 600)
+    far = Image(source=UrlSource(url=HERE), name="a\u202egnp.exe")
+    view.set_transcript(Transcript([Message.user_with_blocks([far])]))
+    view.show()
+    assert view.surface.rows.row(0).spoken() == "Image: a⟨U+202E⟩gnp.exe, x.org"
+
+
+def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
+    view = shown(f"Above.\n\n![A chart]({HERE})", qtbot, tmp_path)
+    row = view.surface.rows.row(0)
+    block, box = row.blocks[1], row.block_box(1)
+    end = len("A chart ()") + len(HERE)
+    assert [block.offset_at(QPoint(x, 20)) for x in (5, box.width() - 5)] == [0, end]
+    assert [block.stop_at(offset) for offset in (0, 1, end)] == [0, end, end]
+    assert block.paragraph_at(3) == (0, end)
 
 
 def test_all_places_of_one_picture_show_it(qtbot, tmp_path):

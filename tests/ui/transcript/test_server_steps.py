@@ -37,3 +37,11 @@ def test_a_short_step_has_nothing_to_open(stage):
 def test_hidden_characters_of_a_step_are_seen(stage):
     row = row_for(step("a\u202eb", name="x\u202ey\n"), stage, 600)
     assert "\u202e" not in row.label + row.blocks[0].plain() + row.blocks[1].plain()
+
+
+def test_what_it_did_stands_under_its_name(stage):
+    row = row_for(step("Looked for Oslo."), stage, 600)
+    row.settle(0, 400)
+    head, text = row.block_box(0), row.block_box(1)
+    assert (head.left(), text.left()) == (0, 24)
+    assert head.right() == text.right()

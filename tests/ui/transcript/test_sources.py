@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.vocabulary.blocks import Citation, Text
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
-from tests.ui.transcript.test_view import Stand
+from tests.ui.transcript.standing import Standing
 from ui.transcript.blocks.sources_block import SourcesBlock, sources_of
 
 CITED = (
@@ -39,7 +39,7 @@ def test_each_source_counts_once_and_leads_to_the_web_or_nowhere():
 
 
 def test_sources_are_told_and_pressed_by_keyboard(qtbot):
-    stand = Stand(qtbot, [answer(CITED)])
+    stand = Standing(qtbot, [answer(CITED)])
     row = stand.rows.row(0)
     stand.rows.settle()
     assert row.spoken().splitlines()[1:] == [
@@ -60,7 +60,7 @@ def test_sources_are_told_and_pressed_by_keyboard(qtbot):
 
 
 def test_a_click_opens_and_the_tip_says_where(qtbot):
-    stand = Stand(qtbot, [answer(CITED)])
+    stand = Standing(qtbot, [answer(CITED)])
     point = stand.point_of(0, "Source 1: First, one.example")
     assert stand.view.surface.link_at(point) == "https://one.example/a"
     with qtbot.waitSignal(stand.view.link_activated) as activated:
@@ -70,7 +70,7 @@ def test_a_click_opens_and_the_tip_says_where(qtbot):
 
 def test_many_sources_are_shown_when_asked_for(qtbot):
     many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
-    stand = Stand(qtbot, [answer(many)])
+    stand = Standing(qtbot, [answer(many)])
     stand.rows.settle()
     before = stand.rows.row(0).height
     assert len(list(stand.rows.row(0).controls())) == 6
@@ -82,7 +82,7 @@ def test_many_sources_are_shown_when_asked_for(qtbot):
 
 
 def test_sources_come_when_the_answer_is_finished(qtbot):
-    stand = Stand(qtbot)
+    stand = Standing(qtbot)
     stand.send(ContentDelta("Known."), TextClosed("p", {}, CITED[:1]), ContentDelta(" More."))
     assert not any(isinstance(each, SourcesBlock) for each in stand.rows.row(0).blocks)
     stand.send(MessageDelta(StopReason.END_TURN))
@@ -90,13 +90,32 @@ def test_sources_come_when_the_answer_is_finished(qtbot):
 
 
 def test_a_copy_as_markdown_has_the_sources(qtbot):
-    stand = Stand(qtbot, [answer(CITED[:1])])
-    assert stand.rows.row(0).source() == "Known.\n\n1. [First](https://one.example/a)"
-    assert stand.rows.row(0).plain() == "Known."
+    stand = Standing(qtbot, [answer(CITED[:1])])
+    assert stand.rows.row(0).source() == "Known.\n\nSources\n\n1. [First](<https://one.example/a>)"
+    assert stand.rows.row(0).plain() == "Known.\n\nSources\n1. First (https://one.example/a)"
 
 
 @pytest.mark.parametrize("width", [120, 300, 900])
 def test_it_is_drawn_in_any_width(qtbot, width):
-    stand = Stand(qtbot, [answer(CITED)])
+    stand = Standing(qtbot, [answer(CITED)])
     stand.view.resize(width, 400)
     assert not stand.picture().isNull()
+
+
+def test_numbers_end_below_each_other(qtbot):
+    many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
+    stand = Standing(qtbot, [answer(many)])
+    stand.click(0, "Show all 12 sources")
+    stand.rows.settle()
+    stand.view.scroller.to_start()
+    picture, block = stand.picture(), block_of(stand)
+    corner = stand.box_of(0, 1).topLeft()
+    paper = picture.pixelColor(0, 0)
+
+    def ends(number):
+        line = block.places()[number].translated(corner)
+        numbers = range(line.left(), line.left() + block._indent(stand.view._stage.look) - 4)
+        ys = range(line.top(), line.bottom())
+        return max(x for x in numbers if any(picture.pixelColor(x, y) != paper for y in ys))
+
+    assert ends(1) == ends(12)

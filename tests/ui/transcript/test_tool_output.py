@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.blocks import Image, Outcome, Text, ToolResult, To
 from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
 from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import stored
-from ui.look.theme import ThemeSource
+from ui.look.theme import Reading, ThemeSource
 from ui.transcript.blocks.code.output import OutputBlock, TailBlock
 from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
 from ui.transcript.rows import tool_row
@@ -131,7 +131,39 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
     assert not seconds._timer.isActive()
 
 
+def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    starts = tool_row._STARTS[running.view._stage.seconds]
+    starts.clear()
+    running.row._since = None
+    running.row.refresh("state")
+    before = running.row
+    now[0] = 160.0
+    running.view._themes.use(running.view._themes.theme, 120)
+    assert running.row is not before
+    assert running.row.blocks[0].head.state == "Running · 60 s"
+    running.finish(Text(text="x"))
+    assert running.row.blocks[0].head.state.startswith("Done")
+    assert starts == {}
+
+
+def test_a_compact_card_takes_less_room_and_its_frame_goes_with_it(running):
+    running.write("one\ntwo\n")
+    frames = []
+    for is_compact in (False, True, False):
+        running.view._themes.read_as(Reading(is_compact=is_compact))
+        picture = running.view.grab().toImage()
+        border = running.view._stage.look.color("border").rgb()
+        middle = picture.width() // 2
+        edges = [y for y in range(picture.height()) if picture.pixelColor(middle, y).rgb() == border]
+        frames.append((running.row.height, max(edges) - min(edges)))
+    assert frames[0] == frames[2]
+    assert frames[1][0] < frames[0][0] - 10
+    assert frames[1][1] < frames[0][1]
+
+
 def test_hidden_characters_of_output_are_seen(running):
     running.write("safe\u202eexe\n")
     running.view.grab()
-    assert running.block(TailBlock)._lines._shown[0].text == "safe⟨U+202E⟩exe"
+    assert running.block(TailBlock)._lines._cut[0].piece(0).shown.text == "safe⟨U+202E⟩exe"

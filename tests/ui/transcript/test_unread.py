@@ -13,9 +13,11 @@ from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from ui.look.theme import ThemeSource
 from ui.transcript.blocks.table.measuring import Ruler
 from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.stream import MarkdownStream
 from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.chooser import row_for
+from ui.transcript.surface.preparing import lay_in_view
 from ui.transcript.surface.selection import Place
 from ui.transcript.view import TranscriptView
 
@@ -209,6 +211,41 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     assert picture(view) == before
     assert len(row.blocks) == 3000
     assert row.plain() == "\n".join(f"• item number {number} of a long list" for number in range(3000))
+
+
+def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
+    # Letters under so many marks that all of it is seen at once, each piece of it many times as high as it is.
+    row = show(view, ("e" + "\u0301" * 60) * 1000)
+    rows = view.surface.rows
+    laid, lay = [], type(row).lay
+    monkeypatch.setattr(type(row), "lay", lambda row, index: laid.append(index) or lay(row, index))
+    slices = 0
+    while rows.has_unread_in_view():
+        laid.clear()
+        rows.read_in_view(0.0)
+        lay_in_view(rows, 0.0)
+        slices += 1
+        assert len(laid) <= 1
+    assert 10 < slices < 200
+    top = rows.top
+    assert all(block.laid for at, block in enumerate(row.blocks) if rows.row_top(1) + row.block_top(at) > top)
+
+
+def test_what_is_read_at_once_is_not_read_from_its_beginning_at_every_step(view, monkeypatch):
+    lengths = []
+    outline = stream_module.outline
+
+    def counted(text, *rest, **more):
+        lengths.append(len(text))
+        return outline(text, *rest, **more)
+
+    monkeypatch.setattr(stream_module, "outline", counted)
+    nested = "".join("  " * depth + f"- level {depth}\n" for depth in range(250))
+    row = show(view, nested)
+    lengths.clear()
+    read_all(row)
+    assert not unread(row)
+    assert len(lengths) <= len(nested) / 14_000 + 3
 
 
 def test_the_end_of_a_very_long_list_is_seen_once_it_is_read(view):

@@ -1,14 +1,11 @@
 """The view as a person uses it: following, staying put, selecting, copying, pressing."""
 
-from pathlib import Path
-
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
-from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -22,66 +19,15 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
-from tests.ui.transcript.feeding import Feed, NoPictures
-from ui.look.theme import DARK, LIGHT, ThemeSource
-from ui.transcript.view import TranscriptView
+from tests.ui.transcript.standing import Standing
+from ui.look.theme import DARK, LIGHT
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(40))
 
 
-class Stand:
-    """A view, its transcript and its feed."""
-
-    def __init__(self, qtbot, messages=()):
-        self.themes = ThemeSource()
-        self.transcript = Transcript(messages)
-        self.feed = Feed(self.transcript)
-        self.view = TranscriptView(self.themes, NoPictures(Path()))
-        qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
-        self.view.resize(800, 600)
-        self.view.set_transcript(self.transcript)
-        self.view.show()
-        qtbot.waitExposed(self.view)
-
-    def send(self, *events):
-        self.view.apply([change for event in events for change in self.feed(event)])
-
-    @property
-    def rows(self):
-        return self.view.surface.rows
-
-    def picture(self) -> QImage:
-        return self.view.viewport().grab().toImage()
-
-    def top_of(self, row):
-        return self.view.surface.row_box(row).top()
-
-    def point_of(self, row, name) -> QPoint:
-        self.rows.settle()
-        for block, control in self.rows.row(row).controls():
-            if control.name == name:
-                box = control.box.translated(self.rows.row(row).block_box(block).topLeft())
-                return box.translated(self.view.surface.row_box(row).topLeft()).center()
-        raise LookupError(name)
-
-    def click(self, row, name):
-        point = self.point_of(row, name)
-        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
-
-    def place(self, row, block, x=3):
-        box = self.rows.row(row).block_box(block).translated(self.view.surface.row_box(row).topLeft())
-        return QPoint(box.left() + x, box.top() + 8)
-
-    def drag(self, start, end):
-        QTest.mousePress(self.view.viewport(), Qt.MouseButton.LeftButton, pos=start)
-        QTest.mouseMove(self.view.viewport(), end)
-        event_end = end
-        QTest.mouseRelease(self.view.viewport(), Qt.MouseButton.LeftButton, pos=event_end)
-
-
 @pytest.fixture
 def long(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello"), Message.assistant(PARAGRAPHS)])
+    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant(PARAGRAPHS)])
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("Next. "))
     return stand
 
@@ -114,7 +60,7 @@ def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
 
 
 def test_a_change_above_what_is_read_moves_nothing(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello")])
+    stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={"x": 1}), ToolStarted("a", {}))
     stand.send(*(ContentDelta(piece) for piece in (PARAGRAPHS, "\n\n", PARAGRAPHS)))
     stand.view.scroller.scroll_by(-400)
@@ -164,7 +110,7 @@ def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, 
 
 def test_scrolling_up_through_guessed_heights_moves_by_what_was_asked(qtbot):
     messages = [Message.assistant(f"# Row {n}\n\n" + PARAGRAPHS[: 90 * (n % 9)]) for n in range(200)]
-    stand = Stand(qtbot, messages)
+    stand = Standing(qtbot, messages)
     for _ in range(30):
         rows = stand.rows
         index, _, _ = next(iter(rows.between(rows.top + 5, rows.top + rows.view)))
@@ -199,7 +145,7 @@ def test_dragging_the_bar_to_its_end_follows_again(long):
 
 
 def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
-    stand = Stand(
+    stand = Standing(
         qtbot, [Message.user("A question"), Message.assistant("One **two** three\n\n- item\n\n```\ncode\n```")]
     )
     stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret thoughts"), ThinkingBlock("x", "p"))
@@ -216,7 +162,7 @@ def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
 
 
 def test_double_click_takes_the_word_and_a_third_click_the_paragraph(qtbot):
-    stand = Stand(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
+    stand = Standing(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
     point = stand.place(0, 0, 45)
     QTest.mouseDClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     stand.view.copy()
@@ -227,7 +173,7 @@ def test_double_click_takes_the_word_and_a_third_click_the_paragraph(qtbot):
 
 
 def test_reasoning_is_open_while_it_runs_and_folds_when_the_answer_begins(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello")])
+    stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("I **think**"))
     row = stand.rows.row(1)
     assert row.blocks[0].head.title == "Thinking…"
@@ -242,7 +188,7 @@ def test_reasoning_is_open_while_it_runs_and_folds_when_the_answer_begins(qtbot)
 
 
 def test_reasoning_somebody_reads_does_not_fold_under_their_eyes(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello")])
+    stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(TurnStarted("t", "m", "model"), ThinkingDelta(PARAGRAPHS))
     stand.view.scroller.scroll_by(-200)
     before = stand.picture()
@@ -251,7 +197,7 @@ def test_reasoning_somebody_reads_does_not_fold_under_their_eyes(qtbot):
 
 
 def test_buttons_become_signals(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello")])
+    stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(
         TurnStarted("t", "m", "model"),
         ToolUse(id="a", name="write_file", input={"path": "x"}),
@@ -270,7 +216,7 @@ def test_buttons_become_signals(qtbot):
 
 
 def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello"), Message.assistant("```py\nx = 1\n```")])
+    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant("```py\nx = 1\n```")])
     view = stand.view
     control = Qt.KeyboardModifier.ControlModifier
     QTest.keyClick(view, Qt.Key.Key_Up, control)
@@ -284,7 +230,7 @@ def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
 
 
 def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
-    stand = Stand(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
+    stand = Standing(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
     with qtbot.waitSignal(stand.view.link_activated) as activated:
         QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.place(0, 0, 8))
     assert activated.args == ["https://x.org/a"]
@@ -294,7 +240,7 @@ def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
 
 def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot, qt_messages):
     qt_messages.expect("grabbing the keyboard")
-    stand = Stand(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
+    stand = Standing(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
     from PySide6.QtGui import QContextMenuEvent
 
     point = stand.place(1, 0)
@@ -332,7 +278,7 @@ def test_another_width_keeps_the_block_that_is_read(long):
 
 
 def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
-    stand = Stand(qtbot, [Message.user("Hello")])
+    stand = Standing(qtbot, [Message.user("Hello")])
     from desktop_agent.vocabulary.provider_events import ToolArgsDelta
 
     stand.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"x'))
@@ -344,7 +290,7 @@ def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
 
 def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
     text = "\n\n".join(f"Paragraph {number} of a very long message." for number in range(3000))
-    stand = Stand(qtbot, [Message.assistant(text)])
+    stand = Standing(qtbot, [Message.assistant(text)])
     row = stand.rows.row(0)
     for _ in range(20):
         stand.view.scroller.scroll_by(-900)
@@ -353,12 +299,12 @@ def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
 
 
 def test_rows_that_nobody_has_seen_are_not_made(qtbot):
-    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(5000)])
+    stand = Standing(qtbot, [Message.user(f"Message {number}") for number in range(5000)])
     assert len(stand.rows._rows) < 30
 
 
 def test_an_empty_transcript_says_so(qtbot):
-    stand = Stand(qtbot)
+    stand = Standing(qtbot)
     assert len({stand.picture().pixel(x, 270 + y) for x in range(250, 550, 3) for y in range(40)}) > 5
 
 
@@ -366,15 +312,16 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
     from tests.bench.bench_transcript import text_of
 
     text = text_of(1500)
-    streamed = Stand(qtbot, [Message.user("Go")])
+    streamed = Standing(qtbot, [Message.user("Go")])
     streamed.send(TurnStarted("t", "m", "model"))
     for at in range(0, len(text), 7):
         streamed.send(ContentDelta(text[at : at + 7]))
     streamed.send(RunFinished(RunEnd.COMPLETED))
-    opened = Stand(qtbot, [Message.user("Go"), Message.assistant(text)])
+    opened = Standing(qtbot, [Message.user("Go"), Message.assistant(text)])
     for stand in (streamed, opened):
         stand.view.scroller.to_start()
         stand.view.scroller.to_end()
-    qtbot.wait(400)
+    qtbot.wait(100)
+    qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view), timeout=20_000)
     assert streamed.rows.total == opened.rows.total
     assert streamed.picture() == opened.picture()

@@ -1,5 +1,7 @@
 """A worker that outlives what its jobs do."""
 
+import threading
+
 import pytest
 
 from ui.transcript.workshop import Workshop
@@ -28,3 +30,41 @@ def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
     assert "ValueError" in record.getMessage()
     assert "test_workshop.py" in record.getMessage()
     assert "conversation" not in caplog.text
+
+
+def test_a_job_that_nobody_wants_any_more_is_not_done(workshop, qtbot):
+    begun, gate, told = threading.Event(), threading.Event(), []
+    workshop.do("at hand", lambda: (begun.set(), gate.wait(20)), told.append)
+    workshop.do("a", lambda: "a", told.append)
+    workshop.do("b", lambda: "b", told.append)
+    assert begun.wait(20)
+    assert workshop.drop("a")
+    assert not workshop.drop("a")
+    assert not workshop.drop("at hand")
+    assert [workshop.has(key) for key in ("at hand", "a", "b")] == [True, False, True]
+    gate.set()
+    qtbot.waitUntil(lambda: len(told) == 2)
+    assert told[1] == "b"
+    assert not workshop.has("b")
+
+
+def test_jobs_that_follow_soon_are_done_by_the_same_thread(workshop, qtbot):
+    threads = []
+    for number in range(3):
+        workshop.do(number, threading.current_thread, threads.append)
+        qtbot.waitUntil(lambda number=number: len(threads) == number + 1)
+    assert len(set(threads)) == 1
+    qtbot.waitUntil(lambda: not threads[0].is_alive())
+    workshop.do("later", threading.current_thread, threads.append)
+    qtbot.waitUntil(lambda: len(threads) == 4)
+    assert threads[3] is not threads[0]
+
+
+def test_who_closes_it_does_not_wait_for_more_jobs(qapp, qtbot):
+    workshop, closing, threads = Workshop(), [], []
+    workshop.closing.connect(lambda: closing.append(1))
+    workshop.do("a", threading.current_thread, threads.append)
+    qtbot.waitUntil(lambda: bool(threads))
+    workshop.close()
+    assert closing == [1]
+    assert not threads[0].is_alive()

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
+from desktop_agent.permissions.previews import shown
+from desktop_agent.permissions.proposals import in_words
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextPreview, ToolClass
 
 
@@ -15,8 +17,8 @@ from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextP
 class WaitingCall:
     """One call. `validate` answers with a sentence when arguments do not fit the tool, and with None when they do.
 
-    `reason` is why somebody is asked, where it is not the tool's default. `proposals` are the rules that may be made
-    of it, with AllowAlways.
+    `reasons` are why somebody is asked, where it is not the tool's default; `outsiders` are those outside whose content
+    is one of them. `proposals` are the rules that may be made of it, with AllowAlways, each with what it matches.
     """
 
     approval_id: str
@@ -27,8 +29,9 @@ class WaitingCall:
     preview: Preview | None
     agent_path: tuple[str, ...]
     validate: Callable[[JsonObject], str | None]
-    reason: str = ""
-    proposals: tuple[Rule, ...] = ()
+    reasons: tuple[Sentence, ...] = ()
+    outsiders: tuple[str, ...] = ()
+    proposals: tuple[tuple[Rule, Sentence], ...] = ()
 
 
 class Approvals:
@@ -39,24 +42,34 @@ class Approvals:
 
     def waiting(self) -> tuple[WaitingCall, ...]:
         """In call order."""
-        return tuple(_waiting(approval) for approval in self._session.approvals.open_approvals)
+        taint = self._session.standing.taint
+        why = taint.suspension.why
+        names = tuple(each.name for each in taint.outsiders)
+        return tuple(
+            _waiting(approval, names if why in approval.reasons else ())
+            for approval in self._session.approvals.open_approvals
+        )
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Decide. Raises ToolInputInvalid for an edit that does not fit; the call waits on then."""
         self._session.approvals.answer(approval_id, decision)
+
+    def trust(self) -> None:
+        """Let pass what came from outside so far: what was allowed for good holds again."""
+        self._session.standing.lift()
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
-                    return await approval.tool.preview(approval.tool.checked(arguments))
+                    return shown(await approval.tool.preview(approval.tool.checked(arguments)))
                 except ToolFailed as error:
                     return TextPreview(str(error))
         return None
 
 
-def _waiting(approval: Approval) -> WaitingCall:
+def _waiting(approval: Approval, outsiders: tuple[str, ...]) -> WaitingCall:
     def validate(arguments: JsonObject) -> str | None:
         try:
             approval.tool.checked(arguments)
@@ -73,6 +86,7 @@ def _waiting(approval: Approval) -> WaitingCall:
         preview=approval.preview,
         agent_path=approval.agent_path,
         validate=validate,
-        reason=approval.reason,
-        proposals=approval.proposals,
+        reasons=approval.reasons,
+        outsiders=outsiders,
+        proposals=tuple((rule, in_words(rule)) for rule in approval.proposals),
     )

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import Decision
-from ui.approval.pending_approval import PendingApproval
-from ui.bridge.approvals import WaitingCall
+from ui.approval.pending_approval import PendingApproval, RuleOffer
+from ui.bridge.calls.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
@@ -69,12 +69,19 @@ class ApprovalPresenter(QObject):
             self._made = ApprovalDialog(self._themes, self._window)
             self._made.decided.connect(self._decide)
             self._made.preview_requested.connect(self._preview)
+            self._made.trusted.connect(self._trust)
         return self._made
 
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
         if self._conversation is not None:
             self._conversation.approvals.answer(approval_id, decision)
+            self.refresh()
+
+    @Slot()
+    def _trust(self) -> None:
+        if self._conversation is not None:
+            self._conversation.approvals.trust()
             self.refresh()
 
     @Slot(str, object)
@@ -96,4 +103,7 @@ def _pending(call: WaitingCall) -> PendingApproval:
         effects=call.effects,
         preview=call.preview,
         validate=call.validate,
+        reasons=call.reasons,
+        outsiders=call.outsiders,
+        offers=tuple(RuleOffer(rule.id, words, rule.workspace) for rule, words in call.proposals),
     )

@@ -18,6 +18,10 @@ _SHARE = 0.8
 """Of the screen, at most, when it opens."""
 
 
+_NAME = 96
+"""Pixels of its name that are seen however narrow the window is."""
+
+
 class PictureViewer(QDialog):
     """Not modal. `save_requested` carries the picture to be saved."""
 
@@ -34,6 +38,7 @@ class PictureViewer(QDialog):
         self._geometry = QByteArray()
         self.canvas = PictureCanvas(themes)
         self._name = ElidedLabel("", Qt.TextElideMode.ElideMiddle)
+        self._name.setMinimumWidth(_NAME)
         self._place = label("", "muted")
         self._percent = button("", self._fit_or_full, "quiet", self.tr("Zoom"))
         self._note = label("", "muted", wrap=True)
@@ -110,7 +115,8 @@ class PictureViewer(QDialog):
         self._note.setVisible(bool(sentence) and bool(decoded.levels))
         size = self.tr("{0} × {1} pixels").format(decoded.own.width(), decoded.own.height()) if decoded.levels else ""
         self.canvas.setAccessibleDescription(" ".join(part for part in (size, sentence) if part))
-        announce(self.canvas, ", ".join(part for part in (viewed.name, self._place.text(), size, sentence) if part))
+        name = with_hidden_shown(viewed.name)
+        announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
 
     def _sentence(self, decoded: Decoded) -> str:
         """What is not as one would think, and what to do about it."""

@@ -1,6 +1,7 @@
 """Tells a screen reader what is new: each row once, when it is finished, and never while it grows."""
 
 from collections.abc import Callable, Sequence
+from weakref import ref
 
 from desktop_agent.conversation.items import (
     Added,
@@ -9,12 +10,14 @@ from desktop_agent.conversation.items import (
     Change,
     Item,
     NoticeItem,
+    Removed,
     ServerStepItem,
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
     Updated,
 )
+from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.surface.row_list import RowList
 
@@ -26,9 +29,11 @@ class Announcer:
         self._say = say
         self._listening = listening
         self._said: set[tuple[str, str]] = set()
+        self._of: Callable[[], Transcript | None] = lambda: None
 
     def changed(self, changes: Sequence[Change], rows: RowList) -> None:
         """After a frame's changes were taken in."""
+        self._forget(changes, rows.transcript)
         if not self._listening():
             return
         known = min(len(rows), len(rows.transcript))
@@ -36,6 +41,15 @@ class Announcer:
         for index in indices:
             if index < known:
                 self._look_at(index, rows)
+
+    def _forget(self, changes: Sequence[Change], transcript: Transcript) -> None:
+        """What was said of rows that are gone, or of another conversation."""
+        if self._of() is not transcript:
+            self._of = ref(transcript)
+            self._said.clear()
+        elif self._said and any(isinstance(each, Removed) for each in changes):
+            there = {item.id for item in transcript}
+            self._said = {said for said in self._said if said[0] in there}
 
     def _look_at(self, index: int, rows: RowList) -> None:
         item = rows.transcript[index]

@@ -9,6 +9,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
 
+Draw = Callable[[QPainter, QPointF], None]
+
 
 @dataclass(frozen=True, slots=True)
 class InlineObject:
@@ -17,7 +19,7 @@ class InlineObject:
     width: float
     ascent: float
     descent: float
-    draw: Callable[[QPainter, QPointF], None] | None = None
+    draw: Draw | None = None
 
 
 Objects = Mapping[int, InlineObject]

@@ -79,31 +79,23 @@ class TableBlock(TableRows):
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """What a part of the text covers, cell by cell."""
-        look, offset = self.look_laid, 0
+        look = self.look_laid
         found: list[QRectF] = []
         if not look or not self.widths:
             return found
-        for row, lines in enumerate(self.cells.lines()):
-            for column in range(len(lines)):
-                part, offset = self.cells.part(row, column, offset, (start, end))
-                if part:
-                    flow, corner = self.flow(row, column, look), self._corner(row, column, look)
-                    found += [box.translated(corner) for box in flow.boxes(part[0], part[1] - part[0])]
+        for row, column, part in self.cells.selected(start, end):
+            flow, corner = self.flow(row, column, look), self._corner(row, column, look)
+            found += [box.translated(corner) for box in flow.boxes(part[0], part[1] - part[0])]
         return found
 
     def caret_at(self, offset: int) -> QRectF | None:
         """In its cell."""
-        look = self.look_laid
-        if not look or not self.widths:
+        look, found = self.look_laid, self.cells.cell_at(offset)
+        if not look or not self.widths or not found:
             return None
-        for row, lines in enumerate(self.cells.lines()):
-            for column, line in enumerate(lines):
-                size = units(line.plain())
-                if offset <= size:
-                    box = self.flow(row, column, look).caret_at(line.from_plain(offset))
-                    return box.translated(self._corner(row, column, look))
-                offset -= size + 1
-        return None
+        row, column, start = found
+        place = self.cells.line(row, column).from_plain(offset - start)
+        return self.flow(row, column, look).caret_at(place).translated(self._corner(row, column, look))
 
     def _corner(self, row: int, column: int, look: Look) -> QPointF:
         """Where the text of a cell begins."""

@@ -83,6 +83,8 @@ class TextBlock(FlowBlock):
     def forget(self) -> None:
         """Keep the text alone."""
         self._flow, self._shown, self.laid = None, None, False
+        if self._formulas:
+            self._formulas.forget()
 
     def outgrown(self) -> None:
         """The text changed: lay out again, but remember what stands on the screen."""
@@ -134,9 +136,8 @@ class LeafText(TextBlock):
 
     @property
     def _note(self) -> str:
-        """The label of the footnote that begins with this text."""
-        last = self.leaf.inside[-1] if self.leaf.inside else None
-        return last.marker if last and last.kind == "footnote" else ""
+        """The label of the footnote that ends with this text."""
+        return self.leaf.back
 
     def plain(self) -> str:
         """Without the way back."""

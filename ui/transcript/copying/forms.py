@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ui.transcript.copying.nested_html import HtmlText
 from ui.transcript.copying.nested_markdown import MarkdownText
-from ui.transcript.copying.passage import Extract
+from ui.transcript.copying.passage import NOTHING, Extract
 
 _CHARSET = '<meta charset="utf-8">'
 _BETWEEN = "\n\n"
@@ -24,6 +24,8 @@ class Forms:
 
     def add(self, extract: Extract) -> None:
         """A block of the message at hand."""
+        if extract is NOTHING:
+            return
         self._plain += [extract.before, extract.text]
         self._markdown.add(extract.markdown)
         self._html.add(extract.html)

@@ -38,5 +38,8 @@ class Extract:
     html: Passage
 
 
+NOTHING = Extract("", "", Passage(""), Passage(""))
+"""Time went by, and nothing was copied in it. It is known by being this very one."""
+
 Step = Extract | str | int
 """Of copying: something copied, whose message begins, or how many messages are done."""

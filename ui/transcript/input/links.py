@@ -1,5 +1,6 @@
 """Where links lead: to the person's browser, or from a footnote's sign to its text and back."""
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from ui.transcript.surface.scroller import Scroller
 
 _SHOWN = 400
 """Characters of a footnote in a tip."""
+
+_REMEMBERED = 100
+"""Footnotes to which the person went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Links(QObject):
         self._screen = screen
         self._scroller = scroller
         # By item and label: where the person came from.
-        self._came_from: dict[tuple[str, str], int] = {}
+        self._came_from: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def follow(self, href: str, index: int) -> None:
         """Go where a link in the row at this index leads."""
@@ -94,6 +98,9 @@ class Links(QObject):
         at = next(_notes(row, label), None)
         if at is not None:
             self._came_from[row.item.id, label] = self._reference_near(row, label)
+            self._came_from.move_to_end((row.item.id, label))
+            if len(self._came_from) > _REMEMBERED:
+                self._came_from.popitem(last=False)
             show_place(self._screen, self._scroller, index, ((at, 0), (at, 1)))
 
     def _reference_near(self, row: Row, label: str) -> int:

@@ -27,7 +27,7 @@ class Leaf:
     rows of a table, the first one its head. Leaves of one list or quote follow each other with the same `inside`;
     `starts` is whether a top-level block begins here. `tight` is whether no blank line stands between a leaf of a list
     and the leaf before it. A long paragraph is several leaves: `joint` is what stood between a leaf and the one before
-    it, None where a paragraph begins.
+    it, None where a paragraph begins. `back` is the label of the footnote of which this is the last text.
     """
 
     kind: LeafKind
@@ -40,6 +40,7 @@ class Leaf:
     aligns: tuple[str, ...] = ()
     starts: bool = False
     joint: str | None = None
+    back: str = ""
 
 
 @dataclass(frozen=True, slots=True)

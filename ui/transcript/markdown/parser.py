@@ -54,12 +54,18 @@ _OUTLINE.core.ruler.enableOnly(["block"])
 
 
 def outline(
-    text: str, references: References | None = None, carried: Carried | None = None, *, is_open: bool = False
+    text: str,
+    references: References | None = None,
+    carried: Carried | None = None,
+    *,
+    is_open: bool = False,
+    defining: list[int] | None = None,
 ) -> tuple[list[Piece], References]:
     """The top-level pieces of a text whose line ends are newlines, and the definitions in it that are new.
 
     A text that goes on with a block that is `carried` begins with its opening.
-    With `is_open` a formula may go on after the end of the text.
+    With `is_open` a formula may go on after the end of the text. `defining` gets the lines where definitions of links
+    begin, new or not.
     """
     defined: References = {}
     env: dict[str, Any] = {"references": ChainMap(defined, references or {}), "open": is_open}
@@ -69,4 +75,8 @@ def outline(
     notes = {token.meta["label"]: {"map": token.map} for token in tokens if token.type == "footnote_reference_open"}
     if notes:
         defined[FOOTNOTES] = notes
+    if defining is not None:
+        again: list[dict[str, Any]] = env.get("duplicate_refs", [])
+        defining += [each["map"][0] for label, each in defined.items() if label != FOOTNOTES]
+        defining += [each["map"][0] for each in again]
     return pieces_of(tokens, text, carried), defined

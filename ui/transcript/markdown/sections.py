@@ -6,13 +6,15 @@ seen at a glance when its fence stands at the margin, or when all of it is inden
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import TypeVar
 
 from ui.transcript.markdown.freezing import start_of
 from ui.transcript.markdown.open_blocks import end_of_fence
 from ui.transcript.markdown.parser import References, outline
 from ui.transcript.markdown.rules.display_math import OPENING
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES
+from ui.transcript.markdown.stream import MarkdownStream
 
 SECTION = 4000
 """Characters that a section has at least, the last one aside."""
@@ -24,12 +26,13 @@ _DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.)+\]:", re.MULTILI
 _PLAIN_PREFIX = re.compile(r" +| {0,3}[-+*] {1,3}")
 _UNUSUAL = re.compile(r"[`|]")
 _LOOK_BACK = 5000
+_STEP = 2000
+"""Characters of a long section that are read for its definitions at once."""
 
 
 def sections(text: str) -> list[tuple[int, int]]:
     """Start and end of each section of a text whose line ends are newlines (see `normal`). Joined they are the text."""
-    ends = [*_far_apart(text), len(text)]
-    return list(zip([0, *ends[:-1]], ends, strict=True)) if text else []
+    return _between([*_far_apart(text)], text)
 
 
 def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) -> References:
@@ -37,15 +40,61 @@ def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) ->
 
     `parts` are its sections, when they are known.
     """
+    return at_once(_defined(text, sections(text) if parts is None else parts))
+
+
+Cut = tuple[list[tuple[int, int]], References]
+"""The sections of a text, and its definitions."""
+
+Result = TypeVar("Result")
+
+
+def cut_up(text: str) -> Generator[None, None, Cut]:
+    """Both, in steps of a few milliseconds at most."""
+    ends: list[int] = []
+    for end in _far_apart(text):
+        ends.append(end)
+        yield
+    parts = _between(ends, text)
+    return parts, (yield from _defined(text, parts))
+
+
+def at_once(steps: Generator[None, None, Result]) -> Result:
+    """What comes of all the steps that are left."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def _between(ends: list[int], text: str) -> list[tuple[int, int]]:
+    ends = [*ends, len(text)]
+    return list(zip([0, *ends[:-1]], ends, strict=True)) if text else []
+
+
+def _defined(text: str, parts: Sequence[tuple[int, int]]) -> Generator[None, None, References]:
     found: References = {}
-    for start, end in sections(text) if parts is None else parts:
+    for start, end in parts:
         if _DEFINITION.search(text, start, end):
-            defined = outline(text[start:end], found)[1]
+            defined = yield from _defined_in(text[start:end], found)
             notes = defined.pop(FOOTNOTES, {})
             found.update(defined)
             if notes:
                 found[FOOTNOTES] = {**notes, **found.get(FOOTNOTES, {})}
+        yield
     return found
+
+
+def _defined_in(section: str, known: References) -> Generator[None, None, References]:
+    if len(section) < 2 * SECTION:
+        return outline(section, known)[1]
+    stream = MarkdownStream()
+    for at in range(0, len(section), _STEP):
+        stream.append(section[at : at + _STEP])
+        yield
+    stream.finish()
+    return {label: each for label, each in stream.references.items() if label == FOOTNOTES or label not in known}
 
 
 def _far_apart(text: str) -> Iterator[int]:

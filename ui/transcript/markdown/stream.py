@@ -118,12 +118,19 @@ class MarkdownStream:
 
     def _parse(self) -> Step:
         source = self._source()
-        pieces, defined = outline(presentable(source), self.references, self._carried, is_open=True)
-        count = _closed(pieces, source.count("\n"))
+        lines: list[int] = []
+        pieces, defined = outline(presentable(source), self.references, self._carried, is_open=True, defining=lines)
+        above, count = _above_definitions(pieces, lines), _closed(pieces, source.count("\n"))
+        if above and above[0] >= count:
+            count = above[0]
+        else:
+            above = None
         if self._open_rows is not None and not count and len(pieces) == 1:
             return self._grow_table(pieces[0], source)
         closed, tail = self._leaves(pieces[:count]), pieces[count:]
         start = start_of(source, pieces[count - 1].end) if count else len(source) - len(self._tail)
+        if above:
+            start = start_of(source, above[1])
         if count:
             self._carried, self._rows = None, []
         leaves = self._leaves(tail)
@@ -198,6 +205,22 @@ def _closed(pieces: list[Piece], complete: int) -> int:
         if pieces[index].sure <= complete and not pieces[index].is_open:
             return index
     return 0
+
+
+def _above_definitions(pieces: list[Piece], lines: list[int]) -> tuple[int, int] | None:
+    """How many blocks stand above the last two definitions at the margin, and the line of the last one.
+
+    The first of them is over where the other begins, since no title begins with a bracket, and so are those blocks.
+    None where there are no two, or something stands between them.
+    """
+    inside = 0
+    found: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        while inside < len(pieces) and pieces[inside].end <= line:
+            inside += 1
+        if inside == len(pieces) or line < pieces[inside].first:
+            found.append((inside, line))
+    return found[-1] if len(found) > 1 and found[-2][0] == found[-1][0] else None
 
 
 def _skips(tail: str) -> int:

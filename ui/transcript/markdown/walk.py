@@ -1,6 +1,7 @@
 """From the parser's tokens to leaves."""
 
 import re
+from dataclasses import replace
 from typing import Any, cast
 
 from markdown_it.common.utils import unescapeAll
@@ -55,6 +56,8 @@ class _Walk:
         # For each list around: the number of its next item, None where items have none.
         self._numbers: list[int | None] = []
         self._items: list[Item] = []
+        # For each footnote around: its label, and its first leaf.
+        self._notes: list[tuple[str, int]] = []
         self._opened = self._end = 0
 
     def piece(self, tokens: list[Token]) -> Piece:
@@ -100,6 +103,7 @@ class _Walk:
                 self._inside.append(Inside("quote"))
             case "footnote_reference_open":
                 self._inside.append(Inside("footnote", token.meta["label"]))
+                self._notes.append((token.meta["label"], len(self._out)))
                 self._opened = cast("list[int]", token.map)[0]
             case "bullet_list_open" | "ordered_list_open":
                 self._numbers.append(self._first_number(token))
@@ -110,11 +114,20 @@ class _Walk:
             case "list_item_close" | "footnote_reference_close":
                 if self._inside[-1].marker:
                     self._add(token, "paragraph")
-                self._inside.pop()
+                if self._inside.pop().kind == "footnote":
+                    self._close_note()
             case "blockquote_close":
                 self._inside.pop()
             case _:
                 pass
+
+    def _close_note(self) -> None:
+        label, first = self._notes.pop()
+        for index in range(len(self._out) - 1, first - 1, -1):
+            leaf = self._out[index]
+            if leaf.kind in {"paragraph", "heading"} and not leaf.back:
+                self._out[index] = replace(leaf, back=label)
+                return
 
     def _first_number(self, token: Token) -> int | None:
         if token.type == "bullet_list_open":

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.items import AnswerItem
-from ui.transcript.blocks.sources_block import SourcesBlock, sources_of
+from ui.transcript.blocks.sources_block import SourcesBlock, sources_markdown, sources_of
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.markdown_body import MarkdownBody
@@ -80,8 +80,5 @@ class AnswerRow(Row):
 
     def source(self) -> str:
         """As the model wrote it, and the sources as a list."""
-        lines = [
-            f"{each.number}. [{each.title}]({each.url})" if each.url else f"{each.number}. {each.title}"
-            for each in sources_of(self._answer.citations)
-        ]
-        return "\n\n".join([str(self._answer.text), *(["\n".join(lines)] if lines else [])])
+        sources = sources_of(self._answer.citations)
+        return "\n\n".join([str(self._answer.text), *([sources_markdown(sources)] if sources else [])])

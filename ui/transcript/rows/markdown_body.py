@@ -14,6 +14,7 @@ from ui.transcript.markdown.sections import definitions_of, sections
 from ui.transcript.markdown.stream import MarkdownStream, Step, leaves_of, normal
 from ui.transcript.rows.body.making import Maker
 from ui.transcript.rows.body.shown import grown, in_pieces, presentable
+from ui.transcript.rows.body.uncut import UncutBlock, is_very_long
 from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.row import Row
 
@@ -64,6 +65,9 @@ class MarkdownBody:
     def _show_long(self, text: str, *, finished: bool) -> int:
         """Sections that are read later, and after them, while the text grows, what is read now."""
         self._taken = len(text)
+        if finished and is_very_long(text):
+            self._row.put(self._first, UncutBlock(normal(text), self._maker, self._place))
+            return self._begin
         lines = text if finished else text[: text.rfind("\n") + 1]
         whole = normal(lines)
         parts = sections(whole)

@@ -27,8 +27,9 @@ class NoticeRow(Row):
     def __init__(self, item: NoticeItem, stage: Stage) -> None:
         super().__init__(item, stage)
         self._notice = item
-        px = stage.look.px
-        self.above, self.below = px(6) + px(12), px(6) + px(12)
+        px, gap = stage.look.px, stage.look.gap
+        self._apart = gap(6)
+        self.above = self.below = self._apart + gap(12)
         self.left, self.right = px(44), px(16)
 
     @property
@@ -59,7 +60,7 @@ class NoticeRow(Row):
         if buttons:
             blocks.append(ButtonsBlock(buttons))
         for index, block in enumerate(blocks):
-            block.gap = self.stage.look.px(10 if isinstance(block, ButtonsBlock) else 2)
+            block.gap = self.stage.look.gap(10 if isinstance(block, ButtonsBlock) else 2)
             self.put(index, block)
         if notice.folded:
             self._put_folded(len(blocks))
@@ -82,7 +83,7 @@ class NoticeRow(Row):
         """The box and its sign."""
         px = look.px
         is_error = self._notice.level == "error"
-        box = QRectF(0.5, px(6) + 0.5, self.width - 1, self.height - 2 * px(6) - 1)
+        box = QRectF(0.5, self._apart + 0.5, self.width - 1, self.height - 2 * self._apart - 1)
         painter.setPen(look.color("danger_background" if is_error else "border"))
         painter.setBrush(look.color("danger_background" if is_error else "surface"))
         painter.drawRoundedRect(box, px(10), px(10))

@@ -1,9 +1,10 @@
 """A step that the provider took on its own servers: what it is called, and what it did."""
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QRect
 
 from desktop_agent.conversation.items import ServerStepItem
 from ui.look.visible_text import with_hidden_shown
+from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
@@ -58,6 +59,15 @@ class ServerStepRow(Row):
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
         self.stage.facts.changed.emit(self.item.id)
+
+    def room(self, block: Block) -> int:
+        """What it did stands under the words of the head."""
+        return super().room(block) - (0 if isinstance(block, HeadBlock) else self.stage.look.px(24))
+
+    def block_box(self, index: int) -> QRect:
+        """The head is not indented."""
+        box = super().block_box(index)
+        return box.translated(self.stage.look.px(24), 0) if index else box
 
     def spoken(self) -> str:
         """All of it, folded or not."""

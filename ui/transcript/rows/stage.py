@@ -1,7 +1,6 @@
 """What every row works with, and what it says happened."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakMethod
@@ -13,9 +12,8 @@ from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.growing import Coloured, Standing, coloured_more
 from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.syntax import Word, words_by_line
+from ui.transcript.blocks.colouring.highlighter import Highlighter
 from ui.transcript.blocks.diagram.diagram_block import LANGUAGES, DiagramBlock, DiagramHost
 from ui.transcript.blocks.diagram.diagrams import Diagrams
 from ui.transcript.blocks.math.formulas import Formulas, sharpest
@@ -25,19 +23,6 @@ from ui.transcript.look import Look
 from ui.transcript.markdown.inline import RemoteImage
 from ui.transcript.pictures import Thumbnails
 from ui.transcript.remote_pictures import RemotePictures
-from ui.transcript.workshop import Result, Workshop
-
-_COLOURED = 200
-"""Code blocks whose colours are remembered."""
-
-_REST = 90
-"""Milliseconds."""
-
-_UNPAINTED = 300
-"""Milliseconds after which colours of code that has stopped growing are painted by themselves."""
-
-_AT_ONCE = 40
-"""Code blocks that wait for colours; earlier ones ask again when they are seen again."""
 
 
 class RowFacts(QObject):
@@ -67,101 +52,6 @@ class Choices:
     def set(self, item_id: str, what: str, *, value: bool) -> None:
         """Choose."""
         self.made[item_id, what] = value
-
-
-class Highlighter(QObject):
-    """Colours of code, from what is remembered, or from the worker once nobody has asked for a moment.
-
-    The worker shares the interpreter with the screen, so colouring waits until scrolling has come to rest.
-    """
-
-    def __init__(self, workshop: Workshop, parent: QObject) -> None:
-        super().__init__(parent)
-        self._workshop = workshop
-        self._waiting: dict[tuple[str, str], Callable[[list[list[Word]]], None]] = {}
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST)
-        self._rest.timeout.connect(self._send)
-        self._known: OrderedDict[tuple[str, str], list[list[Word]]] = OrderedDict()
-        self._growing: list[Callable[[], None]] = []
-        self._beat = QTimer(self)
-        self._beat.setSingleShot(True)
-        self._beat.setInterval(_REST)
-        self._beat.timeout.connect(self._send_growing)
-        self._unpainted: list[Callable[[], None]] = []
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(_UNPAINTED)
-        self._late.timeout.connect(self._paint)
-
-    def colour(self, text: str, language: str, then: Callable[[list[list[Word]]], None]) -> None:
-        """Ask; the answer comes at once or later."""
-        key = (language, text)
-        if key in self._known:
-            self._known.move_to_end(key)
-            then(self._known[key])
-            return
-        self._waiting[key] = then
-        while len(self._waiting) > _AT_ONCE:
-            del self._waiting[next(iter(self._waiting))]
-        self._rest.start()
-
-    def colour_more(
-        self, text: str, language: str, standing: Standing, then: Callable[[Coloured | None], None]
-    ) -> None:
-        """Colours for what was added to code that still grows; asked for a few times a second."""
-        job = partial(coloured_more, text, language, standing)
-        self._growing.append(lambda: self._workshop.do(("growing", language, standing, text), job, then))
-        if not self._beat.isActive():
-            self._beat.start()
-
-    def elsewhere(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do the job in the worker, and hand its result to `then`."""
-        self._workshop.do(key, job, then)
-
-    def later(self, act: Callable[[], None]) -> None:
-        """Once some frames have passed; never, when the view is gone by then."""
-        self._unpainted.append(act)
-        if not self._late.isActive():
-            self._late.start()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no colours are still to come."""
-        return not (self._waiting or self._growing or self._unpainted or self._workshop.is_busy)
-
-    def stop(self) -> None:
-        """Nothing is coloured any more."""
-        self._rest.stop()
-        self._beat.stop()
-        self._late.stop()
-
-    def _paint(self) -> None:
-        unpainted, self._unpainted = self._unpainted, []
-        for act in unpainted:
-            act()
-
-    def _send_growing(self) -> None:
-        growing, self._growing = self._growing, []
-        for ask in growing:
-            ask()
-
-    def _send(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for key, then in waiting.items():
-            self._ask(key, then)
-
-    def _ask(self, key: tuple[str, str], then: Callable[[list[list[Word]]], None]) -> None:
-        language, text = key
-
-        def arrived(words: list[list[Word]]) -> None:
-            self._known[key] = words
-            if len(self._known) > _COLOURED:
-                self._known.popitem(last=False)
-            then(words)
-
-        self._workshop.do(("code", *key), lambda: words_by_line(text, language), arrived)
 
 
 class Seconds(QObject):

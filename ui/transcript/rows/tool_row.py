@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from time import monotonic
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
@@ -15,14 +16,14 @@ from ui.transcript.blocks.buttons import Button, ButtonsBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.host import CodeHost
 from ui.transcript.blocks.code.output import OutputBlock, TailBlock
-from ui.transcript.blocks.code.syntax import Word
 from ui.transcript.blocks.code.terminal import Terminal, shown, without_commands
+from ui.transcript.blocks.colouring.coloured import Word
 from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
 from ui.transcript.rows.row import Row
-from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.stage import Seconds, Stage
 
 _LONGEST_SHORT = 110
 _LONGEST_NAME = 200
@@ -37,6 +38,9 @@ _AT_ONCE = 16_000
 _SOON = 2
 """Seconds after which the time is shown."""
 
+_STARTS: WeakKeyDictionary[Seconds, dict[str, float]] = WeakKeyDictionary()
+"""When calls that run were first seen to do so, by their ids: their rows are made anew with each zoom."""
+
 
 class ToolRow(Row):
     """Short at first; its head opens it. A call that waits for the person is open and offers Review."""
@@ -50,8 +54,8 @@ class ToolRow(Row):
         self._fed = 0
         self._live: tuple[int, OutputBlock | TailBlock] | None = None
         self._since: float | None = None
-        px = stage.look.px
-        self.above, self.below = px(6) + px(8), px(6) + px(10)
+        px, gap = stage.look.px, stage.look.gap
+        self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
 
     @property
@@ -85,7 +89,7 @@ class ToolRow(Row):
             words = QCoreApplication.translate("Transcript", "Review")
             blocks.append(ButtonsBlock([Button(words, review, primary=True)]))
         for index, block in enumerate(blocks):
-            block.gap = self.stage.look.px(2 if isinstance(block, TextBlock) else 8)
+            block.gap = self.stage.look.gap(2 if isinstance(block, TextBlock) else 8)
             self.put(index, block)
 
     def refresh(self, what: str) -> int:
@@ -97,12 +101,15 @@ class ToolRow(Row):
         return self.block_top(index)
 
     def _watch_time(self) -> None:
+        seconds = self.stage.seconds
+        starts = _STARTS.setdefault(seconds, {}) if seconds else dict[str, float]()
         if self._call.state is not CallState.RUNNING:
             self._since = None
+            starts.pop(self.item.id, None)
         elif self._since is None:
-            self._since = monotonic()
-            if self.stage.seconds:
-                self.stage.seconds.tell(self._on_second)
+            self._since = starts.setdefault(self.item.id, monotonic())
+            if seconds:
+                seconds.tell(self._on_second)
 
     def _on_second(self) -> bool:
         """Answers whether it wants to hear of the next one."""
@@ -221,8 +228,8 @@ class ToolRow(Row):
 
     def paint_frame(self, painter: QPainter, look: Look) -> None:
         """The card."""
-        px = look.px
-        box = QRectF(0.5, px(6) + 0.5, self.width - 1, self.height - 2 * px(6) - 1)
+        px, gap = look.px, look.gap
+        box = QRectF(0.5, gap(6) + 0.5, self.width - 1, self.height - 2 * gap(6) - 1)
         painter.setPen(look.color("warning" if self._call.state is CallState.WAITING else "border"))
         painter.setBrush(look.color("surface"))
         painter.drawRoundedRect(box, px(10), px(10))

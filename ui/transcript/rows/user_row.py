@@ -29,9 +29,11 @@ class UserRow(Row):
         super().__init__(item, stage)
         self._said = item
         px = stage.look.px
-        self._pad = px(14)
-        self.above, self.below = stage.look.gap(16) + px(9), stage.look.gap(10) + px(9)
-        self._bubble = 0
+        # As much beside pictures as above them.
+        self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
+        self.above, self.below = stage.look.gap(16) + self._over, stage.look.gap(10) + self._over
+        # What stands for the pictures in copies.
+        self._pictures: list[str] = []
 
     @property
     def label(self) -> str:
@@ -42,6 +44,7 @@ class UserRow(Row):
         """Pictures first, as they are above the text in most messengers."""
         blocks = self.stage.image_blocks(self._said.images, self.item.id)
         pictures = len(blocks)
+        self._pictures = [block.plain() for block in blocks]
         for block in blocks[1:]:
             block.gap = self.stage.look.px(8)
         # Long text is several blocks, so that only what is seen of it is laid out.
@@ -74,8 +77,8 @@ class UserRow(Row):
     def paint_frame(self, painter: QPainter, look: Look) -> None:
         """The bubble."""
         px = look.px
-        box = QRect(self.left - self._pad, self.above - px(9), self.width - self.left + self._pad, 0)
-        box.setBottom(self.height - self.below + px(9))
+        box = QRect(self.left - self._pad, self.above - self._over, self.width - self.left + self._pad, 0)
+        box.setBottom(self.height - self.below + self._over)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(look.color("user_bubble"))
         painter.drawRoundedRect(box, px(14), px(14))
@@ -83,12 +86,13 @@ class UserRow(Row):
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[Extract]:
         """Markdown as it was typed, unless code in it has no end: what follows would be code too."""
         for each in super().extracts(start, end):
-            is_typed = not _FENCE.search(each.text) or _ends(each.text)
+            is_typed = each.text not in self._pictures and (not _FENCE.search(each.text) or _ends(each.text))
             yield replace(each, markdown=replace(each.markdown, text=each.text)) if is_typed else each
 
     def source(self) -> str:
-        """As it was typed."""
-        return self._said.text
+        """The pictures, and the text as it was typed."""
+        pictures = [block.markdown() for block in self.stage.image_blocks(self._said.images, self.item.id)]
+        return "\n\n".join([*pictures, *([self._said.text] if self._said.text else [])])
 
 
 def _shown(text: str) -> Line:

@@ -1,4 +1,4 @@
-"""What stands beside the screen, made and laid out before somebody goes there."""
+"""What stands on the screen and beside it, made and laid out in slices: beside it before somebody goes there."""
 
 from time import perf_counter
 
@@ -33,3 +33,23 @@ def _prepare_one(rows: RowList, until: float) -> bool:
             rows.measured(index)
             return True
     return False
+
+
+def lay_in_view(rows: RowList, until: float) -> None:
+    """Lay out what was read on the screen until the clock says so, one block at least; all, when there is time."""
+    rows.is_laid = _is_laid_in_view(rows, until)
+    if rows.is_laid:
+        rows.settle(0)
+
+
+def _is_laid_in_view(rows: RowList, until: float) -> bool:
+    # What is laid out is mostly less high than was guessed, and more comes into sight.
+    has_laid = True
+    while has_laid:
+        has_laid, top = False, rows.top
+        for index, row, y in list(rows.between(top, top + rows.view)):
+            has_laid |= row.lay_ahead(top - y, top + rows.view - y, until)
+            rows.measured(index)
+            if has_laid and perf_counter() > until:
+                return False
+    return True

@@ -2,14 +2,21 @@
 
 from time import perf_counter
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
-from ui.transcript.surface.preparing import prepare
+from ui.transcript.surface.preparing import lay_in_view, prepare
 from ui.transcript.surface.screen import Screen
 
 _SLICE = 0.002
 """Seconds of work between two looks at the event loop; the last step of a slice may take one more."""
+
+_LAYING = 0.003
+"""Seconds more for laying out what was read on the screen: after each slice all of it is painted."""
+
+_AFTER_PAINTING = QEvent.Type(QEvent.registerEventType())
+_BELOW_PAINTING = Qt.EventPriority.LowEventPriority.value - 1
+"""Somebody waits for the picture: what is posted like this comes right after it."""
 
 _HELD = 50
 """Milliseconds until another look at whether a button of the mouse is still held."""
@@ -25,8 +32,9 @@ class ReadingAhead(QObject):
         super().__init__(parent)
         self._screen = screen
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._go_on)
+        self._timer.timeout.connect(self._on_timer)
         self._is_prepared = True
+        self._is_painting = False
 
     def start(self) -> None:
         """Look whether there is something to do."""
@@ -37,10 +45,24 @@ class ReadingAhead(QObject):
         """The screen stands elsewhere: let what is seen next be there when somebody goes on."""
         self._is_prepared = False
         self.start()
+        if not self._is_painting:
+            self._is_painting = True
+            QCoreApplication.postEvent(self, QEvent(_AFTER_PAINTING), _BELOW_PAINTING)
 
     def stop(self) -> None:
         """Read nothing more."""
         self._timer.stop()
+
+    def customEvent(self, event: QEvent) -> None:
+        """What was to be painted is on the screen."""
+        del event
+        self._is_painting = False
+        if self._timer.isActive():
+            self._go_on()
+
+    def _on_timer(self) -> None:
+        if not self._is_painting:
+            self._go_on()
 
     def _go_on(self) -> None:
         rows = self._screen.rows
@@ -50,7 +72,7 @@ class ReadingAhead(QObject):
         self._timer.setInterval(_HELD if is_held else 0)
         if rows.has_unread_in_view():
             rows.read_in_view(until)
-            rows.settle(0)
+            lay_in_view(rows, until + _LAYING)
             self._screen.viewport.update()
             self.moved.emit()
         elif is_held:

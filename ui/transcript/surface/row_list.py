@@ -24,6 +24,8 @@ class RowList(RowStore):
         super().__init__(transcript, stage, width, view)
         self.following = True
         self._anchor = Anchor(0, 0, 0)
+        self.is_laid = True
+        """Not while what was read on the screen is still laid out, in slices."""
         self.on_replaced.append(self._keep_place)
 
     @property
@@ -156,13 +158,15 @@ class RowList(RowStore):
         return sorted((index for index in range(first, last + 1) if self.known(index)), key=lambda at: at not in seen)
 
     def has_unread(self) -> bool:
-        """Whether something of the rows near the screen was not read yet."""
-        return any(self.row(index).last_unread() is not None for index in self._near())
+        """Whether something of the rows near the screen was not read yet, or not laid out since."""
+        return not self.is_laid or any(self.row(index).last_unread() is not None for index in self._near())
 
     def has_unread_in_view(self) -> bool:
-        """Whether something on the screen was not read yet."""
+        """Whether something on the screen was not read yet, or not laid out since."""
         top = self.top
-        return any(row.is_unread(top - y, top + self.view - y) for _, row, y in self.between(top, top + self.view))
+        return not self.is_laid or any(
+            row.is_unread(top - y, top + self.view - y) for _, row, y in self.between(top, top + self.view)
+        )
 
     def read_in_view(self, until: float) -> None:
         """Read what is on the screen until the clock says so, one step at least."""

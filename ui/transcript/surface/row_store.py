@@ -29,6 +29,7 @@ class RowStore:
         self._heights = Heights(len(transcript), GUESS)
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._tidied_at = 0
+        _forget_orders(stage)
         self.on_replaced: list[Callable[[int, Replacement], None]] = []
         """Those who hear in which row blocks took the place of one that was not read."""
 
@@ -59,12 +60,15 @@ class RowStore:
         """Items are gone."""
         self._heights.remove(first, count)
         kept = {at: row for at, row in self._rows.items() if not first <= at < first + count}
+        for index in self._rows.keys() - kept.keys():
+            self._rows[index].forget_outside(0, 0)
         self._rows = OrderedDict((at - count if at >= first else at, row) for at, row in kept.items())
 
     def restyle(self, stage: Stage) -> None:
         """Another theme or zoom: rows are made anew when they are seen."""
         self.stage = stage
         self._rows.clear()
+        _forget_orders(stage)
 
     def place(self, width: int) -> None:
         """Another width: what was exact is a guess again."""
@@ -156,10 +160,16 @@ class RowStore:
         if len(self._rows) > _KEPT_ROWS:
             for index in list(self._rows)[: len(self._rows) - _KEPT_ROWS // 2]:
                 if not self._rows[index].is_open:
-                    del self._rows[index]
+                    self._rows.pop(index).forget_outside(0, 0)
         for index, row in self._rows.items():
             if not row.has_layouts:
                 continue
             y = self.row_top(index)
             if row.height > 3 * self.view or not top - far < y + row.height / 2 < top + self.view + far:
                 row.forget_outside(top - far - y, top + self.view + far - y)
+
+
+def _forget_orders(stage: Stage) -> None:
+    """No row that was shown until now waits for anything."""
+    if stage.formulas:
+        stage.formulas.forget_orders()

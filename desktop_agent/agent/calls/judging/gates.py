@@ -19,6 +19,7 @@ from desktop_agent.vocabulary.tool_calls import ToolClass
 _log = logging.getLogger(__name__)
 
 _DENIED_BY_HOOK = "A hook denied this call."
+_HOOK_ASKS = Sentence("A hook wants a person to decide.")
 _STOPPED_BEFORE = "The call was stopped before it was started."
 
 
@@ -49,10 +50,11 @@ class Gates:
         verdict = await self._standing_says(call)
         reasons = list(call.asks)
         if call.repeats >= SUSPECT:
-            reasons.append(f"The agent made this very call {call.repeats} times in a row.")
+            template = "The agent made this very call {count} times in a row."
+            reasons.append(Sentence(template, {"count": str(call.repeats)}))
         if reasons and not isinstance(verdict, Refused):
-            own = [verdict.reason] if isinstance(verdict, Ask) and verdict.reason else []
-            verdict = Ask(verdict.digest, " ".join([*own, *reasons]))
+            own = verdict.reasons if isinstance(verdict, Ask) else ()
+            verdict = Ask(verdict.digest, (*own, *reasons))
         if at >= call.judged_at:
             call.judged_at, call.verdict = at, verdict
         return verdict
@@ -93,7 +95,7 @@ class Gates:
             if ruling.edited:
                 call.take(ruling.input)
             if ruling.verdict == "ask":
-                call.asks.append(ruling.reason or "A hook wants a person to decide.")
+                call.asks.append(Sentence("{why}", {"why": ruling.reason}) if ruling.reason else _HOOK_ASKS)
 
     async def _is_stopped_before_hooks(self, call: Call) -> bool:
         """Whether a name that may not be used, no such tool or wrong arguments refuse it: no hook hears of it."""
@@ -119,7 +121,7 @@ class Gates:
             return False
         call.take(arguments, asked.digest)
         if asked.reason:
-            call.asks.append(asked.reason)
+            call.asks.append(Sentence("{why}", {"why": asked.reason}))
         return True
 
     async def _recall_decision(self, call: Call, decided: ApprovalResolved) -> bool:

@@ -5,15 +5,16 @@ from typing import Any
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault, Fence
+from desktop_agent.permissions.previews import shown
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.tools.answers import plain
-from desktop_agent.tools.foreign_code import copied, kind_of
+from desktop_agent.tools.foreign_code import copied
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview
+from desktop_agent.vocabulary.tool_calls import Preview, TextPreview
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ async def preview_of(call: Call, tool: AnyTool, fence: Fence) -> Preview | None:
 
     async def look() -> Preview | None:
         try:
-            return _own(await make(await checked_copy(call, tool)))
+            return shown(await make(await checked_copy(call, tool)))
         except ToolFailed as error:
             return TextPreview(plain(str(error)))
 
@@ -66,19 +67,6 @@ async def preview_of(call: Call, tool: AnyTool, fence: Fence) -> Preview | None:
         return made
     _log.error("the preview of tool %s failed: %s", tool.name, made.trace)
     return TextPreview(f"What it would do cannot be shown ({made.kind}).")
-
-
-def _own(made: object) -> Preview | None:
-    """Of what a tool shows nothing but the words. Raises TypeError."""
-    match made:
-        case None:
-            return None
-        case TextPreview():
-            return TextPreview(plain(made.text))
-        case DiffPreview():
-            return DiffPreview(plain(made.path), None if made.before is None else plain(made.before), plain(made.after))
-        case _:
-            return TextPreview(f"What it would do cannot be shown ({kind_of(made)}).")
 
 
 async def proposals_for(call: Call, tool: AnyTool, fence: Fence, standing: Standing) -> tuple[Rule, ...]:

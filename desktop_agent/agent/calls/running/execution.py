@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault
-from desktop_agent.agent.calls.judging.showing import own_arguments
+from desktop_agent.agent.calls.judging.showing import LOOKING, checked_copy, own_arguments
 from desktop_agent.agent.calls.results import taken
 from desktop_agent.agent.calls.running.progress import Progress
 from desktop_agent.agent.calls.running.start import Gone, MustAsk, NotRun, Start, note_end, took_effect
@@ -19,7 +19,9 @@ from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.vocabulary.blocks import Outcome, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
 from desktop_agent.vocabulary.conduct.hooks import PostToolUse
+from desktop_agent.vocabulary.engine_events import OutsideContentArrived
 from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.tool_calls import Outsider
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -112,9 +114,26 @@ class Execution:
             outcome, made = self._failed(tool, made)
             made = await taken(made, self._scope.limits.result_characters)
         result = ToolResult(tool_use_id=call.use.id, content=made, outcome=outcome)
+        await self._mark(call, tool)
         call.ended = _unheard(result) if hears and self._scope.around.hooks.post_tool_use else result
         await note_end(self._scope.around.files, checkpoint, succeeded=succeeded)
         return result
+
+    async def _mark(self, call: Call, tool: AnyTool) -> None:
+        """Note that content came in from outside, before anybody acts on it; a call that failed brings some too."""
+        brings = tool.brings
+        if brings is None or call.began_at is None:
+            return
+
+        async def told() -> Outsider | None:
+            return brings(await checked_copy(call, tool))
+
+        source = await self._scope.fence.value(told, LOOKING)
+        if isinstance(source, Fault):
+            _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
+            source = Outsider("web", tool.name)
+        if source is not None and self._scope.around.standing.mark(source):
+            self._scope.emit(OutsideContentArrived(call.use.id, source.kind, source.name))
 
     async def _work(self, call: Call, tool: AnyTool) -> _Given | None:
         """How the tool ended. None: it was not begun, because something changed in the last moment. Raises Gone."""
@@ -146,10 +165,10 @@ class Execution:
             call.halt()
             call.work = None
         if was_halted and call.is_stopped:
-            return Outcome.CANCELLED, _text(STOPPED_BEFORE if call.began_at is None else STOPPED_RUNNING)
+            return Outcome.CANCELLED, _text(words_of_stop(call))
         if out_of_time:
             words = f"The call took longer than {tool.timeout:g} s and was stopped. It may have taken effect."
-            return Outcome.TIMED_OUT, _text(words)
+            return Outcome.TIMED_OUT, _text(_with_shown(words, call))
         return self._given(tool, _value(task), was_halted=was_halted)
 
     def _given(self, tool: AnyTool, value: "_Given | Fault | None", *, was_halted: bool) -> _Given | None:
@@ -196,6 +215,15 @@ class Execution:
             return made
         _log.error("the hooks after a call failed: %s", made.trace)
         return ToolResult(tool_use_id=call.use.id, content=_text(_KEPT_OUT), outcome=Outcome.FAILED)
+
+
+def words_of_stop(call: Call) -> str:
+    """For a call that Stop ended, started or not; with the end of what it had shown."""
+    return STOPPED_BEFORE if call.began_at is None else _with_shown(STOPPED_RUNNING, call)
+
+
+def _with_shown(words: str, call: Call) -> str:
+    return f"{words} The end of what it had written until then:\n{call.shown}" if call.shown.strip() else words
 
 
 def _value(task: "asyncio.Task[_Given | Fault | None]") -> "_Given | Fault | None":

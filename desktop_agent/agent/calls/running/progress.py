@@ -11,6 +11,8 @@ from desktop_agent.vocabulary.engine_events import ToolProgress
 
 # What one piece counts at least, so that a flood of empty ones ends too.
 _LEAST = 16
+MOST_SHOWN = 4_000
+"""Characters of the end of what was told that stay known, for a call that is broken off."""
 _ENOUGH = "[more output is not shown]"
 
 
@@ -40,6 +42,7 @@ class Progress:
         words = plain(text)
         shown = words[: self._left]
         self._left -= max(len(words), _LEAST)
+        call.shown = (call.shown + shown)[-MOST_SHOWN:]
         self._scope.emit(ToolProgress(call.use.id, shown))
         if self._left <= 0:
             self._scope.emit(ToolProgress(call.use.id, _ENOUGH))

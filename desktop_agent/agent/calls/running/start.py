@@ -109,7 +109,9 @@ class Start:
     async def journal(self, call: Call) -> None:
         """From here on the call may have had its effect, whatever happens to this process. Raises NotRun."""
         call.is_journalled = True
-        self._scope.emit(ToolStarted(call.use.id, call.input))
+        permit = call.permit
+        by, rule_id = ("", None) if permit is None else (permit.by, permit.rule_id)
+        self._scope.emit(ToolStarted(call.use.id, call.input, by, rule_id))
         try:
             await self._scope.around.recorder.settle()
         except StorageFailed as error:

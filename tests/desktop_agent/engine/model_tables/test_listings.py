@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine.listings import Listings, Models
+from desktop_agent.engine.model_tables.listings import Listings, Models
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.own_models import NAME, own_table
+from desktop_agent.engine.model_tables.own_models import NAME, own_table
 
 
 async def notices(folder: Path, content: bytes) -> list[str]:

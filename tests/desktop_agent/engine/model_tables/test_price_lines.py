@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from desktop_agent.engine.price_lines import with_price
+from desktop_agent.engine.model_tables.price_lines import with_price
 from desktop_agent.vocabulary.requests import Price
 
 OWN = """\

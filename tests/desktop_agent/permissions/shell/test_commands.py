@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions import commands
-from desktop_agent.permissions.commands import LONGEST_LINE, parsed
+from desktop_agent.permissions.shell import commands
+from desktop_agent.permissions.shell.commands import LONGEST_LINE, parsed
 
 N = None
 # A line and the commands in it, in order; those that others start stand behind them.
@@ -218,7 +218,7 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
     program = (
         "import sys\n"
         "import desktop_agent.permissions.standing, desktop_agent.permissions.approvals\n"
-        "from desktop_agent.permissions.commands import parsed\n"
+        "from desktop_agent.permissions.shell.commands import parsed\n"
         "assert not [name for name in sys.modules if name.startswith('tree_sitter')]\n"
         "parsed('ls')\n"
         "assert 'tree_sitter_bash' in sys.modules\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.permissions.commands import parsed
+from desktop_agent.permissions.shell.commands import parsed
 
 BASH = shutil.which("bash")
 PIECES = [

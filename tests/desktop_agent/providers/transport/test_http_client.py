@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from desktop_agent.network.inflating import PIECE
 from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
-from desktop_agent.providers.transport.inflating import PIECE
 from desktop_agent.vocabulary.errors import (
     ConnectionFailed,
     ProviderError,

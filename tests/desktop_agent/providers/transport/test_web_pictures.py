@@ -5,10 +5,11 @@ import socket
 import struct
 import zlib
 
+import httpcore
 import pytest
 
-from desktop_agent.providers.transport import web_pictures
-from desktop_agent.providers.transport.web_pictures import LIMIT, Patience, PrivateAddress, fetch_picture
+from desktop_agent.network.fetching import REDIRECTS, Patience
+from desktop_agent.providers.transport.web_pictures import LIMIT, PrivateAddress, fetch_picture
 from desktop_agent.vocabulary.errors import ImageRefused
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 
@@ -72,33 +73,6 @@ async def test_this_machine_is_refused_unless_it_is_allowed(host):
     assert server.connections == 0
 
 
-PRIVATE = ("10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "0.0.0.0")
-PRIVATE_6 = ("::", "::1", "fe80::1%1", "fc00::1", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:10.0.0.1")
-# Site-local, local translation, IPv4-compatible, IPv4-translated, SRv6, and what nobody was given.
-UNGIVEN_6 = (
-    "fec0::1",
-    "64:ff9b:1::7f00:1",
-    "64:ff9b:1:7f00:0:100::",
-    "::127.0.0.1",
-    "::ffff:0:7f00:1",
-    "5f00::1",
-    "8::1",
-)
-
-
-@pytest.mark.parametrize("address", [*PRIVATE, *PRIVATE_6, *UNGIVEN_6, "255.255.255.255"])
-def test_private_addresses_in_all_their_forms(address):
-    assert not web_pictures._is_public(address)
-
-
-PUBLIC = ("1.1.1.1", "2606:4700:4700::1111", "64:ff9b::101:101", "64:ff9b:1::101:101", "::ffff:1.1.1.1", "::1.1.1.1")
-
-
-@pytest.mark.parametrize("address", PUBLIC)
-def test_public_addresses(address):
-    assert web_pictures._is_public(address)
-
-
 async def test_a_redirect_is_followed_without_its_cookies():
     async with Loopback(moved("/b.png"), Reply(png()), judged=False) as server:
         assert await fetch_picture(f"{server.root}/a.png", allowed=HERE) == png()
@@ -125,7 +99,7 @@ async def test_a_redirect_out_of_the_web_is_refused(to):
 async def test_redirects_end():
     async with Loopback(moved("/again", 308), judged=False) as server:
         assert "without end" in await refusal(f"{server.root}/a.png")
-    assert len(server.requests) == web_pictures.REDIRECTS + 1
+    assert len(server.requests) == REDIRECTS + 1
 
 
 async def test_content_decides_not_its_label():
@@ -216,13 +190,13 @@ async def test_a_proxy_that_is_no_address_is_said(behind, proxy):
 
 async def test_a_proxy_on_ipv6_with_a_password(behind, monkeypatch):
     made = []
-    real = web_pictures.httpcore.AsyncHTTPProxy
+    real = httpcore.AsyncHTTPProxy
 
     def proxy(url, auth, **more):
         made.append((url, auth))
         return real(url, auth, **more)
 
-    monkeypatch.setattr(web_pictures.httpcore, "AsyncHTTPProxy", proxy)
+    monkeypatch.setattr(httpcore, "AsyncHTTPProxy", proxy)
     behind("http://me:p%40ss@[::1]:1")
     assert "could not be reached" in await refusal("http://no-such-host.invalid/a.png")
     ((url, auth),) = made

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.approval.diff_lines import diff_lines
+from ui.approval.previews.diff_lines import diff_lines
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "same", ""]), max_size=40)
 

@@ -145,43 +145,45 @@ def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
     on_screen(work)
 
 
-def test_loading_can_be_given_up(on_screen):
+async def press_stop(reader, _desk):
+    await reader.press("Stop loading")
+    assert await until(lambda: reader.find("Load image"))
+
+
+async def close_all(_reader, desk):
+    await desk._tasks.close()
+
+
+@pytest.mark.parametrize("give_up", [press_stop, close_all])
+def test_loading_that_is_given_up_leaves_nothing(on_screen, give_up):
     async def work(screen):
         async with Loopback(Reply(png(40, 20), hold=asyncio.Event()), judged=False) as server:
             reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
             await reader.press("Load image")
             await reader.press("Load anyway")
             await asyncio.wait_for(server.asked.wait(), 10)
-            await reader.press("Stop loading")
-            await asyncio.wait_for(server.disconnected.wait(), 10)
-            assert reader.find("Load image")
-
-    on_screen(work)
-
-
-def test_closing_while_it_loads_leaves_nothing(on_screen):
-    async def work(screen):
-        async with Loopback(Reply(png(40, 20), hold=asyncio.Event()), judged=False) as server:
-            reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
-            await reader.press("Load image")
-            await reader.press("Load anyway")
-            await asyncio.wait_for(server.asked.wait(), 10)
-            await screen.desk._tasks.close()
+            await give_up(reader, screen.desk)
             await asyncio.wait_for(server.disconnected.wait(), 10)
 
     on_screen(work)
 
 
-def test_what_cannot_be_loaded_is_said_in_its_place(on_screen):
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "What lies there is not a PNG, JPEG, GIF or WebP image."), (16, "This picture is damaged")],
+)
+def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
     async def work(screen):
-        async with Loopback(Reply(b"<html>nothing here</html>"), Reply(png(40, 20)), judged=False) as server:
+        async with Loopback(
+            Reply(png(40, 20)[:size] + b"<html>nothing here</html>"), Reply(png(40, 20)), judged=False
+        ) as server:
             reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
             await reader.press("Load image")
             await reader.press("Load anyway")
             await until(lambda: reader.find("Try again"))
             rows = reader.view.surface.rows
             spoken = rows.row(len(rows) - 1).spoken()
-            assert "What lies there is not a PNG, JPEG, GIF or WebP image." in spoken
+            assert words in spoken
             await reader.press("Try again")
             await until(lambda: reader.find("Open image"))
 

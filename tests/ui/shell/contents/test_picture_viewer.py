@@ -242,3 +242,17 @@ def test_halves_are_what_they_are_halves_of():
         (511, "#ffffff"),
     ):
         assert half.pixelColor(700, y).name() == color
+
+
+def test_hidden_characters_of_a_name_are_told(viewer, qtbot, monkeypatch):
+    told = []
+    monkeypatch.setattr(picture_viewer, "announce", lambda _, words: told.append(words))
+    viewer.show_pictures([Viewed(HeldPicture("x", "a", png(4, 2)), "a\u202egnp.exe")], 0)
+    wait(viewer, qtbot)
+    assert told == ["a⟨U+202E⟩gnp.exe, 1 of 1, 4 × 2 pixels"]
+
+
+def test_its_name_is_seen_in_the_narrowest_window(viewer, three):
+    viewer.resize(viewer.minimumSizeHint())
+    assert viewer._name.width() >= 96
+    assert viewer._name.text().endswith(".png")

@@ -1,16 +1,16 @@
 """Colours while code grows: the same as at its end, at the cost of the new lines, and nothing flickers."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.ui.transcript.code.samples import SAMPLES
 from ui.look.theme import LIGHT
-from ui.transcript.blocks.code import growing
 from ui.transcript.blocks.code.code_block import CodeBlock
-from ui.transcript.blocks.code.growing import Standing, coloured_more
 from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.syntax import words_by_line
+from ui.transcript.blocks.code.lines.side_line import SideLine
+from ui.transcript.blocks.colouring import growing
+from ui.transcript.blocks.colouring.coloured import Slice, Standing
+from ui.transcript.blocks.colouring.growing import coloured_more
+from ui.transcript.blocks.colouring.lexing import words_by_line
 from ui.transcript.look import Look
 
 
@@ -76,7 +76,7 @@ class Ask:
         self.arrived += 1
 
     def colour(self, text, language, then):
-        self.waiting.append(lambda: then(words_by_line(text, language)))
+        self.waiting.append(lambda: then(Slice(0, words_by_line(text, language), is_last=True)))
 
     def more(self, text, language, standing, then):
         self.waiting.append(lambda: then(coloured_more(text, language, standing)))
@@ -102,8 +102,8 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
     ask, block = streamed(look, text)
     growing_words = [list(line) for line in block._lines.words]
     assert sum(map(bool, growing_words)) >= len(growing_words) // 2
-    kept = dict.fromkeys(range(len(growing_words)), "layout")
-    block._lines._layouts.update(kept)
+    kept = {number: SideLine("", block._lines._setting) for number in range(len(growing_words))}
+    block._lines._cut.update(kept)
     block.close(text)
     block.lay(400, look)
     ask.arrived = 0
@@ -111,7 +111,7 @@ def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
     assert block._lines.words == words_by_line(text, "python")
     lines = [number for number, line in enumerate(growing_words) if line == block._lines.words[number]]
     assert set(lines) >= set(range(len(growing_words) - 1))
-    assert all(block._lines._layouts.get(number) == "layout" for number in lines)
+    assert all(block._lines._cut.get(number) is kept[number] for number in lines)
 
 
 def test_new_colours_are_painted_with_the_next_text_or_by_themselves(look):
@@ -142,34 +142,3 @@ def test_a_long_comment_is_not_read_again_with_every_line(look):
         asked += bool(ask.waiting)
         ask.answer()
     assert asked < 60
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.one_of(st.text("ab   .(-", max_size=90), st.text("ab \t.(é漢😀\u202e-", max_size=60)), st.integers(40, 300))
-def test_rows_are_counted_as_they_are_broken(look_once, line, width):
-    block = CodeBlock(line, "", CodeHost(lambda text: None, lambda: None, wraps=True))
-    height = block.lay(width + 28, look_once)
-    rows = block._lines._layout(0, look_once).lineCount()
-    assert height == look_once.px(34) + rows * look_once.mono_line + look_once.px(12)
-
-
-@pytest.fixture(scope="module")
-def look_once(qapp):
-    return Look(LIGHT, 100)
-
-
-@pytest.mark.parametrize("wraps", [False, True])
-def test_of_20_000_lines_only_those_near_the_screen_are_laid_out(look, wraps, monkeypatch):
-    lines = (f"    value_{number} = compute({number})" + " # and more" * (number % 9) for number in range(20_000))
-    text = "\n".join(lines)
-    made = []
-    lay = CodeBlock("", "", CodeHost(lambda text: None, lambda: None))._lines.__class__._layout
-    monkeypatch.setattr(
-        "ui.transcript.blocks.code.code_lines.CodeLines._layout",
-        lambda self, index, *rest: made.append(index) or lay(self, index, *rest),
-    )
-    block = CodeBlock(text, "python", CodeHost(lambda text: None, lambda: None, wraps=wraps))
-    block.lay(500, look)
-    block.grow("\nand one more")
-    block.lay(500, look)
-    assert made == []

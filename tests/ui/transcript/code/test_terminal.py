@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.transcript.blocks.code.syntax import COLORS
+from ui.transcript.blocks.code.lines.inks import TERMINAL
 from ui.transcript.blocks.code.terminal import KEPT_LINES, LONGEST_LINE, Terminal, shown, without_commands
 
 
@@ -48,9 +48,15 @@ def test_colours():
         "\x1b[1;31merr\x1b[0m ok \x1b[32mgo\x1b[39m \x1b[38;5;33mb\x1b[38;2;255;0;0mr\x1b[m \x1b[90mq\x1b[44mw"
     )
     assert text == "err ok go br qw"
-    assert words == [[(0, 3, "red"), (7, 2, "green"), (10, 1, "blue"), (11, 1, "red"), (13, 2, "grey")]]
+    assert words == [[(0, 3, "bold red"), (7, 2, "green"), (10, 1, "blue"), (11, 1, "red"), (13, 2, "grey")]]
     assert screen("\x1b[31m😀a\n\x1b[38;5;244mx")[1] == [[(0, 3, "red")], [(0, 1, "grey")]]
-    assert {kind for line in words for _, _, kind in line} <= set(COLORS[True])
+    assert {kind.split()[-1] for line in words for _, _, kind in line} <= set(TERMINAL[True])
+
+
+def test_bold():
+    assert screen("\x1b[1mb\x1b[32mg\x1b[39mb\x1b[22mn \x1b[1;31mr\x1b[22mp\x1b[0;1mb\x1b[mn")[1] == [
+        [(0, 1, "bold"), (1, 1, "bold green"), (2, 1, "bold"), (5, 1, "bold red"), (6, 1, "red"), (7, 1, "bold")]
+    ]
 
 
 _WORDS = ["a", "word ", "[", "5", ";", "31m", "漢"]

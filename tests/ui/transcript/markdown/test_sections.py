@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES
-from ui.transcript.markdown.sections import SECTION, definitions_of, sections
+from ui.transcript.markdown.sections import SECTION, at_once, cut_up, definitions_of, sections
 from ui.transcript.markdown.stream import leaves_of, normal
 
 
@@ -33,6 +33,7 @@ def test_sections_say_the_same_as_the_whole_text(text, least):
         patch.setattr(sections_module, "SECTION", least)
         found = sections(text)
         definitions = definitions_of(text)
+        assert at_once(cut_up(text)) == (found, definitions)
     assert "".join(text[start:end] for start, end in found) == text
     assert all(end - start >= least for start, end in found[:-1])
     whole, references = leaves_of(text)

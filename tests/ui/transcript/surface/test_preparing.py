@@ -10,6 +10,7 @@ from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.rows.stack import Stack
+from ui.transcript.surface import reading_ahead
 from ui.transcript.view import TranscriptView
 
 ANSWER = "Words of answer {0}, **bold** and so many that they go on to a second line.\n\n- first\n- second\n\n" * 2
@@ -81,12 +82,36 @@ def test_a_page_is_turned_without_laying_anything_out(view, qtbot, monkeypatch):
     assert laid
 
 
+def test_the_picture_comes_before_what_is_beside_it(view, qtbot, monkeypatch):
+    show(view, *map(ANSWER.format, range(300)))
+    rest(view, qtbot)
+    done = []
+    paint, prepare = view.surface.paint, reading_ahead.prepare
+    view.surface.paint = lambda region: done.append("paint") or paint(region)
+    monkeypatch.setattr(reading_ahead, "prepare", lambda *rest: done.append("prepare") or prepare(*rest))
+    for _ in range(5):
+        done.clear()
+        view.scroller.scroll_by(40 - view.surface.rows.view)
+        # Its turn may come before the painting.
+        view.scroller._ahead._on_timer()
+        rest(view, qtbot)
+        assert done[:2] == ["paint", "prepare"]
+
+
+def test_a_view_that_is_not_shown_is_prepared_too(view, qtbot):
+    view.hide()
+    show(view, *map(ANSWER.format, range(300)))
+    rest(view, qtbot)
+    rows = view.surface.rows
+    assert not unlaid(rows, rows.top - rows.view, rows.total - 1)
+
+
 def test_a_table_on_the_screen_keeps_its_columns(view, qtbot):
     show(view, TABLE, "The end.")
     rows = view.surface.rows
     row = rows.row(1)
     view.scroller.to_start()
-    rows.settle_between(0, 4000)
+    rows.settle_between(0, rows.view)
     # The next piece begins below the lower edge.
     view.scroller.scroll_by(rows.row_top(1) + row.block_top(1) - rows.view - 100)
     rest(view, qtbot)

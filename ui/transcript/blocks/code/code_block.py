@@ -7,16 +7,14 @@ from functools import partial
 from time import monotonic
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QTextCharFormat
 
-from ui.transcript.blocks.block import Action, Brush, Control, Span
+from ui.transcript.blocks.block import Action, Brush, Control
 from ui.transcript.blocks.code.code_places import PlacedLines
 from ui.transcript.blocks.code.colours import CodeColours
 from ui.transcript.blocks.code.file_names import suggested_name
 from ui.transcript.blocks.code.head import CodeHead, HeadButton
 from ui.transcript.blocks.code.host import CodeHost, Later
-from ui.transcript.blocks.code.syntax import COLORS
-from ui.transcript.blocks.copied import SourceBlock
+from ui.transcript.blocks.code.lines_block import LinesBlock
 from ui.transcript.look import Look
 
 _SAID = 2.0
@@ -46,28 +44,19 @@ class _Lasting:
         over()
 
 
-class CodeBlock(SourceBlock):
+class CodeBlock(LinesBlock):
     """A box with a head. While `is_open`, text comes in at the end at the cost of the new text alone."""
 
     def __init__(self, text: str, language: str, host: CodeHost, *, is_open: bool = False, title: str = "") -> None:
+        super().__init__(PlacedLines(text, wraps=host.wraps), host)
         word = _FIRST_WORD.match(language)
         self.language = word[0] if word else ""
         self.info = language
         self.is_open = is_open
         self._title = title
-        self._host = host
-        self._lines = PlacedLines(text, wraps=host.wraps)
         self._colours = CodeColours(self._lines, self.language, host)
         self._buttons = CodeHead()
-        self._width = 0
-        self._head = 0
-        self._pad = 0
         self._copied = _Lasting()
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return self._lines.text
 
     def grow(self, text: str) -> None:
         """More at the end."""
@@ -103,6 +92,7 @@ class CodeBlock(SourceBlock):
             self._buttons.place(self._head_buttons(), width, look)
         self._lines.lay(width - 2 * self._pad, look)
         self.laid = True
+        self._count_on()
         self._colours.ask(is_open=self.is_open)
         return self._head + self._lines.height + look.px(12)
 
@@ -129,8 +119,8 @@ class CodeBlock(SourceBlock):
         ]
         if save := self._host.save:
             name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
-            suggested = suggested_name(self.language, self._title)
-            buttons.append(HeadButton(name, words, lambda: save(suggested, self.text), needed=1))
+            suggested = partial(suggested_name, self.language, self._title)
+            buttons.append(HeadButton(name, words, lambda: save(suggested(), self.text), needed=1))
         return buttons
 
     def _press_copy(self) -> None:
@@ -160,9 +150,8 @@ class CodeBlock(SourceBlock):
         inner = QRect(1, self._head, self._width - 2, self._lines.height)
         painter.setClipRect(inner, Qt.ClipOperation.IntersectClip)
         painter.translate(self._pad, self._head)
-        colors = {kind: _format(color) for kind, color in COLORS[look.theme.is_dark].items()}
         clip = brush.clip.intersected(inner).translated(-self._pad, -self._head)
-        self._lines.paint(painter, look, clip, brush.selection, colors)
+        self._lines.paint(painter, look, clip, brush.selection)
         painter.restore()
         self._lines.paint_bar(painter, look, QRect(self._pad, height - look.px(8), self._width - 2 * self._pad, 4))
 
@@ -176,22 +165,6 @@ class CodeBlock(SourceBlock):
             title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
             self._buttons.paint(brush, self._pad, title)
 
-    def offset_at(self, point: QPoint) -> int:
-        """The nearest place."""
-        return self._lines.offset_at(point.x() - self._pad, point.y() - self._head)
-
-    def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the code covers."""
-        return [box.translated(self._pad, self._head) for box in self._lines.boxes((start, end))]
-
-    def caret_at(self, offset: int) -> QRectF | None:
-        """In its line."""
-        return self._lines.caret_at(offset).translated(self._pad, self._head)
-
-    def paragraph_at(self, offset: int) -> Span:
-        """The line."""
-        return self._lines.line_span(offset)
-
     def controls(self) -> Sequence[Control]:
         """The buttons of the head."""
         return self._buttons.controls
@@ -203,13 +176,3 @@ class CodeBlock(SourceBlock):
         return [Action(words, self._press_copy)] + [
             Action(button.words, button.press) for button in self._head_buttons()[1:]
         ]
-
-    def scroll_sideways(self, pixels: int) -> bool:
-        """Only when lines do not wrap and one is too long."""
-        return self._lines.scroll_sideways(pixels)
-
-
-def _format(color: str) -> QTextCharFormat:
-    made = QTextCharFormat()
-    made.setForeground(QColor(color))
-    return made

@@ -1,12 +1,11 @@
 """Where the places of code stand: what is under a point, what a part covers, where a caret stands."""
 
-from bisect import bisect_right
+from collections.abc import Iterator
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRect, QRectF
 
 from ui.transcript.blocks.block import Span
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.flow import x_of
 
 
 class PlacedLines(CodeLines):
@@ -19,13 +18,10 @@ class PlacedLines(CodeLines):
         if y >= self.height:
             return self.size
         index = self._index_at(y)
-        if self._look is None:
+        if self._setting is None:
             return self._starts[index]
-        layout = self._layout(index, self._look)
-        row = min((y - self.top(index)) // self._line_height, layout.lineCount() - 1)
-        place = layout.lineAt(row).xToCursor(x + self._scrolled)
-        shown = self._shown.get(index)
-        return self._starts[index] + (shown.from_shown(place) if shown else place)
+        row = (y - self.top(index)) // self._line_height
+        return self._starts[index] + self._cut_line(index, self._setting).offset_at(x + self._scrolled, row)
 
     def boxes(self, span: Span) -> list[QRectF]:
         """What a part of the text covers, a box for each row it stands on."""
@@ -33,38 +29,32 @@ class PlacedLines(CodeLines):
         found: list[QRectF] = []
         for index in range(first, last + 1):
             part = self._part(index, span)
-            if part and self._look:
-                layout = self._layout(index, self._look)
-                start, end = self._shown_at(index, part[0]), self._shown_at(index, part[0] + part[1])
-                for row in range(layout.lineCount()):
-                    line = layout.lineAt(row)
-                    begin, stop = max(start, line.textStart()), min(end, line.textStart() + line.textLength())
-                    if begin < stop:
-                        left, right = sorted((x_of(line, begin), x_of(line, stop)))
-                        found.append(self._box(index, row, left, right))
+            if part and self._setting:
+                found += [self._box(index, *box) for box in self._cut_line(index, self._setting).boxes(*part)]
         return found
+
+    def seen(self, clip: QRect) -> Iterator[Span]:
+        """The parts of the text that are inside the clip, and some characters beside them."""
+        for index, line in self._seen(clip):
+            first, end = line.seen(self._area(index, clip))
+            yield self._starts[index] + first, self._starts[index] + end
 
     def caret_at(self, offset: int) -> QRectF:
         """Where a caret stands before the character at a place."""
         index = self._line_of(offset)
-        if self._look is None:
+        if self._setting is None:
             return self._box(index, 0, 0, 0)
-        layout, at = self._layout(index, self._look), self._shown_at(index, offset - self._starts[index])
-        line = layout.lineForTextPosition(at)
-        return self._box(index, line.lineNumber(), x_of(line, at), x_of(line, at))
+        row, x = self._cut_line(index, self._setting).point_of(offset - self._starts[index])
+        return self._box(index, row, x, x)
 
-    def _line_of(self, offset: int) -> int:
-        return max(0, min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1))
-
-    def _shown_at(self, index: int, offset: int) -> int:
-        shown = self._shown.get(index)
-        return shown.to_shown(offset) if shown else offset
+    def stop_at(self, offset: int) -> int:
+        """The place itself, or the end of the hidden characters that one label stands for."""
+        index = self._line_of(offset)
+        if self._setting is None:
+            return offset
+        start = self._starts[index]
+        return start + self._cut_line(index, self._setting).stop_at(offset - start)
 
     def _box(self, index: int, row: int, left: float, right: float) -> QRectF:
         top = self.top(index) + row * self._line_height
         return QRectF(left - self._scrolled, top, right - left, self._line_height)
-
-    def line_span(self, offset: int) -> Span:
-        """The line around a place."""
-        index = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
-        return self._starts[index], self._starts[index + 1] - 1

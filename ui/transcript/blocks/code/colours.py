@@ -1,9 +1,8 @@
 """The colours of one code block: asked for while it grows, and once more when it is complete."""
 
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.growing import Coloured, Standing
 from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.syntax import LONGEST, Word
+from ui.transcript.blocks.colouring.coloured import LONGEST, Coloured, Slice, Standing
 
 _SHARE = 5
 """What must be read again is read when this part of it has come in addition: so growing costs no square."""
@@ -58,8 +57,11 @@ class CodeColours:
         first = self._lines.colour(found.line, found.words)
         if first is None:
             return
-        self._dirty = first if self._dirty is None else min(first, self._dirty)
         # The next piece of text paints them too. Only when none comes they are painted by themselves.
+        self._show_later(first)
+
+    def _show_later(self, first: int) -> None:
+        self._dirty = first if self._dirty is None else min(first, self._dirty)
         if self._host.later:
             self._host.later(self._show)
 
@@ -68,9 +70,15 @@ class CodeColours:
             self._dirty = None
             self._tell()
 
-    def _take(self, words: list[list[Word]]) -> None:
-        self._complete = True
-        if words and self._lines.colour(0, words) is not None:
+    def _take(self, found: Slice) -> None:
+        """The first slice is what can be seen, so it is shown at once; and the last, so that all is."""
+        self._complete = found.is_last
+        first = self._lines.colour(found.line, found.words) if found.words else None
+        if found.line and not found.is_last:
+            if first is not None:
+                self._show_later(first)
+        elif first is not None or self._dirty is not None:
+            self._dirty = None
             self._tell()
 
     def _tell(self) -> None:

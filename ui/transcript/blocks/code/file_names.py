@@ -1,9 +1,8 @@
 """What a piece of code is called when it is saved."""
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-
-from ui.transcript.blocks.code.syntax import lexer_of
 
 # Where the first pattern of the grammar is not what people use, and words that are no grammar.
 _ENDINGS = {
@@ -42,10 +41,18 @@ def suggested_name(language: str, title: str = "") -> str:
 def _ending(language: str) -> str:
     if language in _ENDINGS:
         return _ENDINGS[language]
-    lexer = lexer_of(language) if language else None
-    patterns = [str(each) for each in getattr(lexer, "filenames", ())]
-    for pattern in patterns:
+    for pattern in _patterns(language):
         ending = pattern.removeprefix("*.")
         if ending.isalnum() and fnmatchcase(f"code.{ending}", pattern):
             return ending.lower()
     return "txt"
+
+
+def _patterns(language: str) -> Sequence[str]:
+    """Of the files in a language, by the table of Pygments; no grammar is loaded."""
+    if not language:
+        return ()
+    # Only who saves code needs the table.
+    from pygments.lexers import get_all_lexers
+
+    return next((patterns for _, names, patterns, _ in get_all_lexers(plugins=False) if language in names), ())

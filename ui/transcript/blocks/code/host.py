@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ui.transcript.blocks.code.growing import Coloured, Standing
-from ui.transcript.blocks.code.syntax import Word
+from ui.transcript.blocks.colouring.coloured import Coloured, Slice, Standing
 
-Colouring = Callable[[str, str, Callable[[list[list[Word]]], None]], None]
-"""Text, language, and whom to tell: asks for colours, which come later or at once."""
+Colouring = Callable[[str, str, Callable[[Slice], None]], None]
+"""Text, language, and whom to tell: asks for colours, which come later or at once, in slices."""
 
 ColouringMore = Callable[[str, str, Standing, Callable[[Coloured | None], None]], None]
 """New lines of code that still grows, its language, what is known before them, and whom to tell, later."""

@@ -1,14 +1,13 @@
 """What a program wrote: as code when it is opened, as its last lines while it runs."""
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QColor, QTextCharFormat
 
 from ui.transcript.blocks.block import Block, Brush
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.code_places import PlacedLines
 from ui.transcript.blocks.code.host import CodeHost
-from ui.transcript.blocks.code.syntax import COLORS, Word
+from ui.transcript.blocks.colouring.coloured import Word
 from ui.transcript.look import Look
 
 
@@ -66,17 +65,9 @@ class TailBlock(Block):
         painter = brush.painter
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
-        colors = {kind: color_format(color) for kind, color in COLORS[brush.look.theme.is_dark].items()}
-        self._lines.paint(painter, brush.look, brush.clip, brush.selection, colors)
+        self._lines.paint(painter, brush.look, brush.clip, brush.selection)
         painter.restore()
 
     def plain(self) -> str:
         """The lines."""
         return self._lines.text
-
-
-def color_format(color: str) -> QTextCharFormat:
-    """Text in this colour."""
-    made = QTextCharFormat()
-    made.setForeground(QColor(color))
-    return made

@@ -1,4 +1,4 @@
-"""Output of programs as a terminal shows it: carriage returns write over, colours colour, other commands do nothing.
+"""Output of programs as a terminal shows it: carriage returns write over, colours and bold are seen, others do nothing.
 
 The commands are those of ECMA-48, as programs send them. What is kept is bounded: the last lines.
 """
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QCoreApplication
 
-from ui.transcript.blocks.code.syntax import Word
+from ui.transcript.blocks.code.lines.inks import BOLD
+from ui.transcript.blocks.colouring.coloured import Word
 from ui.transcript.markdown.inline import units
 
 KEPT_LINES = 20_000
@@ -32,18 +33,18 @@ _NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 
 @dataclass(slots=True)
 class _Line:
-    """Characters and the colour of each."""
+    """Characters and how each is drawn."""
 
     text: list[str] = field(default_factory=list[str])
-    color: list[str] = field(default_factory=list[str])
+    ink: list[str] = field(default_factory=list[str])
 
-    def write(self, at: int, words: str, color: str) -> None:
+    def write(self, at: int, words: str, ink: str) -> None:
         missing = at - len(self.text)
         if missing > 0:
             self.text += " " * missing
-            self.color += [""] * missing
+            self.ink += [""] * missing
         self.text[at : at + len(words)] = words
-        self.color[at : at + len(words)] = [color] * len(words)
+        self.ink[at : at + len(words)] = [ink] * len(words)
 
 
 class Terminal:
@@ -53,7 +54,7 @@ class Terminal:
         self._lines: deque[_Line] = deque([_Line()], KEPT_LINES)
         self._row = 0
         self._column = 0
-        self._color = ""
+        self._ink = ""
         self._rest = ""
         self._in_string = False
 
@@ -115,7 +116,7 @@ class Terminal:
         return _texts(lines), [_words(line) for line in lines]
 
     def _write(self, words: str) -> None:
-        self._lines[self._row].write(self._column, words, self._color)
+        self._lines[self._row].write(self._column, words, self._ink)
         self._column += len(words)
 
     def _control(self, control: str) -> None:
@@ -136,7 +137,7 @@ class Terminal:
 
     def _command(self, given: str, final: str) -> None:
         if final == "m":
-            self._color = _color(given, self._color)
+            self._ink = _ink(given, self._ink)
             return
         number = int(given) if given.isdecimal() and len(given) < 6 else None
         line = self._lines[self._row]
@@ -160,12 +161,12 @@ class Terminal:
 
     def _erase(self, line: _Line, what: int) -> None:
         if what == 0:
-            del line.text[self._column :], line.color[self._column :]
+            del line.text[self._column :], line.ink[self._column :]
         elif what == 1:
             line.write(0, " " * min(self._column + 1, len(line.text)), "")
         else:
             line.text.clear()
-            line.color.clear()
+            line.ink.clear()
 
 
 def shown(output: str) -> tuple[str, list[list[Word]]]:
@@ -195,37 +196,39 @@ def _cut(line: _Line) -> _Line:
         return line
     # Without a number: a line that still grows would look different in each frame.
     said = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
-    return _Line(line.text[:LONGEST_LINE] + said, line.color[:LONGEST_LINE] + [""] * len(said))
+    return _Line(line.text[:LONGEST_LINE] + said, line.ink[:LONGEST_LINE] + [""] * len(said))
 
 
 def _words(line: _Line) -> list[Word]:
     found: list[Word] = []
     at = offset = 0
-    while at < len(line.color):
-        color, start = line.color[at], at
-        while at < len(line.color) and line.color[at] == color:
+    while at < len(line.ink):
+        ink, start = line.ink[at], at
+        while at < len(line.ink) and line.ink[at] == ink:
             at += 1
         length = units("".join(line.text[start:at]))
-        if color:
-            found.append((offset, length, color))
+        if ink:
+            found.append((offset, length, ink))
         offset += length
     return found
 
 
-def _color(given: str, before: str) -> str:
-    """The colour of the text after a command of the kind SGR; backgrounds and shapes are left alone."""
+def _ink(given: str, before: str) -> str:
+    """Weight and colour of the text after a command of the kind SGR; backgrounds and shapes are left alone."""
     numbers = [int(each) if each.isdecimal() and len(each) < 4 else 0 for each in given.replace(":", ";").split(";")]
-    color = before
+    weight, color = (BOLD, before[len(BOLD) + 1 :]) if before.startswith(BOLD) else ("", before)
     while numbers:
         number = numbers.pop(0)
-        if number in {0, 39}:
+        if number in {0, 1, 22}:
+            weight, color = BOLD if number == 1 else "", color if number else ""
+        elif number == 39:
             color = ""
         elif 30 <= number <= 37 or 90 <= number <= 97:
             color = "grey" if number == 90 else _NAMES[number % 10]
         elif number in {38, 48}:
             found = _of_many(numbers)
             color = found if number == 38 else color
-    return color
+    return f"{weight} {color}".strip()
 
 
 def _of_many(numbers: list[int]) -> str:

@@ -1,6 +1,6 @@
 """Draws one Mermaid diagram in a process of its own: JSON on its input, a word and a PNG or a reason on its output.
 
-Run by path, so it imports nothing of this program. What it may use is bounded before anything is loaded, and neither
+It imports nothing of this program. What it may use is bounded before anything is loaded, and neither
 the network nor other programs nor files to write can be reached from its Python. The native code that it loads is
 trusted: no audit hook hears of what that does, and only the limits of the system bound it.
 """
@@ -87,7 +87,3 @@ def main() -> None:
         answer = b"no\n" + words.encode("utf-8", "replace")[:2000]
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    main()

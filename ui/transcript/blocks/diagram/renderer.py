@@ -1,14 +1,14 @@
 """One diagram from source to PNG: a child process with a limit on everything, that can be ended at any moment."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
-from pathlib import Path
+
+from ui.transcript.child_start import child_command, child_environment, child_folder
 
 LONGEST = 50_000
 """Characters of source."""
@@ -16,7 +16,6 @@ LONGEST = 50_000
 PATIENCE = 30.0
 """Seconds."""
 
-_CHILD = Path(__file__).with_name("child.py")
 _MOST_BYTES = 32_000_000
 
 
@@ -116,26 +115,21 @@ class Renderer:
             if self._closed or sketch in self._stopped:
                 self._stopped.discard(sketch)
                 return None
-            child = self._running[sketch] = subprocess.Popen(  # noqa: S603  our own script, without a shell
-                [python, "-I", "-B", "-X", "utf8", str(_CHILD)],
+            child = self._running[sketch] = subprocess.Popen(  # noqa: S603  our own program, without a shell
+                child_command("diagram", python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_environment(),
-                cwd=_CHILD.anchor,
+                env=child_environment(),
+                cwd=child_folder(),
             )
             return child
 
 
 def installed() -> Renderer:
-    """With the renderer of this interpreter, if it has one. A frozen program cannot start another interpreter."""
-    has_one = not getattr(sys, "frozen", False) and find_spec("mermaidx") is not None
+    """With the renderer of this interpreter, if it has one. A frozen program has one when it was packaged with it."""
+    has_one = find_spec("mermaidx") is not None
     return Renderer(sys.executable if has_one else None)
-
-
-def _environment() -> dict[str, str]:
-    """Nothing of the person's but what the system needs to start a program."""
-    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
 def _exchange(child: "subprocess.Popen[bytes]", sketch: Sketch) -> bytes:

@@ -10,7 +10,9 @@ from ziafont.glyph import SimpleGlyph
 from ziafont.svgpath import Cubic, Lineto, Moveto, Point
 from ziamath.mathfont import MathFont
 
+from ui.transcript.blocks.math.breath import breathe
 from ui.transcript.blocks.math.latex import Problem
+from ui.transcript.blocks.math.nodes import use_nodes
 
 FONT = "with the system's letters"
 """Under which the typesetter knows it."""
@@ -55,18 +57,17 @@ def _operators(outline: QPainterPath, scale: float) -> list[Any]:
 
 
 class _Font(MathFont):
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._borrowed: dict[str, _Borrowed] = {}
+    borrowed: dict[str, _Borrowed]
 
     def findglyph(self, char: str, variant: Any) -> SimpleGlyph:
-        """The glyph of a letter, borrowed where the font has none."""
+        """The glyph of a letter, borrowed where the font has none. Every node of a formula asks for one."""
+        breathe()
         glyph = super().findglyph(char, variant)
         if glyph.index or not char.isprintable():
             return glyph
-        if char not in self._borrowed:
-            self._borrowed[char] = _Borrowed(char, self)
-        return self._borrowed[char]
+        if char not in self.borrowed:
+            self.borrowed[char] = _Borrowed(char, self)
+        return self.borrowed[char]
 
 
 def use_font(text: str) -> None:
@@ -76,4 +77,13 @@ def use_font(text: str) -> None:
             raise Problem("letter", char)
     fonts = ziamath.zmath.loadedfonts
     if FONT not in fonts:
-        fonts[FONT] = _Font(str(cast("Any", fonts["default"]).info.filename))
+        fonts[FONT] = _with_borrowed(cast("Any", fonts["default"]))
+        use_nodes()
+
+
+def _with_borrowed(font: Any) -> _Font:
+    """The font that the typesetter has read when it was imported: to read it again would take as long as the import."""
+    font.__class__ = _Font
+    made = cast("_Font", font)
+    made.borrowed = {}
+    return made

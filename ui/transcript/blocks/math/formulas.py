@@ -1,15 +1,19 @@
-"""Formulas as pictures: read and drawn in the worker, kept in bounded caches."""
+"""Formulas as pictures: read and drawn in the worker when they come near the screen, kept in bounded caches."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
+from typing import cast
 
 from PySide6.QtCore import QByteArray, QRectF
 from PySide6.QtGui import QGuiApplication, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
+from ui.transcript.blocks.math.breath import breathe
 from ui.transcript.blocks.math.latex import Problem
+from ui.transcript.blocks.math.orders import Hear, Order, Orders, Told
 from ui.transcript.blocks.math.readable import readable
 from ui.transcript.blocks.math.typesetting import COLOR, MARGIN, Typeset, typeset
 from ui.transcript.workshop import Workshop
@@ -42,8 +46,20 @@ class Formula:
     picture: QPixmap | None
 
 
-Get = Callable[[Shape, Callable[[], None]], Formula | Problem | None]
+@dataclass(frozen=True, slots=True, eq=False)
+class Coming:
+    """A formula that is not drawn yet. Its measures may be known: those of a formula without a picture."""
+
+    order: Order
+    formula: Formula | None
+
+
+Answer = Formula | Problem | Coming
+Get = Callable[[Shape, Hear], Answer]
 """See Formulas.get."""
+
+_Key = tuple[Shape, float]
+_Result = tuple[Typeset | Problem, QImage | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +67,24 @@ class MathHost:
     """Whom a block with formulas talks to. `changed` hears that the block must be laid out and painted again."""
 
     get: Get
-    changed: Callable[[], None]
+    changed: Told
 
 
 class Formulas:
-    """Asked for a formula, it answers from its cache, or later through the callback."""
+    """Asked for a formula, it answers from its cache, or takes an order."""
 
     def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
+        self._orders = Orders(workshop, self._take)
         self._read: OrderedDict[tuple[str, bool], Typeset | Problem] = OrderedDict()
         self._letters = 0
-        self._drawn: OrderedDict[tuple[Shape, float], Formula] = OrderedDict()
+        self._drawn: OrderedDict[_Key, Formula] = OrderedDict()
         self._pixels = 0
 
-    def get(self, shape: Shape, then: Callable[[], None]) -> Formula | Problem | None:
-        """The formula, why there is none, or None; `then` is called when the answer would be another one."""
+    def get(self, shape: Shape, hear: Hear) -> Answer:
+        """The formula, why there is none, or that it comes; then `hear` is called when the answer is another one.
+
+        It comes when it was seen on the screen, or stood beside it for a moment, and its order was not dropped.
+        """
         key = (shape, sharpest())
         if found := self._drawn.get(key):
             self._drawn.move_to_end(key)
@@ -73,15 +92,17 @@ class Formulas:
         known = self._read.get((shape.latex, shape.display))
         if isinstance(known, Problem):
             return known
+        order = self._orders.add(key, partial(_work, known, *key), hear)
+        return Coming(order, _formula(known, key, None) if known else None)
 
-        def arrived(result: tuple[Typeset | Problem, QImage | None]) -> None:
-            self._keep(key, *result)
-            then()
+    def forget_orders(self) -> None:
+        """Nobody waits for anything: other rows are shown."""
+        self._orders.clear()
 
-        self._workshop.do(("formula", *key), lambda: _work(known, *key), arrived)
-        return _formula(known, key, None) if known else None
+    def _take(self, name: Hashable, result: object) -> None:
+        self._keep(cast("_Key", name), *cast("_Result", result))
 
-    def _keep(self, key: tuple[Shape, float], read: Typeset | Problem, image: QImage | None) -> None:
+    def _keep(self, key: _Key, read: Typeset | Problem, image: QImage | None) -> None:
         name = (key[0].latex, key[0].display)
         if name not in self._read:
             self._read[name] = read
@@ -107,7 +128,7 @@ def sharpest() -> float:
     return max((screen.devicePixelRatio() for screen in screens), default=1.0)
 
 
-def _formula(read: Typeset, key: tuple[Shape, float], picture: QPixmap | None) -> Formula:
+def _formula(read: Typeset, key: _Key, picture: QPixmap | None) -> Formula:
     width, ascent, descent = (pixels / key[1] for pixels in _pixels(read, *key))
     return Formula(width, ascent, descent, MARGIN * key[0].size, picture)
 
@@ -118,10 +139,14 @@ def _pixels(read: Typeset, shape: Shape, ratio: float) -> tuple[int, int, int]:
     return ceil(read.width * scale), ceil(read.ascent * scale), ceil(read.descent * scale)
 
 
-def _work(known: Typeset | None, shape: Shape, ratio: float) -> tuple[Typeset | Problem, QImage | None]:
-    """In the worker."""
+def _work(known: Typeset | None, shape: Shape, ratio: float) -> _Result:
+    """In the worker. Never raises: whoever waits would wait for ever."""
+    breathe()
     read = known or typeset(shape.latex, display=shape.display)
-    return read, _drawn(read, shape, ratio) if isinstance(read, Typeset) else None
+    try:
+        return read, _drawn(read, shape, ratio) if isinstance(read, Typeset) else None
+    except (MemoryError, ValueError, RuntimeError):
+        return Problem("other"), None
 
 
 def _drawn(read: Typeset, shape: Shape, ratio: float) -> QImage:

@@ -5,9 +5,10 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from ui.transcript.blocks.math.breath import breathe
 from ui.transcript.blocks.math.latex import Problem, prepared
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ _LONGEST = 1.5
 
 _LITTLE = 1200
 """Signs that are typeset without a look at the clock, in about a second."""
+
+_SHORT = 60
+"""Characters that are read in less than a millisecond."""
 
 _ROWS = frozenset({"mrow", "mtd", "msqrt", "mstyle", "mpadded", "mphantom", "menclose", "merror"})
 _WIDEST, _LARGEST = 800.0, 8000.0
@@ -92,11 +96,33 @@ def load() -> None:
         with warnings.catch_warnings():
             # It finds its font in a way that Python 3.11 calls deprecated and 3.13 does not.
             warnings.simplefilter("ignore", DeprecationWarning)
-            import ziamath  # noqa: F401  # pyright: ignore[reportUnusedImport]
+            with breathe.in_imports():
+                _import()
     from ziamath.config import config
 
     # Qt clips glyphs that are drawn by reference, as SVG 2 allows.
     config.svg2 = False
+
+
+def _import() -> None:
+    """What the library prepares for formulas that are given as words of XML is left out: here they are trees."""
+    import ziafont.font
+    from ziafont.fontread import FontReader
+
+    class Reader(FontReader):
+        """Most of what it reads are pairs of letters that stand closer: eighteen thousand."""
+
+        def readvaluerecord(self, fmt: int) -> dict[str, int]:
+            """How close."""
+            breathe()
+            return super().readvaluerecord(fmt)
+
+    library: Any = ziafont.font
+    library.FontReader = Reader
+    of_words = ModuleType("ziamath.escapes")
+    vars(of_words)["unescape"] = str
+    sys.modules[of_words.__name__] = of_words
+    import ziamath  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def _mathml(latex: str, *, display: bool) -> "Element":
@@ -104,7 +130,11 @@ def _mathml(latex: str, *, display: bool) -> "Element":
 
     from ziamath.tex import tex2mml
 
-    mathml = tex2mml(latex, inline=not display)
+    if len(latex) < _SHORT:
+        mathml = tex2mml(latex, inline=not display)
+    else:
+        with breathe.in_calls():
+            mathml = tex2mml(latex, inline=not display)
     if unknown := _UNKNOWN.search(mathml):
         raise Problem("unknown", unknown[1])
     return fromstring(mathml)  # noqa: S314  made here, and without a document type
@@ -124,6 +154,8 @@ def _bounded(tree: "Element") -> Typeset:
         nonlocal calls, late
         del event, argument
         calls += 1
+        if not calls & 0x1F:
+            breathe()
         # The clock of a thread is slow to read: once for about a millisecond of work is enough.
         late = late or (not calls & 0x1FF and time.thread_time() > end)
         # Raised in a generator that is being closed it would be lost, and the looking would be over.
@@ -143,6 +175,7 @@ def _drawn(tree: "Element") -> Typeset:
     from ziamath.zmath import Math
 
     from ui.transcript.blocks.math.font import FONT, use_font
+    from ui.transcript.blocks.math.nodes import Drawing
 
     use_font("".join(tree.itertext()))
     tree.set("mathcolor", COLOR)
@@ -151,14 +184,19 @@ def _drawn(tree: "Element") -> Typeset:
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
     if not (0 < width <= _WIDEST * EM and width * (ascent + descent) <= _LARGEST * EM * EM):
         raise Problem("large" if width > 0 else "empty")
-    svg = formula.svgxml()
+    svg = Drawing("svg", xmlns="http://www.w3.org/2000/svg")
+    cast("Any", formula.node).draw(0, 0, svg)
+    edges = (box.xmin - _MARGIN, -box.ymax - _MARGIN, width + 2 * _MARGIN, ascent + descent + 2 * _MARGIN)
+    svg.set("viewBox", " ".join(f"{edge:.4f}" for edge in edges))
     for element in svg.iter():
+        breathe()
         if element.tag not in _DRAWN:
             raise Problem("other", element.tag)
         for paint in ("fill", "stroke"):
             # Lines over and under a formula have no colour of their own in the library.
             if element.get(paint) in _BLACK:
                 element.set(paint, COLOR)
+    breathe()
     return Typeset(
         tostring(svg, encoding="unicode"),
         (width + 2 * _MARGIN) / EM,

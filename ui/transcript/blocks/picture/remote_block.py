@@ -9,13 +9,13 @@ from PySide6.QtGui import QFontMetricsF, QPainterPath, QPen, QPixmap
 
 from ui.transcript.blocks.block import Action, Brush, Control
 from ui.transcript.blocks.buttons import focus_ring, framed_button, framed_width
-from ui.transcript.blocks.copied import PictureBlock
 from ui.transcript.blocks.flow import Flow
 from ui.transcript.blocks.inline_object import veil
+from ui.transcript.blocks.picture.whole_picture import WholePicture
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line, RemoteImage, tip_of
 from ui.transcript.markdown.inline.links import shown_host
-from ui.transcript.pictures import HeldPicture, size_of
+from ui.transcript.pictures import HeldPicture
 from ui.transcript.remote_pictures import Progress, Remote, RemotePictures
 
 HIGHEST = 420
@@ -32,13 +32,12 @@ class RemoteHost:
     arrived: Callable[[], None]
 
 
-class RemoteBlock(PictureBlock):
+class RemoteBlock(WholePicture):
     """What it shows, where it lies, and a button; then the picture itself. Without a host it is named only."""
 
     def __init__(self, image: RemoteImage, host: RemoteHost | None = None) -> None:
         super().__init__(image)
         self._host = host if image.target.lower().startswith(("http://", "https://")) else None
-        self._width = 0
         self._height = 0
         self._controls: list[Control] = []
         self._words: list[str] = []
@@ -197,10 +196,6 @@ class RemoteBlock(PictureBlock):
         opens = QCoreApplication.translate("Transcript", "Open image")
         return [Action(opens if self._picture else control.name, control.press) for control in self._controls]
 
-    def natural_width(self) -> int:
-        """Of the box or the picture."""
-        return self._width
-
     def _press_open(self) -> None:
         picture = self._remote().picture
         if self._host and picture:
@@ -211,8 +206,6 @@ def _picture_size(remote: Remote, width: int, look: Look) -> QSize | None:
     """At its own proportions, not larger than it is; None while there is nothing to show."""
     if remote.progress is not Progress.THERE or remote.picture is None:
         return None
-    own = size_of(remote.picture)
-    if own.isEmpty():
-        return None
+    own = remote.size
     scale = min(1.0, look.px(HIGHEST) / own.height(), width / own.width())
     return QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))

@@ -8,10 +8,13 @@ from PySide6.QtGui import QFontMetricsF, QPainterPath, QPixmap
 
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
-from ui.transcript.blocks.block import Action, Block, Brush, Control
+from ui.look.visible_text import with_hidden_shown
+from ui.transcript.blocks.block import EVERYTHING, Action, Brush, Control
 from ui.transcript.blocks.buttons import focus_ring
 from ui.transcript.blocks.inline_object import veil
+from ui.transcript.blocks.listed.listed_block import ListedBlock
 from ui.transcript.look import Look
+from ui.transcript.markdown.inline import LINE_BREAK, Line, cut, inline
 from ui.transcript.pictures import Viewable, size_of
 
 HIGHEST = 320
@@ -20,7 +23,7 @@ HIGHEST = 320
 Load = Callable[[Image, QSize, Callable[[], None]], tuple[bool, QPixmap | None]]
 
 
-class ThumbnailsBlock(Block):
+class ThumbnailsBlock(ListedBlock):
     """Places are reserved from the sizes that are known, so that nothing jumps when the pictures arrive."""
 
     def __init__(
@@ -31,6 +34,7 @@ class ThumbnailsBlock(Block):
         changed: Callable[[], None],
     ) -> None:
         self._images = images
+        self._names = [with_hidden_shown(" ".join((image.name or "").split())) for image in images]
         self._load, self._open, self._changed = load, open_image, changed
         self._boxes: list[QRect] = []
         self._controls: list[Control] = []
@@ -57,8 +61,10 @@ class ThumbnailsBlock(Block):
         height = self._place(width, look)
         words = QCoreApplication.translate("Transcript", "Open image: {0}")
         self._controls = [
-            Control(words.format(image.name or number), box, partial(self._open, image))
-            for number, (image, box) in enumerate(zip(self._images, self._boxes, strict=True), start=1)
+            Control(words.format(name or number), box, partial(self._open, image))
+            for number, (image, name, box) in enumerate(
+                zip(self._images, self._names, self._boxes, strict=True), start=1
+            )
         ]
         return height
 
@@ -81,7 +87,8 @@ class ThumbnailsBlock(Block):
 
     def paint(self, brush: Brush) -> None:
         """What has arrived; a quiet box for the others."""
-        for image, box, control in zip(self._images, self._boxes, self._controls, strict=True):
+        selected = self.chosen(*brush.selection) if brush.selection else ()
+        for number, (box, control) in enumerate(zip(self._boxes, self._controls, strict=True)):
             if not box.intersects(brush.clip):
                 continue
             brush.painter.save()
@@ -89,25 +96,25 @@ class ThumbnailsBlock(Block):
             path.addRoundedRect(QRectF(box), 8, 8)
             brush.painter.setRenderHint(brush.painter.RenderHint.SmoothPixmapTransform)
             brush.painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
-            self._paint_one(brush, image, box)
-            if brush.selection:
+            self._paint_one(brush, number, box)
+            if number in selected:
                 brush.painter.fillRect(box, veil(brush.look))
             brush.painter.restore()
             if brush.focused == control.name:
                 focus_ring(brush.painter, brush.look, box)
 
-    def _paint_one(self, brush: Brush, image: Image, box: QRect) -> None:
-        there, picture = self._load(image, box.size() * brush.ratio, self._changed)
+    def _paint_one(self, brush: Brush, number: int, box: QRect) -> None:
+        there, picture = self._load(self._images[number], box.size() * brush.ratio, self._changed)
         if picture is not None:
             brush.painter.drawPixmap(box, picture)
             return
         brush.painter.fillRect(box, brush.look.color("hover"))
         if there:
-            self._paint_words(brush, image, box)
+            self._paint_words(brush, self._names[number], box)
 
-    def _paint_words(self, brush: Brush, image: Image, box: QRect) -> None:
+    def _paint_words(self, brush: Brush, name: str, box: QRect) -> None:
         look = brush.look
-        name = image.name or QCoreApplication.translate("Transcript", "Picture")
+        name = name or QCoreApplication.translate("Transcript", "Picture")
         text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
         font = look.small
         brush.painter.setFont(font)
@@ -120,13 +127,30 @@ class ThumbnailsBlock(Block):
         """Up to the right edge of the last one."""
         return max((box.right() + 1 for box in self._boxes), default=0)
 
-    def spoken(self) -> str:
-        """The names."""
+    def texts(self) -> Sequence[str]:
+        """What stands for each where only text can stand."""
+        return [f"[{words}]" for words in self._words()]
+
+    def places(self) -> Sequence[QRect]:
+        """Where they are."""
+        return self._boxes
+
+    def markdown(self, start: int = 0, end: int = EVERYTHING[1]) -> str:
+        """The same, as it stands where that reads as text."""
+        text = cut(self.plain(), start, end)
+        is_text = inline(text) == Line(text.replace("\n", LINE_BREAK))
+        return text if is_text else super().markdown(start, end)
+
+    def _words(self) -> list[str]:
         named, unnamed = (
             QCoreApplication.translate("Transcript", "Image: {0}"),
             QCoreApplication.translate("Transcript", "Image"),
         )
-        return ", ".join(named.format(image.name) if image.name else unnamed for image in self._images)
+        return [named.format(name) if name else unnamed for name in self._names]
+
+    def spoken(self) -> str:
+        """The names."""
+        return ", ".join(self._words())
 
     def controls(self) -> Sequence[Control]:
         """Each opens its picture."""

@@ -1,6 +1,8 @@
 """The text of some rows of a table."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from ui.transcript.blocks.block import Span
 from ui.transcript.markdown.inline import Line, inline, units
@@ -19,6 +21,8 @@ class CellTexts:
         self.leaf = leaf
         self._references = references
         self._lines: dict[tuple[int, int], Line] = {}
+        # Where the cells of a row begin in its text, and where the next row begins.
+        self._starts: dict[int, list[int]] = {}
 
     def become(self, leaf: Leaf) -> int:
         """The same rows with more text in them, or more rows; answers the first row that differs."""
@@ -29,11 +33,12 @@ class CellTexts:
             same += 1
         self.leaf = leaf
         self._lines = {place: line for place, line in self._lines.items() if place[0] < same}
+        self._starts = {row: starts for row, starts in self._starts.items() if row < same}
         return same
 
     def renew(self) -> None:
         """Read again."""
-        self._lines = {}
+        self._lines, self._starts = {}, {}
 
     @property
     def has_head(self) -> bool:
@@ -65,48 +70,79 @@ class CellTexts:
         """All of them."""
         return "\n".join("\t".join(line.plain() for line in row) for row in self.lines())
 
+    def _starts_of(self, row: int) -> list[int]:
+        found = self._starts.get(row)
+        if found is None:
+            sizes = (_size(self.line(row, column)) + 1 for column in range(len(self.leaf.aligns)))
+            found = self._starts[row] = list(accumulate(sizes, initial=0))
+        return found
+
+    def _rows(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Number and place of each row, and where its cells begin in it."""
+        at = 0
+        for row in range(len(self.leaf.cells)):
+            starts = self._starts_of(row)
+            yield row, at, starts
+            at += starts[-1]
+
     def offset_of(self, row: int, column: int = 0) -> int:
         """Where a cell begins."""
-        before = sum(_size(line) + 1 for each in self.lines()[:row] for line in each)
-        return before + sum(_size(self.line(row, each)) + 1 for each in range(column))
+        return sum(self._starts_of(each)[-1] for each in range(row)) + self._starts_of(row)[column]
+
+    def cell_at(self, offset: int) -> tuple[int, int, int] | None:
+        """Row and column of the cell around a place, and where it begins; None behind the last one."""
+        for row, at, starts in self._rows():
+            if offset < at + starts[-1]:
+                column = bisect_right(starts, offset - at) - 1
+                return row, column, at + starts[column]
+        return None
 
     def span_at(self, offset: int) -> Span:
         """The cell around a place."""
-        at = 0
-        for row in self.lines():
-            for line in row:
-                end = at + _size(line)
-                if offset <= end:
-                    return at, end
-                at = end + 1
-        return at, at
+        found = self.cell_at(offset)
+        if found is None:
+            end = self.offset_of(len(self.leaf.cells) - 1, len(self.leaf.aligns))
+            return end, end
+        row, column, start = found
+        return start, start + _size(self.line(row, column))
 
     def parts(self, start: int, end: int) -> Iterator[tuple[int, list[Line]]]:
         """The rows between two places, with nothing in the cells outside of them."""
-        offset = 0
-        for row, lines in enumerate(self.lines()):
-            sizes = [_size(line) for line in lines]
-            if offset < end and offset + sum(sizes) + len(sizes) > start:
-                yield row, list(self._between(lines, sizes, offset, (start, end)))
-            offset += sum(sizes) + len(sizes)
+        for row, at, starts in self._rows():
+            if at < end and at + starts[-1] > start:
+                columns = range(len(self.leaf.aligns))
+                yield row, [self._between(row, column, at + starts[column], (start, end)) for column in columns]
 
-    @staticmethod
-    def _between(lines: Sequence[Line], sizes: Sequence[int], offset: int, selection: Span) -> Iterator[Line]:
-        for line, size in zip(lines, sizes, strict=True):
-            first, last = max(0, selection[0] - offset), min(size, selection[1] - offset)
-            if first == 0 and last == size:
-                yield line
-            else:
-                yield part_of(line, line.from_plain(first), line.from_plain(last)) if first < last else Line("")
-            offset += size + 1
+    def _between(self, row: int, column: int, offset: int, selection: Span) -> Line:
+        line = self.line(row, column)
+        size = self._size_of(row, column)
+        first, last = max(0, selection[0] - offset), min(size, selection[1] - offset)
+        if first == 0 and last == size:
+            return line
+        return part_of(line, line.from_plain(first), line.from_plain(last)) if first < last else Line("")
+
+    def selected(self, start: int, end: int) -> Iterator[tuple[int, int, Span]]:
+        """Row and column of the cells of which something is selected, and that part in places of their lines."""
+        for row, at, starts in self._rows():
+            if at >= end:
+                return
+            first = max(0, bisect_right(starts, start - at) - 1)
+            for column in range(first, min(bisect_right(starts, end - at), len(starts) - 1)):
+                part, _ = self.part(row, column, at + starts[column], (start, end))
+                if part:
+                    yield row, column, part
 
     def part(self, row: int, column: int, offset: int, selection: Span) -> tuple[Span | None, int]:
         """What is selected of a cell that begins at an offset, in places of its line; where the next one begins."""
         line = self.line(row, column)
-        size = _size(line)
+        size = self._size_of(row, column)
         start, end = max(0, selection[0] - offset), min(size, selection[1] - offset)
         part = (line.from_plain(start), line.from_plain(end)) if end > start else None
         return part, offset + size + 1
+
+    def _size_of(self, row: int, column: int) -> int:
+        starts = self._starts_of(row)
+        return starts[column + 1] - starts[column] - 1
 
 
 def _size(line: Line) -> int:

@@ -46,8 +46,9 @@ class Cells(CellTexts):
         self._needs, self._flows = [], {}
 
     def forget(self) -> None:
-        """The layouts."""
+        """The layouts, and the formulas that were still to come."""
         self._flows = {}
+        self._formulas.forget()
 
     @property
     def is_measured(self) -> bool:

@@ -45,6 +45,7 @@ class Column:
             self.blocks.append(block)
             self.heights.append(0)
         else:
+            self.blocks[index].forget()
             self.blocks[index] = block
         self.guess(index)
 
@@ -70,6 +71,8 @@ class Column:
     def truncate(self, count: int) -> None:
         """Keep only the first blocks."""
         if count < len(self.blocks):
+            for block in self.blocks[max(count, self._laid[0]) : self._laid[1]]:
+                block.forget()
             self.heights.remove(count, len(self.blocks) - count)
             del self.blocks[count:]
 
@@ -91,16 +94,14 @@ class Column:
     def forget_outside(self, top: int, bottom: int) -> None:
         """Give up the layouts that are far away."""
         kept: list[int] = []
-        first, end = self._laid[0], min(self._laid[1], len(self.blocks))
-        y = self.block_top(first) if first < end else 0
-        for index in range(first, end):
-            block, height = self.blocks[index], self.heights[index]
+        first, end = self._laid
+        for index, block in enumerate(self.blocks[first:end], first):
+            # Between two places that were looked at there may be thousands of blocks.
             if block.laid:
-                if top < y + height // 2 < bottom:
+                if top < self.block_top(index) + self.heights[index] // 2 < bottom:
                     kept.append(index)
                 else:
                     block.forget()
-            y = y + height if index else self.above + height
         self._laid = (kept[0], kept[-1] + 1) if kept else (0, 0)
 
     def block_at(self, y: int) -> int:

@@ -1,12 +1,12 @@
 """What is copied of blocks that stand below each other."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ui.transcript.blocks.block import EVERYTHING, Block
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.table_block import TableBlock
-from ui.transcript.copying.passage import Extract, Passage
+from ui.transcript.copying.passage import NOTHING, Extract, Passage
 from ui.transcript.markdown.inline import cut, units
 from ui.transcript.rows.body.joining import joint_of, marker_of
 from ui.transcript.rows.body.unread import UnreadBlock
@@ -20,6 +20,7 @@ def extracts(
 ) -> Iterator[Extract]:
     """Block by block between two places, or all of it, as it is now: what happens to the blocks later is not seen.
 
+    NOTHING stands between them where reading took a while.
     What lies inside of one block is copied by itself: a word of an item is no item, and code has no fence.
     """
     last = min(end[0] if end else len(blocks), len(blocks) - 1)
@@ -40,11 +41,18 @@ def extracts(
 def _extracts(kept: list[tuple[Sequence[Block], int, int]], above: str, *, is_alone: bool) -> Iterator[Extract]:
     before: Block | None = None
     for together, first, stop in kept:
-        for block in (each for one in together for each in read(one)):
+        for block in (each for one in together for each in _read_in_steps(one)):
+            if block is None:
+                yield NOTHING
+                continue
             part = _Part(block, first, stop, is_alone=is_alone)
             if part.is_something:
                 yield part.extract(before, "" if before else above)
                 before = block
+
+
+def _read_in_steps(block: Block) -> Iterable[Block | None]:
+    return block.in_steps() if isinstance(block, UnreadBlock) else (block,)
 
 
 def read(block: Block) -> Sequence[Block]:

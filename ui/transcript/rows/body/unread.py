@@ -1,7 +1,7 @@
 """A section of a long text that nobody has come near yet."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from time import perf_counter
 
@@ -63,12 +63,13 @@ class UnreadBlock(Block):
 
     def read(self, until: float) -> None:
         """Put what is read until the clock says so before it, or in its place when that is all."""
+        # An open block is read again from its beginning at every step.
+        step, room = (_AT_ONCE, _AT_ONCE) if until == inf else (_STEP, _IN_TIME)
         while not self._is_read and len(self._leaves) < 2:
-            self._read_on()
+            self._read_on(step)
             if perf_counter() > until:
                 break
         blocks: list[Block] = []
-        room = _AT_ONCE if until == inf else _IN_TIME
         # The last leaf waits: what stands between it and the text that follows is known from it.
         while len(self._leaves) > (not self._is_read) and room > 0:
             leaf = self._leaves.popleft()
@@ -85,7 +86,7 @@ class UnreadBlock(Block):
             blocks.append(self)
         self._place(self, blocks)
 
-    def _read_on(self) -> None:
+    def _read_on(self, step: int) -> None:
         if self._stream is None and len(self._text) <= _SHORT:
             pieces, _ = outline(self._text, self._maker.references)
             self._take(leaf for piece in pieces for leaf in piece.leaves)
@@ -94,7 +95,7 @@ class UnreadBlock(Block):
         if self._stream is None:
             self._stream = MarkdownStream()
             self._stream.references = self._maker.references
-        end = self._at + _STEP
+        end = self._at + step
         self._take(self._stream.append(self._text[self._at : end]).closed)
         if end >= len(self._text):
             self._take(self._stream.finish().closed)
@@ -110,8 +111,21 @@ class UnreadBlock(Block):
             leaves = in_pieces(leaf for piece in pieces for leaf in piece.leaves)
             return [self._maker.block(leaf) for leaf in leaves]
         while not self._is_read:
-            self._read_on()
+            self._read_on(_AT_ONCE)
         return [self._maker.block(leaf) for leaf in self._leaves]
+
+    def in_steps(self) -> Iterator[Block | None]:
+        """The same, one by one; None in between, where reading took a while."""
+        if self._at or len(self._text) <= _SHORT:
+            yield from self.blocks()
+            return
+        stream = MarkdownStream()
+        stream.references = self._maker.references
+        for at in range(0, len(self._text), _STEP):
+            closed = stream.append(self._text[at : at + _STEP]).closed
+            yield None
+            yield from map(self._maker.block, in_pieces(closed))
+        yield from map(self._maker.block, in_pieces(stream.finish().closed))
 
     def apart(self) -> list[Block]:
         """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""

@@ -108,6 +108,7 @@ class Finding(QObject):
         if not self.is_on:
             return
         total = self._tally.total
+        self._folds.apply(changes)
         self._changed = {there for each in self._changed if (there := number_after(each, changes)) is not None}
         for position, change in enumerate(changes, start=1):
             match change:
@@ -146,8 +147,7 @@ class Finding(QObject):
             current = self._here if self._current and self._current[0] == index else None
             painter.save()
             painter.translate(left, y - top)
-            marks = self._marks.in_row(row, clip.top(), clip.bottom())
-            paint_marks(painter, rows.stage.look, row, clip, marks, current)
+            paint_marks(painter, rows.stage.look, row, clip, self._marks.in_row(row, clip), current)
             painter.restore()
 
     def _start(self, needle: Needle) -> None:

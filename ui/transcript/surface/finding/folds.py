@@ -1,8 +1,10 @@
 """Thinking and tool output that is opened for the current match alone, and folded again when that is another one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from desktop_agent.conversation.items import Change
+from ui.transcript.row_changes import number_after
 from ui.transcript.rows.row import Selection
 from ui.transcript.surface.finding.texts import FOLDS, shows_all
 from ui.transcript.surface.screen import Screen
@@ -51,6 +53,12 @@ class Folds:
             made[key] = opened.chosen
         if opened.index < len(rows):
             self._show(opened.index)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Rows came, or went."""
+        if self._opened:
+            index = number_after(self._opened.index, changes)
+            self._opened = None if index is None else replace(self._opened, index=index)
 
     def keep(self) -> None:
         """What is open stays open."""

@@ -19,6 +19,10 @@ _WORD_FREE = re.compile(
 """Signs of scripts that put no spaces between words: with them, every place is the end of a word."""
 
 
+_PART = 20_000
+"""Characters."""
+
+
 class Needle:
     """A query as the person typed it. Case is folded as Unicode has it; any space matches any space."""
 
@@ -52,10 +56,22 @@ class Needle:
 
     def spans(self, text: str) -> list[Span]:
         """Where it is in a text, in UTF-16 units: from left to right, none over another, no character half."""
-        found = [span for span in self._found(text) if not self._whole_words or _stands_alone(text, *span)]
-        if not found or text.isascii() or max(text) <= "\uffff":
-            return found
-        return list(_in_units(text, found))
+        return [span for part in self.parts(text) for span in part]
+
+    def parts(self, text: str) -> Iterator[list[Span]]:
+        """The same, part by part of the text: of a long one, each costs little."""
+        at = place = 0
+        while at < len(text):
+            # Folding never makes text shorter: what begins in a part ends in this window.
+            window = text[at : at + _PART + len(self._sought)]
+            found = [span for span in self._found(window) if span[0] < _PART]
+            end = min(len(text), at + max(_PART, found[-1][1] if found else 0))
+            if self._whole_words:
+                found = [(first, last) for first, last in found if _stands_alone(text, at + first, at + last)]
+            spans = found if window.isascii() else list(_in_units(window, found))
+            yield [(place + first, place + last) for first, last in spans]
+            place += units(text[at:end])
+            at = end
 
     def _folded(self, text: str) -> str:
         # All of these are one character for one character.

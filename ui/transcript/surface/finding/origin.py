@@ -1,5 +1,8 @@
 """Where the person reads, from which on something is looked for."""
 
+from bisect import bisect_left
+
+from ui.transcript.rows.row import Selection
 from ui.transcript.surface.finding.tally import Tally
 from ui.transcript.surface.places import boxes_in
 from ui.transcript.surface.screen import Screen
@@ -47,12 +50,15 @@ class Origin:
         return None if nth is None else (index, nth)
 
     def _first_below(self, tally: Tally) -> int | None:
-        row = self._screen.rows.row(self.row)
-        for nth, place in enumerate(tally.places(self.row)):
+        row, places = self._screen.rows.row(self.row), tally.places(self.row)
+
+        def is_below(place: Selection) -> bool:
             block = place[0][0]
             if block >= len(row.blocks):
-                return nth
+                return True
             box = next(boxes_in(row, place), None)
-            if (box.bottom() if box else row.block_box(block).bottom()) > self._y:
-                return nth
-        return None
+            return (box.bottom() if box else row.block_box(block).bottom()) > self._y
+
+        # Of thousands only a few are asked where they are: further on in the text is further down.
+        nth = bisect_left(places, True, key=is_below)
+        return nth if nth < len(places) else None

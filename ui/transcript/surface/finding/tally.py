@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from ui.transcript.blocks.block import Span
 from ui.transcript.geometry import Heights
 from ui.transcript.rows.row import Selection
+from ui.transcript.surface.finding.found_places import FoundPlaces
 from ui.transcript.surface.finding.needle import Needle
 from ui.transcript.surface.finding.reading import Texts, first_unread
-from ui.transcript.surface.finding.texts import first_piece, raw_of
+from ui.transcript.surface.finding.texts import Stretch, first_piece, raw_of
 from ui.transcript.surface.row_list import RowList
 
 
@@ -19,7 +21,8 @@ class Tally:
         self._texts = texts
         self._counts = Heights(len(rows) if needle else 0)
         self._final: dict[int, tuple[int, int]] = {}
-        self._listed: tuple[int, list[Selection]] | None = None
+        self._listed: tuple[int, FoundPlaces] | None = None
+        self._counted: tuple[int, FoundPlaces] | None = None
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -41,16 +44,27 @@ class Tally:
         index = self._counts.find(number)
         return index, number - self._counts.top(index)
 
-    def places(self, index: int) -> list[Selection]:
+    def places(self, index: int) -> FoundPlaces:
         """All matches of a row."""
         if self._listed is None or self._listed[0] != index:
-            self._listed = index, [each for part in self._matches(index) for each in part]
+            self._listed = self._counted if self._counted and self._counted[0] == index else (index, self._list(index))
         return self._listed[1]
 
-    def _matches(self, index: int, first: int = 0) -> Iterator[list[Selection]]:
+    def _list(self, index: int) -> FoundPlaces:
+        found = FoundPlaces()
+        for stretch, spans in self._matches(index):
+            if stretch:
+                found.add(stretch, spans)
+        return found
+
+    def _matches(self, index: int, first: int = 0) -> Iterator[tuple[Stretch | None, list[Span]]]:
+        """Stretch by stretch, long ones in parts."""
         for stretch in self._texts.of(index, first):
-            spans = self.needle.spans(stretch.text) if stretch else []
-            yield [stretch.selection(start, end) for start, end in spans] if stretch else []
+            if stretch is None:
+                yield None, []
+            else:
+                for spans in self.needle.parts(stretch.text):
+                    yield stretch, spans
 
     def is_final(self, index: int, place: Selection) -> bool:
         """Whether a match of a row stands where the row does not change any more."""
@@ -61,13 +75,13 @@ class Tally:
         if index < len(self):
             self._final.clear()
         self._counts.insert(min(index, len(self)))
-        self._listed = None
+        self._listed = self._counted = None
 
     def remove(self, first: int, count: int) -> None:
         """Some rows less."""
         self._counts.remove(first, count)
         self._final.clear()
-        self._listed = None
+        self._listed = self._counted = None
 
     def count(self, indices: Iterable[int]) -> Iterator[int]:
         """Look through these rows; answers which one it is at, again and again, so that the work can be sliced."""
@@ -77,7 +91,7 @@ class Tally:
 
     def _count(self, index: int) -> Iterator[int]:
         raw = raw_of(self._rows.transcript[index])
-        found = 0
+        found, self._counted = 0, None
         if raw is None or self.needle.may_be_in(raw):
             for more in self._found_in(index):
                 found = more
@@ -92,13 +106,16 @@ class Tally:
         """How many there are so far. What is final of a row that grows is not looked at again."""
         first, found = self._final.get(index, (0, 0))
         final, settled = self._final_of(index), found
-        for part in self._matches(index, first):
-            found += len(part)
-            if part and part[0][0][0] < final:
-                settled = found
+        places = FoundPlaces()
+        for stretch, spans in self._matches(index, first):
+            found += len(spans)
+            if stretch and spans:
+                places.add(stretch, spans)
+                settled = found if stretch.selection(*spans[0])[0][0] < final else settled
             yield found
         if final:
             self._final[index] = final, settled
+        self._counted = None if first else (index, places)
         yield found
 
     def _final_of(self, index: int) -> int:

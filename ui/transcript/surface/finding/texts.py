@@ -1,6 +1,7 @@
 """What of a row can be found: the text of its blocks, folded ones too, and whether it is worth a look."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -53,7 +54,7 @@ class Stretch:
         return self._place(start), self._place(end)
 
     def _place(self, offset: int) -> tuple[int, int]:
-        at = max(index for index, start in enumerate(self.starts) if start <= offset)
+        at = bisect_right(self.starts, offset) - 1
         return self.first + at, offset - self.starts[at]
 
 

@@ -1,0 +1,82 @@
+"""Connections to hosts that were looked at."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+
+import httpcore
+
+from desktop_agent.network.failures import PrivateHost
+from desktop_agent.network.public_addresses import is_public
+
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+"""All addresses of a host, in the order in which they are tried. Raises OSError."""
+
+
+async def system_addresses(host: str, port: int) -> list[str]:
+    """As the system finds them. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to an address only after looking at it, and to no other than the one that it looked at.
+
+    `allowed` are hosts that may have a private address.
+    """
+
+    def __init__(
+        self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = system_addresses
+    ) -> None:
+        self.inner = inner
+        self._allowed = allowed
+        self._resolve = resolve
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """The first of its addresses that answers. Raises PrivateHost when one of them is private."""
+        failure: Exception = httpcore.ConnectError(f"no address of {host}")
+        for address in await self._looked_at(host, port):
+            try:
+                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def look_at_literal(self, host: str) -> None:
+        """For a host that is itself an address, however it is written; a name is not looked up. Raises PrivateHost."""
+        ask = asyncio.get_running_loop().getaddrinfo
+        try:
+            found = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        except OSError:
+            return
+        self._require_public(host, str(found[0][4][0]))
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        """Never: the web does not lie behind sockets of this machine."""
+        raise httpcore.ConnectError(path)
+
+    async def sleep(self, seconds: float) -> None:
+        """As the library does it."""
+        await self.inner.sleep(seconds)
+
+    async def _looked_at(self, host: str, port: int) -> list[str]:
+        addresses = await self._resolve(host, port)
+        for address in addresses:
+            self._require_public(host, address)
+        return addresses
+
+    def _require_public(self, host: str, address: str) -> None:
+        if host not in self._allowed and not is_public(address):
+            raise PrivateHost(host, address)

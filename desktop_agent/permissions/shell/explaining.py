@@ -1,0 +1,74 @@
+"""A shell line for the person who decides about it: its commands one by one, and what to look at in each.
+
+Only a help for reading. What may run is decided elsewhere, and a command without a risk here may be anything.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.nodes import Redirection, listed
+from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
+from desktop_agent.vocabulary.tool_calls import CommandPart, Risk
+
+_PROGRAMS: Mapping[Risk, frozenset[str]] = {
+    Risk.DELETES: listed("rm rmdir unlink shred truncate dd wipefs mkfs"),
+    Risk.WRITES: listed("mv cp install ln chmod chown chgrp touch tee patch dd rsync"),
+    Risk.NETWORK: listed(
+        "curl wget ssh scp sftp rsync ftp nc ncat telnet ping dig nslookup pip pip3 npm npx pnpm yarn uv uvx apt "
+        "apt-get brew gem docker podman kubectl gh aws gcloud az"
+    ),
+    Risk.PRIVILEGES: listed("sudo doas su pkexec chroot setcap mount umount systemctl service kill killall pkill"),
+    Risk.RUNS_CODE: listed(
+        "python python3 node deno bun perl ruby php lua awk gawk eval source . xargs make npx uvx docker podman cargo "
+        "go"
+    ),
+}
+# With these words a program does what it does not do otherwise.
+_WORDS: Mapping[Risk, frozenset[tuple[str, str]]] = {
+    Risk.DELETES: frozenset({("git", "clean"), ("git", "rm"), ("git", "reset"), ("find", "-delete")}),
+    Risk.WRITES: frozenset({("git", "checkout"), ("git", "restore"), ("git", "stash"), ("sed", "-i")}),
+    Risk.NETWORK: frozenset({("git", "push"), ("git", "pull"), ("git", "fetch"), ("git", "clone")}),
+    Risk.RUNS_CODE: frozenset({("find", "-exec"), ("find", "-execdir"), ("npm", "run"), ("git", "submodule")}),
+}
+_ORDER = tuple(Risk)
+
+
+def explained(line: str) -> tuple[tuple[CommandPart, ...], bool]:
+    """The commands of a line in their order, and whether it is sure to run nothing else. Raises nothing."""
+    found = parsed(line)
+    parts = [part for command in found.written for part in _parts(command, 0)]
+    parts += [_redirected(each) for each in found.redirections]
+    if found.sets_variables:
+        parts.append(CommandPart(_SETS, (Risk.UNCLEAR,)))
+    return tuple(parts), found.understood
+
+
+_SETS = "NAME=…"
+
+
+def _parts(command: Command, depth: int) -> Iterator[CommandPart]:
+    yield CommandPart(" ".join(command.sources), _risks(command), depth)
+    for each in command.carries:
+        yield from _parts(each, depth + 1)
+
+
+def _redirected(found: Redirection) -> CommandPart:
+    sign, risks = (">", (Risk.WRITES,)) if found.writes else ("<", ())
+    return CommandPart(f"{sign} {found.source}", risks)
+
+
+def _risks(command: Command) -> tuple[Risk, ...]:
+    name = program_name(command.words[0] or "") if command.words else ""
+    words = {each for each in command.words[1:] if each is not None}
+    risks = {risk for risk, names in _PROGRAMS.items() if name in names or _family(name) in names}
+    risks |= {risk for risk, pairs in _WORDS.items() if any((name, each) in pairs for each in words)}
+    if name in SHELLS:
+        risks.add(Risk.RUNS_CODE)
+    if any(each is None for each in command.words):
+        risks.add(Risk.UNCLEAR)
+    return tuple(risk for risk in _ORDER if risk in risks)
+
+
+def _family(name: str) -> str:
+    """`mkfs.ext4` is an mkfs, `python3.11` a python3."""
+    return name.partition(".")[0]

@@ -1,0 +1,52 @@
+"""What came into a conversation from outside, and what is asked about because of it.
+
+Whoever wrote a page or answers for a server of tools may have written it for the model: to send something out, or to
+run something. While such content stands in a conversation, what was allowed for good is asked about again where it
+could do either.
+"""
+
+from dataclasses import dataclass
+
+from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Suspension
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import Effect, Outsider
+
+SUSPENDED = frozenset({Effect.NETWORK, Effect.EXECUTE})
+
+_WHY = (
+    "Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could "
+    "send something out or run something is asked about, also where it was allowed for good."
+)
+_WHY_SEVERAL = (
+    "Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the "
+    "model, so what could send something out or run something is asked about, also where it was allowed for good."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """`outsiders` have brought something in since it was last lifted; `trusted` are those that the person let pass."""
+
+    outsiders: tuple[Outsider, ...] = ()
+    trusted: tuple[Outsider, ...] = ()
+
+    def marked(self, outsider: Outsider) -> "Taint":
+        """With content of this outsider. The same one when the person trusts it, or knows of it."""
+        if outsider in self.outsiders or outsider in self.trusted:
+            return self
+        return Taint((*self.outsiders, outsider), self.trusted)
+
+    def lifted(self) -> "Taint":
+        """The person lets pass what came in so far: until another outsider brings something."""
+        return Taint((), (*self.trusted, *self.outsiders))
+
+    @property
+    def suspension(self) -> Suspension:
+        """What is asked about, and why."""
+        if not self.outsiders:
+            return NOTHING_SUSPENDED
+        values = {"outsider": self.outsiders[-1].name, "count": str(len(self.outsiders) - 1)}
+        return Suspension(SUSPENDED, Sentence(_WHY_SEVERAL if len(self.outsiders) > 1 else _WHY, values))
+
+
+CLEAN = Taint()

@@ -1,0 +1,1 @@
+"""The tool that runs a shell line, and what keeps the line in its bounds."""

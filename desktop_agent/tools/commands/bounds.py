@@ -1,0 +1,86 @@
+"""What a confined command may touch: the workspace, a folder of its own, and most of the system for reading."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Below the home folder: keys, passwords, sessions of browsers, mail, this program's own data.
+_PRIVATE = """
+    .ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .pypirc .password-store .pki .pgpass
+    .my.cnf .vault-token .terraform.d .cargo/credentials .cargo/credentials.toml .gem/credentials .Xauthority
+    .config/gh .config/glab-cli .config/git/credentials .config/gcloud .config/doctl .config/hub .config/op
+    .config/rclone .config/sops .config/desktop-agent .local/share/desktop-agent .local/state/desktop-agent
+    .local/share/keyrings .local/share/kwalletd .local/share/python_keyring .bash_history .zsh_history
+    .python_history .mozilla .thunderbird .config/google-chrome .config/google-chrome-beta .config/chromium
+    .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/librewolf .librewolf .zen
+    .waterfox .config/Signal .config/Slack .config/discord .config/Element .config/1Password .config/Bitwarden
+    .local/share/TelegramDesktop .var/app snap
+"""
+# XDG Base Directory Specification.
+_MOVED = {".config/": "XDG_CONFIG_HOME", ".local/share/": "XDG_DATA_HOME", ".local/state/": "XDG_STATE_HOME"}
+# What other programs leave for each other, and the sockets of this session's services.
+_SHARED = ("/tmp", "/var/tmp", "/run/user", "/dev/shm")  # noqa: S108 - closed, not used
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Absolute paths without links. `hidden` is neither read nor written, but for what is writable in there."""
+
+    writable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    network: bool = False
+
+    def hidden_below(self, folder: Path) -> tuple[Path, ...]:
+        """What of a folder stays closed."""
+        return tuple(each for each in self.hidden if folder in each.parents)
+
+
+def bounds_for(workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool) -> Bounds:
+    """The bounds of one command. `own_folders`: where this program keeps its data."""
+    names = [place for each in _PRIVATE.split() for place in _places_of(each)]
+    places = [*names, *own_folders, *map(Path, _SHARED)]
+    hidden = dict.fromkeys(each.resolve() for each in places if os.path.lexists(each))
+    writable = (workspace.resolve(), temporary.resolve())
+    return Bounds(writable, tuple(each for each in hidden if each not in writable), network)
+
+
+def _places_of(name: str) -> Iterator[Path]:
+    """Where a private thing lies: below each home folder, and where the person moved such things to."""
+    for home in _homes():
+        yield home / name
+    for usual, variable in _MOVED.items():
+        moved = os.environ.get(variable)
+        if moved and name.startswith(usual):
+            yield Path(moved) / name.removeprefix(usual)
+
+
+def _homes() -> tuple[Path, ...]:
+    """As the environment says, and as the system knows it."""
+    if sys.platform == "win32":
+        return (Path.home(),)
+    import pwd
+
+    try:
+        known = (Path(pwd.getpwuid(os.getuid()).pw_dir),)
+    except KeyError:
+        known = ()
+    return tuple(dict.fromkeys((Path.home(), *known)))
+
+
+def around(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
+    """The fewest files and folders that together are everything below a folder, but for what is closed."""
+    below = tuple(each for each in closed if folder in each.parents)
+    if folder in closed:
+        return
+    if not below:
+        yield folder
+        return
+    try:
+        with os.scandir(folder) as entries:
+            inside = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return  # not ours to read
+    for each in inside:
+        yield from around(each, below)

@@ -1,0 +1,49 @@
+"""How a program is started by bubblewrap (bwrap(1)): in namespaces of its own, in which what is closed is not there."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from desktop_agent.tools.commands.bounds import Bounds
+from desktop_agent.tools.commands.landlock import without_services
+
+# Not by the person's path, in which a workspace may stand.
+_WHERE = "/usr/bin:/bin:/usr/local/bin"
+# Sockets of services are in there, and names of servers behind links.
+_EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
+_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd")
+
+
+def installed() -> str | None:
+    """Where it is."""
+    return shutil.which("bwrap", path=_WHERE)
+
+
+def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> list[str]:
+    """The words that start a program in `folder`, within the bounds."""
+    options = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/"]
+    options += ["--dev", "/dev", "--proc", "/proc"]
+    for place in _EMPTY:
+        options += ["--tmpfs", place] if Path(place).is_dir() and not Path(place).is_symlink() else []
+    if bounds.network:
+        options.append("--share-net")
+        for place in _NAMES:
+            options += ["--ro-bind-try", place, place]
+    options += _closed(tuple(each for each in bounds.hidden if not _is_empty(each)))
+    for each in bounds.writable:
+        options += ["--bind", str(each), str(each), *_closed(bounds.hidden_below(each))]
+    # With the network come sockets without a path, of the screen for one.
+    started = without_services(argv) if bounds.network else list(argv)
+    return [program, *options, "--chdir", str(folder), "--", *started]
+
+
+def _closed(places: tuple[Path, ...]) -> list[str]:
+    options: list[str] = []
+    for each in places:
+        options += ["--tmpfs", str(each)] if each.is_dir() else ["--ro-bind", "/dev/null", str(each)]
+    return options
+
+
+def _is_empty(place: Path) -> bool:
+    """Whether it is gone anyway."""
+    return any(Path(each) in (place, *place.parents) for each in (*_EMPTY, "/dev"))

@@ -1,0 +1,87 @@
+"""Which confinement this system offers to commands: bubblewrap, or Landlock with a filter of system calls, or none."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+from desktop_agent.tools.commands import bubblewrap, landlock
+from desktop_agent.tools.commands.bounds import Bounds, bounds_for
+
+# How long the one try may take, in seconds.
+_PATIENCE = 20.0
+_KEPT = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
+_OFFLINE = "It has no network."
+_ONLINE = "It may use the network."
+_LOOSE = "It can still change the permissions and dates of your other files."
+_FREE = "Not confined: it can read, change and send whatever you can."
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
+
+    `command` makes the words that start a program in a folder, within bounds. `ends_all`: what the program leaves
+    running ends with it, and nobody learns how much it was.
+    """
+
+    name: str
+    command: Callable[[Sequence[str], Path, Bounds], list[str]]
+    note: str = ""
+    ends_all: bool = False
+
+    def title(self, *, network: bool) -> str:
+        """What the person is told before the command runs."""
+        if not self.name:
+            return f"{_FREE} {self.note}"
+        return f"Confined by {self.name}. {_KEPT} {_ONLINE if network else _OFFLINE} {self.note}".strip()
+
+
+def bubblewrapped(program: str) -> Confinement:
+    """Namespaces: what is closed is not there."""
+    return Confinement("bubblewrap", partial(bubblewrap.command, program), ends_all=True)
+
+
+def landlocked() -> Confinement:
+    """Rules of the kernel: what is closed is there and cannot be opened."""
+    # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
+    return Confinement("Landlock", lambda argv, _folder, bounds: landlock.command(argv, bounds), _LOOSE)
+
+
+def unconfined(why: str) -> Confinement:
+    """Nothing keeps it. `why` is a sentence for the person, with a remedy if there is one."""
+    return Confinement("", lambda argv, _folder, _bounds: list(argv), why)
+
+
+@lru_cache(maxsize=1)
+def offered() -> Confinement:
+    """What works here, tried once for real. Starts programs and waits for them: call it in a thread."""
+    if sys.platform != "linux":
+        return unconfined("This system offers nothing to confine it with.")
+    program = bubblewrap.installed()
+    ways = [*([bubblewrapped(program)] if program else []), *([landlocked()] if landlock.is_known() else [])]
+    for way in ways:
+        if works(way):
+            return way
+    if program:
+        return unconfined("This system does not let bubblewrap work, and has no Landlock of version 4 or later.")
+    return unconfined("Install bubblewrap to confine commands.")
+
+
+def works(way: Confinement) -> bool:
+    """Whether a program that does nothing comes to its end in there, and one that writes outside fails."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-") as name, tempfile.TemporaryDirectory() as outside:
+        inside = Path(name).resolve()
+        bounds = bounds_for(inside, inside, (), network=False)
+        line = '! ( : >"$1/out" ) 2>/dev/null && : >in'
+        argv = way.command(("/bin/sh", "-c", line, "sh", outside), inside, bounds)
+        try:
+            ended = subprocess.run(  # noqa: S603 - words of our own
+                argv, cwd=name, env={"PATH": "/usr/bin:/bin"}, capture_output=True, timeout=_PATIENCE, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return ended.returncode == 0 and (inside / "in").exists() and not (Path(outside) / "out").exists()

@@ -1,0 +1,33 @@
+"""The environment that a command gets: a few variables by name, and nothing else of this program's own."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+_PASSED = """
+    PATH HOME USER LOGNAME LANG LANGUAGE TZ JAVA_HOME GOPATH GOROOT CARGO_HOME RUSTUP_HOME VIRTUAL_ENV
+    CONDA_PREFIX NVM_DIR PYENV_ROOT RBENV_ROOT SDKMAN_DIR ANDROID_HOME DOTNET_ROOT CC CXX PKG_CONFIG_PATH
+    XDG_CONFIG_HOME XDG_DATA_DIRS SSL_CERT_FILE SSL_CERT_DIR
+"""
+_FOR_NETWORK = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
+_LOCALE = re.compile(r"LC_[A-Z]+")
+# Nobody is there to answer, to turn pages, or to see colours.
+_FIXED = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "NO_COLOR": "1",
+}
+
+
+def environment_of_command(own: Mapping[str, str], temporary: Path, *, network: bool) -> dict[str, str]:
+    """The variables of a command, out of this program's `own`; it puts temporary files and caches in `temporary`."""
+    passed = {name: value for name, value in own.items() if name in _PASSED.split() or _LOCALE.fullmatch(name)}
+    if network:
+        # An address with a name and a password in it is a secret.
+        passed |= {name: value for name, value in own.items() if name in _FOR_NETWORK.split() and "@" not in value}
+    passed.setdefault("PATH", os.defpath)
+    return passed | _FIXED | {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(temporary / "cache")}

@@ -1,0 +1,95 @@
+"""The tool that deletes a file, or an empty folder."""
+
+import stat
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.files.places import changes_of, subjects_of
+from desktop_agent.tools.files.text_files import NotText, decode
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.keeping.looking import SAVED_LIMIT
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.vocabulary.images import media_type_of
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, PicturePreview, Preview, TextPreview, ToolClass
+
+_SHOWN_LIMIT = 2_000_000
+
+
+class DeleteFileInput(BaseModel):
+    """What to delete."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(min_length=1, description="The file or empty folder, relative to the workspace folder.")
+
+
+def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
+    """Make the tool for a workspace."""
+
+    def work(wanted: DeleteFileInput, sign: StopSign) -> tuple[Text, ...]:
+        sign.check()
+        place = workspace.locate(wanted.path)
+        if _is_folder(workspace, place):
+            workspace.remove_folder(place)
+            return (Text(text=f"Deleted the empty folder {place}."),)
+        workspace.remove(place, before_removing=sign.check)
+        return (Text(text=f"Deleted {place}."),)
+
+    def look(wanted: DeleteFileInput) -> Preview:
+        place = workspace.locate(wanted.path)
+        return _folder_preview(workspace, place) if _is_folder(workspace, place) else _file_preview(workspace, place)
+
+    async def run(wanted: DeleteFileInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    async def preview(wanted: DeleteFileInput) -> Preview:
+        return await in_thread(lambda _sign: look(wanted))
+
+    return Tool(
+        name="delete_file",
+        description="Delete one file of the workspace, or one folder with nothing in it.",
+        schema=ModelSchema(DeleteFileInput),
+        run=run,
+        tool_class=ToolClass.MUTATING,
+        effects=frozenset({Effect.WRITE}),
+        preview=preview,
+        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        changes=lambda wanted: changes_of(workspace, wanted.path),
+        scope=str(workspace.folder),
+    )
+
+
+def _is_folder(workspace: Workspace, place: Place) -> bool:
+    """Raises ToolFailed for nothing, for the workspace itself, and for a file that is write-protected."""
+    if not place.parts:
+        raise ToolFailed("The workspace folder itself cannot be deleted.")
+    found = workspace.stat(place)
+    if found is None:
+        raise ToolFailed(Sentence("There is no “{path}” in the workspace.", {"path": str(place)}))
+    if stat.S_ISREG(found.st_mode) and not found.st_mode & 0o222:
+        raise ToolFailed(Sentence("“{path}” is write-protected.", {"path": str(place)}))
+    return stat.S_ISDIR(found.st_mode)
+
+
+def _folder_preview(workspace: Workspace, place: Place) -> Preview:
+    if workspace.entries(place, 1):
+        raise ToolFailed(Sentence("“{path}” is a folder with something in it.", {"path": str(place)}))
+    return TextPreview(f"Deletes the empty folder {place}.")
+
+
+def _file_preview(workspace: Workspace, place: Place) -> Preview:
+    found = workspace.stat(place)
+    size = found.st_size if found else 0
+    if size > _SHOWN_LIMIT:
+        kept = " It is too large to be kept, so this cannot be undone." if size > SAVED_LIMIT else ""
+        return TextPreview(f"Deletes {place} ({size:,} bytes).{kept}")
+    data = workspace.read(place, _SHOWN_LIMIT)
+    if media_type_of(data):
+        return PicturePreview(str(place), data, f"Deletes this picture ({len(data):,} bytes).")
+    try:
+        return DiffPreview(str(place), decode(data).text, None)
+    except NotText:
+        return TextPreview(f"Deletes the binary file {place} ({len(data):,} bytes).")

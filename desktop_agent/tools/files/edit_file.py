@@ -1,0 +1,93 @@
+"""The tool that changes a passage of a text file."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from desktop_agent.tools.files.passages import Edited, edited
+from desktop_agent.tools.files.places import changes_of, subjects_of
+from desktop_agent.tools.files.text_files import NotText, decode_as_written, encode, with_plain_newlines
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.keeping.looking import Stamp, stamp_of
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+
+PASSAGE_LIMIT = 1_000_000
+_FILE_LIMIT = 16_000_000
+_DIFF_LIMIT = 2_000_000
+
+
+class EditFileInput(BaseModel):
+    """What to change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(min_length=1, description="The file, relative to the workspace folder.")
+    old_text: str = Field(
+        min_length=1,
+        max_length=PASSAGE_LIMIT,
+        description="The text to replace, exactly as it stands in the file, with enough around it to be found once.",
+    )
+    new_text: str = Field(max_length=PASSAGE_LIMIT, description="What stands there afterwards; empty to delete it.")
+    replace_all: bool = Field(default=False, description="Whether to replace it everywhere it stands.")
+
+
+def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
+    """Make the tool for a workspace."""
+
+    def judged(wanted: EditFileInput) -> tuple[Place, Edited, Stamp | None]:
+        place = workspace.locate(wanted.path)
+        stamp = stamp_of(workspace.stat(place)) if place.parts else None
+        return place, _edited(workspace, place, wanted), stamp
+
+    def last_look(place: Place, stamp: Stamp | None, sign: StopSign) -> None:
+        sign.check()
+        if stamp_of(workspace.stat(place)) != stamp:
+            what = Sentence("“{path}” was changed by another program meanwhile.", {"path": str(place)})
+            raise ToolFailed(what, "Read it again.")
+
+    def work(wanted: EditFileInput, sign: StopSign) -> tuple[Text, ...]:
+        sign.check()
+        place, made, stamp = judged(wanted)
+        data, used = encode(made.after, made.format)
+        workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, sign))
+        note = "" if used.encoding == made.format.encoding else f" It is {used.title} now."
+        return (Text(text=f"Edited {place}: {made.told}.{note}"),)
+
+    def look(wanted: EditFileInput) -> Preview:
+        place, made, _stamp = judged(wanted)
+        if len(made.before) > _DIFF_LIMIT:
+            return TextPreview(f"Edits {place}: {made.told}.\n\nOld:\n{wanted.old_text}\n\nNew:\n{wanted.new_text}")
+        return DiffPreview(str(place), with_plain_newlines(made.before), with_plain_newlines(made.after))
+
+    async def run(wanted: EditFileInput, _call: RunningCall) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, sign))
+
+    async def preview(wanted: EditFileInput) -> Preview:
+        return await in_thread(lambda _sign: look(wanted))
+
+    return Tool(
+        name="edit_file",
+        description=(
+            "Replace a passage of a text file of the workspace. The old text must stand in the file exactly once, "
+            "unless all of it is to be replaced. Encoding and line ends are kept."
+        ),
+        schema=ModelSchema(EditFileInput),
+        run=run,
+        tool_class=ToolClass.MUTATING,
+        effects=frozenset({Effect.WRITE}),
+        preview=preview,
+        subjects=lambda wanted: subjects_of(workspace, wanted.path),
+        changes=lambda wanted: changes_of(workspace, wanted.path),
+        scope=str(workspace.folder),
+    )
+
+
+def _edited(workspace: Workspace, place: Place, wanted: EditFileInput) -> Edited:
+    data = workspace.read(place, _FILE_LIMIT)
+    try:
+        text, format_ = decode_as_written(data)
+    except NotText:
+        raise ToolFailed(Sentence("“{path}” is no text and cannot be edited.", {"path": str(place)})) from None
+    return edited(str(place), text, format_, wanted.old_text, wanted.new_text, replace_all=wanted.replace_all)

@@ -1,0 +1,1 @@
+"""The tool with which a model keeps its list."""

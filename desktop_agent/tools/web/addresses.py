@@ -1,0 +1,93 @@
+"""The address that a model gave, and whom it leads to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from desktop_agent.network.public_addresses import is_own_name, is_public
+from desktop_agent.network.web_addresses import BLOCKED_PORTS, host_in, one_form, web_address
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+
+if TYPE_CHECKING:
+    from desktop_agent.network.web_addresses import WebUrl
+
+LONGEST = 4_000
+_REMEDY = "Use an http or https address of a public server, such as https://example.org/page."
+_PRIVATE = "Only the person can allow this host, in Preferences under Network. Ask them, or use a public server."
+
+
+class HostRefused(ToolFailed):
+    """The host is this machine or lies in a private network, and the person has not allowed it."""
+
+    kind = "private_address"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """One way to write where a page lies: no name or password, no fragment, one form of the host.
+
+    `host` is as rules compare it: lower case, punycode, addresses as such, IPv6 without brackets.
+    """
+
+    url: "WebUrl"
+    host: str
+
+    @property
+    def text(self) -> str:
+        """As it is sent and shown."""
+        return str(self.url)
+
+
+def page_address(given: str, allowed: Iterable[str]) -> PageAddress:
+    """What was given, looked at without asking anybody. Imports httpx. `allowed` are private hosts.
+
+    Raises ToolFailed for what is no address of the web, and HostRefused.
+    """
+    parsed = web_address(given.strip()) if len(given) <= LONGEST else None
+    host = one_form(host_in(parsed)) if parsed is not None else None
+    if parsed is None or host is None:
+        raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _shown(given)}), _REMEDY)
+    if parsed.userinfo:
+        what = "The address carries a name or a password. Nothing of that kind is sent."
+        raise ToolFailed(what, "Leave out what stands before the @.")
+    if parsed.port == 0 or parsed.port in BLOCKED_PORTS:
+        values = {"port": str(parsed.port)}
+        raise ToolFailed(Sentence("Port {port} belongs to a service that is not the web.", values), _REMEDY)
+    if not _is_allowed(host, allowed) and (is_own_name(host) or not _may_be_public(host)):
+        raise HostRefused(Sentence("“{host}” is no public server.", {"host": host}), _PRIVATE)
+    return PageAddress(parsed.copy_with(host=host, fragment=None), host)
+
+
+def refused(host: str, address: str) -> HostRefused:
+    """A name that leads to a private address."""
+    values = {"host": host, "address": address}
+    return HostRefused(Sentence("“{host}” is no public server: its address is {address}.", values), _PRIVATE)
+
+
+def allowed_forms(hosts: Iterable[str]) -> frozenset[str]:
+    """Hosts as the person wrote them, in the form in which they are compared."""
+    forms = (_ascii_form(each.strip()) for each in hosts)
+    return frozenset(each for each in forms if each)
+
+
+def _ascii_form(host: str) -> str | None:
+    parsed = web_address(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
+    return one_form(host_in(parsed)) if parsed is not None else None
+
+
+def _is_allowed(host: str, allowed: Iterable[str]) -> bool:
+    return host in allowed_forms(allowed)
+
+
+def _may_be_public(host: str) -> bool:
+    """A name may be anything until it is looked up."""
+    try:
+        return is_public(host)
+    except ValueError:
+        return True
+
+
+def _shown(given: str) -> str:
+    """Of an address that may carry a password no more than where it seems to lead."""
+    shown = given.rpartition("@")[2][:200]
+    return "".join(each if each.isprintable() else "�" for each in shown)

@@ -1,0 +1,80 @@
+"""The way to the process that reads a page."""
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.tools.processes import ProcessEnd, run_process
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+
+PATIENCE = 20.0
+"""Seconds; pages that people read take less than one."""
+
+_MOST = 40_000_000
+"""Characters that the child may answer with; each of its own may be written as twelve."""
+
+_CHILD = Path(__file__).with_name("child.py")
+
+
+class Readable(BaseModel):
+    """A page as Markdown. `hidden` is how many unseen characters were taken out of it; `cut`: its end is missing."""
+
+    title: str
+    text: str
+    hidden: int
+    cut: bool
+
+
+class _Wanted(BaseModel):
+    html: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Starts a process for each page; `command` starts it."""
+
+    command: tuple[str, ...]
+    patience: float = PATIENCE
+
+    async def read(self, html: str, address: str) -> Readable:
+        """Raises ToolFailed for a page that takes too long or too much memory."""
+        wanted = await in_thread(lambda _sign: _Wanted(html=html, base=address).model_dump_json().encode())
+        try:
+            async with asyncio.timeout(self.patience):
+                end = await run_process(
+                    self.command, cwd=_CHILD.anchor, env=_environment(), stdin=wanted, output_limit=_MOST
+                )
+        except TimeoutError:
+            values = {"address": address, "seconds": f"{self.patience:g}"}
+            what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
+            raise ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.") from None
+        return await in_thread(lambda _sign: _answered(end, address))
+
+
+def own_reader() -> Reader:
+    """With the interpreter that runs this program. A frozen program is its own interpreter."""
+    if getattr(sys, "frozen", False):
+        return Reader((sys.executable, "--child", "page"))
+    return Reader((sys.executable, "-I", "-B", "-X", "utf8", str(_CHILD)))
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the person's but what the system needs to start a program."""
+    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
+
+
+def _answered(end: ProcessEnd, address: str) -> Readable:
+    try:
+        if end.exit_code == 0 and not end.truncated:
+            return Readable.model_validate_json(end.output)
+    except ValidationError:
+        pass
+    what = Sentence("The page at “{address}” could not be read.", {"address": address})
+    remedy = "Its HTML is broken, very large, or built to do harm; look for another page."
+    raise ToolFailed(what, remedy, detail=f"exit code {end.exit_code}")

@@ -1,0 +1,138 @@
+"""Every decision about a call can be looked up, also those that nobody was asked about."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine import audit
+from desktop_agent.engine.audit import AuditTrail, as_json_lines
+from desktop_agent.engine.session import Session
+from desktop_agent.permissions.gate import Allowed, Ask, Refused
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
+from tests.desktop_agent.engine.test_taking_back import WRITES, Office, card, write
+
+READ = Turn(ToolUse(id="r", name="read_file", input={"path": "a.txt"}))
+
+
+async def decided(session: Session, decision: Decision) -> None:
+    session.send(Message.user("go"))
+    session.approvals.answer(await card(session), decision)
+    await session.wait_idle()
+
+
+async def trail(office: Office) -> AuditTrail:
+    read = office.engine.oversight.audit()
+    while not read.is_at_end:
+        await read.more()
+    return read
+
+
+class TestAudit:
+    @pytest.mark.parametrize(
+        ("decision", "state", "word", "outcome"),
+        [
+            (AllowOnce(), "allowed", "allow_once", Outcome.SUCCEEDED),
+            (Deny(message="not there"), "denied", "deny", Outcome.DENIED),
+            (DenyAndStop(), "denied", "deny_and_stop", Outcome.DENIED),
+        ],
+    )
+    async def test_what_a_person_decided(
+        self, tmp_path: Path, decision: Decision, state: str, word: str, outcome: Outcome
+    ) -> None:
+        async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
+            session = office.new_session()
+            await decided(session, decision)
+            (entry,) = (await trail(office)).entries
+
+        assert (entry.tool, entry.state, entry.by, entry.decision) == ("write_file", state, "person", word)
+        assert entry.outcome is outcome
+        assert entry.input == {"path": "note.txt", "content": "one"}
+        assert entry.conversation_id == session.record.id
+        assert entry.conversation_title == "go"
+        assert entry.message == getattr(decision, "message", "")
+
+    async def test_edited_arguments_are_those_that_ran(self, tmp_path: Path) -> None:
+        edited = {"path": "note.txt", "content": "better"}
+        async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
+            await decided(office.new_session(), AllowOnce(edited_input=edited))
+            (entry,) = (await trail(office)).entries
+
+        assert (entry.input, entry.was_edited) == (edited, True)
+
+    async def test_what_a_rule_the_default_or_nobody_allowed(self, tmp_path: Path) -> None:
+        denies = Rule(effect=RuleEffect.DENY, tool="write_file", scope=RuleScope.ALWAYS)
+        turns = (READ, Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
+        async with Office(tmp_path, *turns) as office:
+            session = office.new_session()
+            (office.work / "a.txt").write_text("a")
+            session.standing.add(WRITES)
+            session.send(Message.user("go"))
+            await session.wait_idle()
+            session.standing.revoke(WRITES.id)
+            session.standing.add(denies)
+            session.send(Message.user("again"))
+            await session.wait_idle()
+            newest_first = (await trail(office)).entries
+
+        told = [(each.tool, each.state, each.by, each.rule_id) for each in newest_first]
+        assert told == [
+            ("write_file", "denied", "program", None),
+            ("write_file", "allowed", "rule", WRITES.id),
+            ("read_file", "allowed", "default", None),
+        ]
+
+    async def test_pages_hold_together_what_belongs_together(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        turns = [turn for number in range(4) for turn in (Turn(write(f"{number}", f"{number}")), Turn())]
+        async with Office(tmp_path, *turns) as office:
+            session = office.new_session()
+            for _ in range(4):
+                await decided(session, AllowOnce())
+            whole = (await trail(office)).entries
+            monkeypatch.setattr(audit, "PAGE", 3)
+            paged = await trail(office)
+
+        assert len(whole) == 4
+        assert paged.entries == whole
+
+    async def test_deleted_conversations_are_left_out_and_results_are_not_read(self, tmp_path: Path) -> None:
+        async with Office(tmp_path, READ, Turn()) as office:
+            session = office.new_session()
+            (office.work / "a.txt").write_text("secret words")
+            session.send(Message.user("go"))
+            await session.wait_idle()
+            (row, *_), _ = await office.engine.store.about_calls()
+            everything = repr(await office.engine.store.about_calls())
+            lines = list(as_json_lines((await trail(office)).entries))
+            await office.engine.delete_conversation(session.record.id)
+            gone = (await trail(office)).entries
+
+        assert row.title == "go"
+        assert "secret words" not in everything
+        assert json.loads(lines[0])["tool"] == "read_file"
+        assert gone == ()
+
+
+class TestDryRun:
+    async def test_it_says_what_would_become_of_a_call_and_makes_none(self, tmp_path: Path) -> None:
+        async with Office(tmp_path) as office:
+            session = office.new_session()
+            oversight, id_ = office.engine.oversight, session.record.id
+            arguments = {"path": "note.txt", "content": "x"}
+
+            assert "write_file" in await oversight.tool_names(id_)
+            assert isinstance(await oversight.would_be_asked(id_, "write_file", arguments), Ask)
+            session.standing.add(WRITES)
+            allowed = await oversight.would_be_asked(id_, "write_file", arguments)
+            assert isinstance(allowed, Allowed)
+            assert (allowed.by, allowed.rule_id) == ("rule", WRITES.id)
+            assert isinstance(await oversight.would_be_asked(id_, "write_file", {"path": 1}), Refused)
+            assert isinstance(await oversight.would_be_asked(id_, "nothing", {}), Refused)
+            assert office.text() is None
+            assert office.events == []

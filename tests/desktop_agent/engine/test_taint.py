@@ -1,0 +1,127 @@
+"""Content from outside: what it suspends, for how long, and that nobody forgets it."""
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.tool import ModelSchema, Tool
+from desktop_agent.vocabulary.blocks import Text, ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, OutsideContentArrived
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, Outsider, ToolClass
+from tests.desktop_agent.engine.test_taking_back import Office, card, say
+
+
+class Where(BaseModel):
+    host: str
+
+
+class Net:
+    """Two tools that reach the network: one brings pages, the other sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    async def read(self, wanted: Where, _call: object) -> tuple[Text, ...]:
+        return (Text(text=f"The page of {wanted.host}."),)
+
+    async def send(self, wanted: Where, _call: object) -> tuple[Text, ...]:
+        self.sent.append(wanted.host)
+        return ()
+
+    def registry(self, *_: object) -> ToolRegistry:
+        network = frozenset({Effect.NETWORK})
+        reading = Tool(
+            name="read",
+            description="",
+            schema=ModelSchema(Where),
+            run=self.read,
+            tool_class=ToolClass.READ_ONLY,
+            effects=network,
+            brings=lambda wanted: Outsider("web", wanted.host),
+        )
+        return ToolRegistry((reading, Tool("send", "", ModelSchema(Where), self.send, effects=network)))
+
+
+def allowing(tool: str) -> Rule:
+    return Rule(effect=RuleEffect.ALLOW, tool=tool, scope=RuleScope.ALWAYS)
+
+
+def call(id_: str, tool: str, host: str) -> Turn:
+    return Turn(ToolUse(id=id_, name=tool, input={"host": host}))
+
+
+def begun(office: Office, net: Net) -> Session:
+    office.engine._tools_for = net.registry
+    session = office.new_session()
+    session.standing.add(allowing("read"))
+    session.standing.add(allowing("send"))
+    return session
+
+
+async def answered(session: Session) -> None:
+    session.approvals.answer(await card(session), AllowOnce())
+    await session.wait_idle()
+
+
+class TestTaint:
+    async def test_what_was_allowed_for_good_is_asked_about_once_a_page_was_read(self, tmp_path: Path) -> None:
+        turns = (call("1", "send", "a"), call("2", "read", "b.example"), call("3", "send", "c"), Turn())
+        net = Net()
+        async with Office(tmp_path, *turns) as office:
+            session = begun(office, net)
+            session.send(Message.user("go"))
+            await card(session)
+
+            assert net.sent == ["a"]
+            (asked,) = office.of(ApprovalRequested)
+            assert (asked.tool_use_id, "b.example" in asked.reason) == ("3", True)
+            assert office.of(OutsideContentArrived) == [OutsideContentArrived("2", "web", "b.example")]
+            notices = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
+            assert any("b.example" in each for each in notices)
+            await answered(session)
+            assert net.sent == ["a", "c"]
+
+    async def test_a_trusted_source_marks_no_more_and_another_one_does(self, tmp_path: Path) -> None:
+        turns = (
+            *(call("1", "read", "b.example"), call("2", "send", "c"), Turn()),
+            *(call("3", "read", "b.example"), call("4", "send", "d"), Turn()),
+            *(call("5", "read", "e.example"), call("6", "send", "f"), Turn()),
+        )
+        net = Net()
+        async with Office(tmp_path, *turns) as office:
+            session = begun(office, net)
+            session.send(Message.user("go"))
+            await card(session)
+            session.standing.lift()
+            await session.wait_idle()
+            await say(session)
+            assert (net.sent, len(office.of(ApprovalRequested))) == (["c", "d"], 1)
+
+            session.send(Message.user("go"))
+            # Known already, trusted or not: the call to e.example itself is let through by its rule.
+            await answered(session)
+            assert net.sent == ["c", "d", "f"]
+            assert [each.name for each in office.of(OutsideContentArrived)] == ["b.example", "e.example"]
+
+    async def test_it_is_remembered_after_the_end_of_the_program(self, tmp_path: Path) -> None:
+        net = Net()
+        async with Office(tmp_path, call("1", "read", "b.example"), Turn()) as office:
+            session = begun(office, net)
+            await say(session)
+        async with Office(tmp_path, call("2", "send", "c"), Turn()) as office:
+            office.engine._tools_for = net.registry
+            again = await office.engine.session(session.record.id)
+            assert again.standing.taint.outsiders == (Outsider("web", "b.example"),)
+            again.send(Message.user("go"))
+            await answered(again)
+            assert net.sent == ["c"]
+            again.standing.lift()
+        async with Office(tmp_path) as office:
+            trusted = (await office.engine.session(session.record.id)).standing.taint
+            assert (trusted.outsiders, trusted.trusted) == ((), (Outsider("web", "b.example"),))

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desktop_agent.tools.commands.bounds import Bounds, around, bounds_for
+
+
+def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    (home / ".config/gh").mkdir(parents=True)
+    (tmp_path / "keys").mkdir()
+    (home / ".ssh").symlink_to(tmp_path / "keys")
+    (home / "data").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    bounds = bounds_for(home, tmp_path, (home / "data",), network=True)
+    assert {tmp_path / "keys", home / ".config/gh", home / "data", Path("/tmp")} <= set(bounds.hidden)
+    assert home / ".gnupg" not in bounds.hidden
+    assert (bounds.writable, bounds.network) == ((home, tmp_path), True)
+    assert set(bounds.hidden_below(home)) == {home / ".config/gh", home / "data"}
+
+
+def test_keys_are_hidden_where_the_person_moved_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, name in (
+        ("XDG_CONFIG_HOME", "gh"),
+        ("XDG_DATA_HOME", "keyrings"),
+        ("XDG_STATE_HOME", "desktop-agent"),
+    ):
+        (tmp_path / variable / name).mkdir(parents=True)
+        (tmp_path / variable / ".ssh").mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    hidden = bounds_for(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
+    assert {each.name for each in hidden} == {"gh", "keyrings", "desktop-agent"}
+
+
+def test_a_workspace_that_is_hidden_itself_is_open(tmp_path: Path) -> None:
+    assert tmp_path not in bounds_for(tmp_path, tmp_path, (tmp_path,), network=False).hidden
+    assert Bounds((tmp_path,), (tmp_path / "a",)).hidden_below(tmp_path / "a") == ()
+
+
+def test_around_a_closed_place_stands_everything_else(tmp_path: Path) -> None:
+    for name in ("a/b/c", "a/d", "e"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "f").touch()
+    assert set(around(tmp_path, (tmp_path / "a/b",))) == {tmp_path / "a/d", tmp_path / "e", tmp_path / "f"}
+    assert list(around(tmp_path, ())) == [tmp_path]
+    assert list(around(tmp_path, (tmp_path,))) == []
+
+
+PATHS = st.lists(st.sampled_from(["a", "a/x", "a/x/1", "a/y", "b", "b/x", "c"]), max_size=4)
+
+
+@given(closed=PATHS)
+def test_nothing_closed_is_reached_and_nothing_open_is_missing(
+    closed: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    files = [root / name / "file" for name in ("a/x/1", "a/x", "a/y", "a", "b/x", "b", "c")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    shut = tuple(root / name for name in closed)
+    given_out = set(around(root, shut))
+
+    def is_in(file: Path, places: "set[Path] | tuple[Path, ...]") -> bool:
+        return any(place in (file, *file.parents) for place in places)
+
+    for file in files:
+        assert is_in(file, given_out) != is_in(file, shut)

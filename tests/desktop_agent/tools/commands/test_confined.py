@@ -1,0 +1,209 @@
+"""What a confined command can and cannot do, tried for real in each way that this machine has."""
+
+import os
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands import bounds, bubblewrap
+from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from tests.desktop_agent.tools.commands.ways import way
+
+PYTHON = sys.executable
+CONNECT = 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).sendall(b"hi")'
+SEND = (
+    'import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(sys.argv[1])))'
+)
+SERVICE = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+@pytest.fixture(params=["bubblewrap", "Landlock"])
+def confinement(request: pytest.FixtureRequest) -> Confinement:
+    return way(request.param)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with keys in it, outside of what commands never see anyway."""
+    folder = Path.home() / f"of-{tmp_path.name}"
+    for name in (".ssh", ".config/gh", ".local/share/desktop-agent", "own data", "plain"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "secret").write_text("the secret")
+    (folder / ".netrc").write_text("the secret")
+    (folder / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home folder of the tests lies among temporary files, which are closed as a whole otherwise."""
+    monkeypatch.setattr(bounds, "_SHARED", ("/run/user",))
+    monkeypatch.setattr(bubblewrap, "_EMPTY", ("/run",))
+
+
+def taken_away(place: Path) -> bool:
+    """Whether something was there; no test leaves it there."""
+    if not os.path.lexists(place):
+        return False
+    place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()
+    return True
+
+
+class Desk:
+    def __init__(self, workspace: Workspace, confinement: Confinement, home: Path) -> None:
+        self.folder = workspace.folder
+        self._tool = run_command(workspace, (home / "own data",), confinement=lambda: confinement)
+
+    async def run(self, line: str, *, network: bool = False) -> str:
+        wanted = self._tool.checked({"command": line, "network": network})
+        (part,) = await self._tool.run(wanted, RunningCall("1", lambda _: None))
+        return part.text  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def desk(workspace: Workspace, confinement: Confinement, home: Path) -> Desk:
+    return Desk(workspace, confinement, home)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20)
+        yield listening
+
+
+async def test_it_writes_in_the_workspace_and_in_its_own_folder(desk: Desk) -> None:
+    told = await desk.run(
+        'mkdir -p a/b && echo x >a/b/c && mv a/b/c a/d && rm -r a/b && echo y >"$TMPDIR/t" && cat a/d'
+    )
+    assert told == "x\n[exit code 0.]"
+    assert (desk.folder / "a/d").read_text() == "x\n"
+
+
+async def test_it_writes_nowhere_else(desk: Desk, home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "there").write_text("as it was")
+    (home / "plain/there").write_text("as it was")
+    for place in (home, home / "plain", outside, "/etc", "/usr", "/var/tmp", "/tmp", "/dev/shm"):
+        for deed in (
+            f"echo x >{place}/new-of-a-test",
+            f"mkdir {place}/new-of-a-test",
+            f"ln -s a {place}/new-of-a-test",
+        ):
+            await desk.run(deed)
+            assert not taken_away(Path(place, "new-of-a-test"))
+    for place in (home / "plain/there", outside / "there"):
+        for deed in (f"echo x >>{place}", f": >{place}", f"rm {place}", f"mv {place} here", f"truncate -s 0 {place}"):
+            await desk.run(deed)
+        assert place.read_text() == "as it was"
+
+
+async def test_a_link_in_the_workspace_is_no_way_out(desk: Desk, home: Path) -> None:
+    (desk.folder / "out").symlink_to(home / "plain")
+    await desk.run("echo x >out/new")
+    assert not (home / "plain/new").exists()
+    assert "the secret" not in await desk.run(f"ln -s {home}/.ssh keys; cat keys/secret; ln {home}/.netrc n; cat n")
+
+
+@pytest.mark.usefixtures("in_sight")
+async def test_it_reads_the_system_and_no_keys(desk: Desk, home: Path) -> None:
+    assert "the secret" in await desk.run(f"cat {home}/plain/secret")
+    assert "exit code 0" in await desk.run("cat /etc/passwd /usr/bin/env >/dev/null")
+    for name in (".ssh/secret", ".config/gh/secret", ".local/share/desktop-agent/secret", "own data/secret", ".netrc"):
+        told = await desk.run(f"cat '{home}/{name}'; cp '{home}/{name}' copy; cat copy")
+        assert "the secret" not in told, name
+
+
+async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confinement: Confinement, home: Path) -> None:
+    inside = home / "own data/works/one"
+    inside.mkdir(parents=True)
+    desk = Desk(Workspace(inside), confinement, home)
+    assert await desk.run(f"echo x >a; cat a; cat '{home}/own data/secret' 2>/dev/null") == "x\n[exit code 1.]"
+
+
+async def test_without_network_there_is_none(desk: Desk, listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    assert "Error" in await desk.run(f"'{PYTHON}' -c '{CONNECT}' {port}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as heard:
+        heard.bind(("127.0.0.1", 0))
+        heard.setblocking(False)
+        await desk.run(f"'{PYTHON}' -c '{SEND}' {heard.getsockname()[1]}")
+        with pytest.raises(BlockingIOError):
+            heard.recv(1)
+    listener.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+async def test_with_network_it_connects(desk: Desk, listener: socket.socket) -> None:
+    heard: list[bytes] = []
+
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            heard.append(connection.recv(2))
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    told = await desk.run(f"'{PYTHON}' -c '{CONNECT}' {listener.getsockname()[1]}", network=True)
+    thread.join()
+    assert (told, heard) == ("[exit code 0.]", [b"hi"])
+
+
+@pytest.mark.parametrize("network", [False, True])
+async def test_services_of_the_session_cannot_be_asked(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, *, network: bool
+) -> None:
+    path = tmp_path_factory.mktemp("s") / "bus"
+    for address in (str(path), "\0test-of-a-service"):
+        with socket.socket(socket.AF_UNIX) as service:
+            service.bind(address)
+            service.listen()
+            service.setblocking(False)
+            shown = address.replace("\0", "\\0")
+            told = await desk.run(
+                f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{shown}"')}'""", network=network
+            )
+            assert "Error" in told
+            with pytest.raises(BlockingIOError):
+                service.accept()
+
+
+async def test_other_processes_are_out_of_reach(desk: Desk) -> None:
+    told = await desk.run("kill -0 $PPID; cat /proc/$PPID/environ >e; kill -0 $$ && echo mine")
+    assert "mine" in told
+    assert "exit code 0" not in await desk.run(f"test -e /proc/{os.getpid()}/environ && kill -0 {os.getpid()}")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.usefixtures("in_sight")
+async def test_git_works(desk: Desk) -> None:
+    told = await desk.run("git init -q . && echo x >a && git add a && git commit -qm first && git log --format=%an:%s")
+    assert told == "Me:first\n[exit code 0.]"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is installed")
+async def test_compilers_work(desk: Desk) -> None:
+    (desk.folder / "m.c").write_text('#include <stdio.h>\nint main(void) { puts("made"); return 7; }\n')
+    assert await desk.run("cc m.c -o m && ./m") == "made\n[exit code 7.]"
+
+
+async def test_python_works_with_processes_and_temporary_files(desk: Desk) -> None:
+    (desk.folder / "p.py").write_text(
+        "import subprocess, sys, tempfile, os\n"
+        "with tempfile.NamedTemporaryFile() as file:\n    assert file.name.startswith(os.environ['TMPDIR'])\n"
+        "print(subprocess.run([sys.executable, '-c', 'print(6 * 7)'], capture_output=True, text=True).stdout.strip())\n"
+    )
+    assert await desk.run(f"'{PYTHON}' p.py") == "42\n[exit code 0.]"
+    assert await desk.run("echo a >/dev/null; head -c 3 /dev/zero | wc -c; head -c 1 /dev/urandom | wc -c") == (
+        "3\n1\n[exit code 0.]"
+    )

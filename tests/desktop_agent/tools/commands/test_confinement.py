@@ -1,0 +1,74 @@
+"""Which confinement is offered, and what is said of it."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands import bubblewrap, confinement, landlock
+from desktop_agent.tools.commands.bounds import Bounds
+from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, landlocked, offered, unconfined, works
+from tests.desktop_agent.tools.commands.ways import way
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    offered.cache_clear()
+    yield
+    offered.cache_clear()
+
+
+def test_what_is_said_before_a_command_runs() -> None:
+    kept = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
+    loose = "It can still change the permissions and dates of your other files."
+    assert landlocked().title(network=False) == f"Confined by Landlock. {kept} It has no network. {loose}"
+    assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network."
+    free = unconfined("Install it.").title(network=False)
+    assert free == "Not confined: it can read, change and send whatever you can. Install it."
+
+
+def test_bubblewrap_comes_first_and_landlock_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    way("Landlock")
+    assert way("bubblewrap").name == offered().name == "bubblewrap"
+    for broken in (None, "/bin/false", "/nowhere/bwrap"):
+        offered.cache_clear()
+        monkeypatch.setattr(bubblewrap, "installed", lambda program=broken: program)
+        assert offered().name == "Landlock"
+
+
+def test_where_nothing_works_it_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "is_known", lambda: False)
+    monkeypatch.setattr(bubblewrap, "installed", lambda: None)
+    assert offered() == offered()
+    assert (offered().name, offered().note) == ("", "Install bubblewrap to confine commands.")
+    offered.cache_clear()
+    monkeypatch.setattr(bubblewrap, "installed", lambda: "/bin/false")
+    assert "does not let bubblewrap work" in offered().note
+    offered.cache_clear()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert offered().name == ""
+
+
+def test_it_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Confinement] = []
+    monkeypatch.setattr(confinement, "works", lambda each: tried.append(each) or True)
+    monkeypatch.setattr(bubblewrap, "installed", lambda: "/x")
+    assert offered() is offered()
+    assert len(tried) == 1
+
+
+def test_what_confines_nothing_does_not_work() -> None:
+    assert not works(unconfined(""))
+
+
+def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -> None:
+    import subprocess
+
+    bounds = Bounds((tmp_path,), ())
+    argv = landlock.command(("/bin/touch", str(tmp_path / "ran")), bounds)
+    argv[argv.index("confined") + 1] = '{"writable": 1, "hidden": [], "network": false}'
+    ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 125
+    assert "could not be confined and was not started" in ended.stderr
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,65 @@
+"""A command in a conversation: what the person sees before, sees while it runs, and what Stop leaves."""
+
+import asyncio
+from pathlib import Path
+
+import psutil
+
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
+from desktop_agent.vocabulary.engine_events import ToolProgress
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview, Preview, Risk
+from tests.desktop_agent.engine.stage import LIMIT, results_of
+from tests.desktop_agent.engine.test_taking_back import Office, card
+
+
+def asks(line: str) -> Turn:
+    return Turn(ToolUse(id="1", name="run_command", input={"command": line}))
+
+
+async def allowed(session: Session) -> Preview | None:
+    """Allow the one call, having seen what is shown of it."""
+    session.send(Message.user("go"))
+    id_ = await card(session)
+    shown = session.approvals.open_approvals[0].preview
+    session.approvals.answer(id_, AllowOnce())
+    return shown
+
+
+async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> None:
+    async with Office(tmp_path, asks("echo live && rm -f gone"), Turn(ContentDelta("Done."))) as office:
+        (office.work / "gone").touch()
+        session = office.new_session()
+        shown = await allowed(session)
+        async with asyncio.timeout(LIMIT):
+            await session.wait_idle()
+        assert isinstance(shown, CommandPreview)
+        assert (shown.line, shown.folder) == ("echo live && rm -f gone", str(office.work))
+        assert [part.text for part in shown.parts] == ["echo live", "rm -f gone"]
+        assert Risk.DELETES in shown.parts[1].risks
+        assert shown.confinement.startswith(("Confined by ", "Not confined: "))
+        assert "".join(each.text for each in office.of(ToolProgress)) == "live\n"
+        (result,) = results_of(session.history).values()
+        assert (result.outcome, result.content) == (Outcome.SUCCEEDED, (Text(text="live\n[exit code 0.]"),))
+        assert not (office.work / "gone").exists()
+
+
+async def test_stop_ends_everything_that_it_started(tmp_path: Path) -> None:
+    async with Office(tmp_path, asks("sleep 500 & sleep 500 & echo begun; wait; touch late")) as office:
+        session = office.new_session()
+        await allowed(session)
+        async with asyncio.timeout(LIMIT):
+            while not office.of(ToolProgress):
+                await asyncio.sleep(0.01)
+        running = psutil.Process().children(recursive=True)
+        assert running
+        session.interrupt()
+        async with asyncio.timeout(LIMIT):
+            await session.wait_idle()
+        assert not [each for each in running if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+        (result,) = results_of(session.history).values()
+        assert result.outcome is Outcome.CANCELLED
+        assert not (office.work / "late").exists()

@@ -1,0 +1,177 @@
+"""Shell lines, run for real; what confines them is in test_confined."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.run_command import run_command, shortened
+from desktop_agent.tools.tool import RunningCall, Tool
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject
+from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
+from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, ToolClass
+
+PATIENCE = 30
+
+
+def plain(workspace: Workspace) -> Tool[object]:
+    return run_command(workspace, confinement=lambda: unconfined("For a test."))  # type: ignore[return-value]
+
+
+def left() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).iterdir())
+
+
+async def run(workspace: Workspace, line: str, heard: list[str] | None = None, **more: object) -> str:
+    tool = plain(workspace)
+    said = [] if heard is None else heard
+    (part,) = await tool.run(tool.checked({"command": line, **more}), RunningCall("1", said.append))
+    assert left() == []
+    return part.text  # type: ignore[union-attr]
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+async def test_output_of_both_streams_and_the_exit_code(workspace: Workspace) -> None:
+    assert await run(workspace, "echo one; echo two >&2; exit 3") == "one\ntwo\n[exit code 3.]"
+    assert await run(workspace, "true") == "[exit code 0.]"
+    assert await run(workspace, "printf x") == "x\n[exit code 0.]"
+    assert await run(workspace, "kill -9 $$") == "[ended by SIGKILL.]"
+    assert "command not found" in await run(workspace, "no-such-program-anywhere")
+
+
+async def test_it_is_bash_in_a_folder_of_the_workspace_without_input(workspace: Workspace) -> None:
+    (workspace.folder / "sub").mkdir()
+    assert await run(workspace, "[[ -n x ]] && pwd; cat", folder="sub") == f"{workspace.folder}/sub\n[exit code 0.]"
+    (workspace.folder / "file").touch()
+    for folder in ("none", "file"):
+        with pytest.raises(ToolFailed, match="is no folder"):
+            await run(workspace, "true", folder=folder)
+    with pytest.raises(OutsideWorkspace):
+        await run(workspace, "true", folder="..")
+
+
+async def test_a_bash_in_the_workspace_is_not_taken(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = workspace.folder / "bash"
+    fake.write_text("#!/bin/sh\necho fake\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{workspace.folder}:{os.environ['PATH']}")
+    assert await run(workspace, "echo real") == "real\n[exit code 0.]"
+
+
+async def test_output_is_told_while_it_runs(workspace: Workspace) -> None:
+    heard: list[str] = []
+    running = asyncio.ensure_future(
+        run(workspace, "echo first; until [ -e go ]; do sleep 0.02; done; echo last", heard)
+    )
+    async with asyncio.timeout(PATIENCE):
+        while "first" not in "".join(heard):
+            await asyncio.sleep(0.01)
+    assert "last" not in "".join(heard)
+    (workspace.folder / "go").touch()
+    assert await running == "first\nlast\n[exit code 0.]"
+    assert "".join(heard) == "first\nlast\n"
+
+
+async def test_what_takes_too_long_is_ended_and_what_it_wrote_stays(workspace: Workspace) -> None:
+    with pytest.raises(ToolFailed, match=r"longer than 1 s") as told:
+        await run(workspace, "echo begun; sleep 500 & sleep 500", timeout_seconds=1)
+    assert "begun\n" in str(told.value)
+    assert "timeout_seconds" in str(told.value.remedy)
+    assert not psutil.Process().children(recursive=True)
+
+
+async def test_stop_leaves_nothing_running(workspace: Workspace) -> None:
+    line = "sleep 500 & (setsid sleep 500 &) ; echo $$; wait"
+    heard: list[str] = []
+    running = asyncio.ensure_future(run(workspace, line, heard))
+    async with asyncio.timeout(PATIENCE):
+        while "\n" not in "".join(heard):
+            await asyncio.sleep(0.01)
+    marked = [each for each in psutil.process_iter() if _is_ours(each)]
+    assert len(marked) >= 3
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not [each for each in marked if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert left() == []
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    try:
+        return process.environ().get("TMPDIR", "").startswith(tempfile.gettempdir())
+    except psutil.Error:
+        return False
+
+
+async def test_who_stays_behind_is_ended_and_counted(workspace: Workspace) -> None:
+    assert await run(workspace, "sleep 500 & echo x") == (
+        "x\n[exit code 0. 1 process that it left running ended with it.]"
+    )
+
+
+async def test_where_the_confinement_ends_them_they_are_not_counted(workspace: Workspace) -> None:
+    way = Confinement("a test", lambda argv, _folder, _bounds: list(argv), ends_all=True)
+    tool = run_command(workspace, confinement=lambda: way)
+    (part,) = await tool.run(tool.checked({"command": "sleep 500 &"}), RunningCall("1", lambda _: None))
+    assert part == Text(text="[exit code 0.]")
+
+
+async def test_no_secret_is_in_its_environment(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-hush")
+    monkeypatch.setenv("BASH_ENV", "/dev/stdin")
+    told = await run(workspace, "env; tr '\\0' '\\n' </proc/self/environ")
+    assert "TMPDIR=" in told
+    assert "hush" not in told
+    assert "BASH_ENV" not in told
+
+
+async def test_too_much_output_keeps_its_beginning_and_its_end(workspace: Workspace) -> None:
+    told = await run(workspace, "echo first; seq 1 100000; echo last")
+    assert told.startswith("first\n1\n2\n")
+    assert told.endswith("100000\nlast\n[exit code 0.]")
+    assert "characters are left out here" in told
+    assert len(told) < 61_000
+    assert shortened("abcdefgh", 4) == "ab\n[4 characters are left out here.]\ngh"
+
+
+async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> None:
+    tool = plain(workspace)
+    assert tool.preview
+    title = "Not confined: it can read, change and send whatever you can. For a test."
+    preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
+    assert preview == CommandPreview("rm x", str(workspace.folder), title)
+    with pytest.raises(ToolFailed):
+        await tool.preview(tool.checked({"command": "rm x", "folder": "none"}))
+
+
+async def test_rules_see_the_line_and_that_it_wants_the_network(workspace: Workspace) -> None:
+    tool = plain(workspace)
+    assert tool.subjects
+    assert await tool.subjects(tool.checked({"command": "ls | wc"})) == (CommandSubject("ls | wc"),)
+    wanted = tool.checked({"command": "ls", "network": True})
+    assert await tool.subjects(wanted) == (CommandSubject("ls"), HostSubject("*"))
+    assert tool.tool_class is ToolClass.MUTATING
+    assert tool.effects == {Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}
+    assert tool.timeout > 600
+    for arguments in (
+        {"command": ""},
+        {"command": "x", "timeout_seconds": 601},
+        {"command": "x", "timeout_seconds": 0},
+    ):
+        with pytest.raises(ToolInputInvalid):
+            tool.checked(arguments)
+
+
+async def test_a_line_that_cannot_be_passed_on_is_a_sentence(workspace: Workspace) -> None:
+    with pytest.raises(ToolFailed):
+        await run(workspace, "echo \0")

@@ -1,0 +1,45 @@
+"""A command that is stopped: nothing is left running, and the model reads what it had done until then."""
+
+import asyncio
+from pathlib import Path
+
+import psutil
+import pytest
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress
+from desktop_agent.vocabulary.messages import Message
+from tests.desktop_agent.engine.test_taking_back import Office
+
+ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS)
+LINE = "echo half > half.txt; echo first; echo second; sleep 987654 & sleep 987654"
+
+
+def running(text: str) -> list[psutil.Process]:
+    return [each for each in psutil.process_iter(["cmdline"]) if text in (each.info["cmdline"] or [])]
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="no bash here")
+async def test_stop_ends_everything_and_says_what_it_had_written(tmp_path: Path) -> None:
+    call = ToolUse(id="1", name="run_command", input={"command": LINE})
+    async with Office(tmp_path, Turn(call)) as office:
+        session = office.new_session()
+        session.standing.add(ALLOWED)
+        session.send(Message.user("go"))
+        async with asyncio.timeout(20):
+            while "second" not in "".join(each.text for each in office.of(ToolProgress)):
+                await asyncio.sleep(0.01)
+        assert running("987654")
+        session.interrupt()
+        await session.wait_idle()
+        (finished,) = office.of(ToolFinished)
+
+    result: ToolResult = finished.result
+    words = result.content[0].text
+    assert result.outcome is Outcome.CANCELLED
+    assert "may have taken effect" in words
+    assert words.endswith("first\nsecond\n")
+    assert (tmp_path / "work/half.txt").read_text() == "half\n"
+    assert not running("987654")

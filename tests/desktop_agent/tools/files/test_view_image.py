@@ -1,0 +1,54 @@
+"""Pictures of the workspace, for the model to look at."""
+
+import base64
+import io
+
+import pytest
+from PIL import Image as Pillow
+
+from desktop_agent.tools.files import view_image as module
+from desktop_agent.tools.files.view_image import view_image
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Image, ResultPart, Text
+from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.tool_calls import ToolClass
+
+
+def picture(kind: str) -> bytes:
+    written = io.BytesIO()
+    Pillow.new("RGB", (12, 7), "red").save(written, kind)
+    return written.getvalue()
+
+
+async def view(workspace: Workspace, path: str) -> tuple[ResultPart, ...]:
+    tool = view_image(workspace)
+    assert tool.tool_class is ToolClass.READ_ONLY
+    return await tool.run(tool.checked({"path": path}), RunningCall("1", lambda _: None))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+async def test_a_picture_is_shown_by_what_it_contains(workspace: Workspace, kind: str) -> None:
+    data = picture(kind)
+    (workspace.folder / "shot.dat").write_bytes(data)
+    words, image = await view(workspace, "shot.dat")
+    media_type = f"image/{kind.lower()}"
+    assert words == Text(text=f"shot.dat: 12 × 7 pixels, {media_type}, {len(data):,} bytes.")
+    assert isinstance(image, Image)
+    assert isinstance(image.source, Base64Source)
+    assert (image.name, image.source.media_type) == ("shot.dat", media_type)
+    assert base64.b64decode(image.source.data) == data
+
+
+async def test_what_is_no_picture_says_so(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace.folder / "a.png").write_text("no picture")
+    (workspace.folder / "b.png").write_bytes(picture("PNG")[:12])
+    for path in ("a.png", "b.png"):
+        with pytest.raises(ToolFailed, match="no picture that can be shown"):
+            await view(workspace, path)
+    with pytest.raises(OutsideWorkspace):
+        await view(workspace, "../a.png")
+    monkeypatch.setattr(module, "PICTURE_LIMIT", 5)
+    with pytest.raises(ToolFailed, match="larger than"):
+        await view(workspace, "a.png")

@@ -1,0 +1,112 @@
+"""Pages are read in a process that ends, whatever is in them."""
+
+import asyncio
+import sys
+
+import psutil
+import pytest
+
+from desktop_agent.tools.web.reading import child
+from desktop_agent.tools.web.reading.reader import Reader, own_reader
+from desktop_agent.vocabulary.errors import ToolFailed
+from tests.desktop_agent.tools.web.reading.pages import STYLES
+
+ADDRESS = "https://docs.example.org/lib/page.html"
+
+
+async def test_the_same_as_without_a_process():
+    for html, expected in STYLES.values():
+        assert (await own_reader().read(html, ADDRESS)).text == expected
+
+
+N = 50_000
+HOSTILE = {
+    "nested": "<div>" * N + "x",
+    "nested lists": "<ul><li>" * (N // 8) + "x",
+    "nested tables": "<table><tr><td>" * (N // 15) + "x",
+    "open ends": "<p>" * N + "x",
+    "large text": "word " * 2_000_000 + "x",
+    "laughs": '<!DOCTYPE l [<!ENTITY a "lol"><!ENTITY b "&a;&a;">' + "&b;" * 1000 + "]><p>x",
+    "long references": "&#" + "9" * 100_000 + ";x",
+    "many references": "&amp;" * N + "x",
+    "attributes": "<a " + "a=b " * N + ">x",
+    "long attribute": f"<a href='/{'y' * N}'>x</a>",
+    "long name": f"<{'y' * N}>x",
+    "marks": f"<pre>{'`' * N}</pre>x",
+    "spaces": "<p>" + " " * N + "x",
+    "wide table": "<table><tr>" + "<td>y" * 50_000 + "</table>x",
+    "spans": "<table><tr>" + "<td colspan=999>y" * 1_000 + "<tr><td>z</table>x",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_pages_are_read_all_the_same(name):
+    html = HOSTILE[name]
+    found = await own_reader().read(html, ADDRESS)
+    assert found.cut if len(html) > child.LONGEST else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
+
+
+@pytest.mark.parametrize("html", ["<a " * 300_000, "<!--" * 300_000, '<a b="' * 200_000])
+async def test_what_takes_for_ever_is_ended(html):
+    reader = own_reader()
+    impatient = Reader(reader.command, patience=1.0)
+    with pytest.raises(ToolFailed, match="took longer than 1 seconds"):
+        await impatient.read(html, ADDRESS)
+    assert not psutil.Process().children(recursive=True)
+
+
+async def test_a_cancel_ends_the_process():
+    task = asyncio.create_task(own_reader().read("<a " * 300_000, ADDRESS))
+    while not psutil.Process().children():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not psutil.Process().children(recursive=True)
+
+
+def confined(code: str) -> Reader:
+    """The real child, but what it does with a page is this."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(child.__file__).partition('/desktop_agent/')[0]!r})\n"
+        "from desktop_agent.tools.web.reading import child\n"
+        "true = child.read\n"
+        "def read(html, base):\n"
+        "    if html == '<p>': return true(html, base)\n"
+        f"    {code}\n"
+        "child.read = read\n"
+        "sys.exit(child.main())\n"
+    )
+    return Reader((sys.executable, "-I", "-B", "-c", program))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = bytearray(3_000_000_000)",
+        "open('/etc/hostname').read()",
+        "import socket; socket.create_connection(('127.0.0.1', 1))",
+        "import os; os.system('true')",
+        "import os; os.remove('/nothing')",
+        "raise RecursionError",
+    ],
+)
+async def test_the_process_is_confined(code):
+    if "3_000" in code and sys.platform == "win32":
+        pytest.skip("Windows has no such limit")
+    with pytest.raises(ToolFailed, match="could not be read"):
+        await confined(code + "; return {'title': '', 'text': 'out', 'hidden': 0, 'cut': False}").read("y", ADDRESS)
+
+
+async def test_the_confined_child_of_these_tests_works():
+    made = confined("return {'title': '', 'text': 'out', 'hidden': 0, 'cut': False}")
+    assert (await made.read("y", ADDRESS)).text == "out"
+
+
+WHOLE = '{"title": "", "text": "", "hidden": 0, "cut": false}'
+
+
+@pytest.mark.parametrize("said", ["print('nonsense')", "pass", "print('{}')", f"print({WHOLE!r}); exit(1)"])
+async def test_a_child_that_says_nothing_of_use(said):
+    with pytest.raises(ToolFailed, match="could not be read"):
+        await Reader((sys.executable, "-c", said)).read("x", ADDRESS)

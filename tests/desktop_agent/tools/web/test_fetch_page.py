@@ -1,0 +1,158 @@
+"""The tool: what it says of itself, what it answers, and that nothing of it leads around the gates."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.web.addresses import HostRefused
+from desktop_agent.tools.web.fetch_page import FetchPageInput, fetch_page
+from desktop_agent.tools.web.fetching import Bounds
+from desktop_agent.tools.web.pages import PART
+from desktop_agent.vocabulary.conduct.rules import HostSubject
+from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
+from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, Outsider, ToolClass
+from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
+
+CALL = RunningCall("call", lambda _text: None)
+HTML = {"content_type": "text/html; charset=utf-8"}
+
+
+def tool(hosts=frozenset()):
+    return fetch_page(lambda: hosts, way=way_of(), bounds=Bounds())
+
+
+async def texts(wanted, made=None):
+    return [part.text for part in await (made or tool()).run(wanted, CALL)]
+
+
+def test_what_speaks_http_is_loaded_when_the_first_page_is_wanted():
+    code = (
+        "import sys, desktop_agent.tools.web.fetch_page; sys.exit('httpcore' in sys.modules or 'httpx' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_it_is():
+    made = tool()
+    assert (made.name, made.tool_class, made.effects) == ("fetch_page", ToolClass.READ_ONLY, {Effect.NETWORK})
+    assert made.brings is not None
+    assert made.brings(FetchPageInput(url="http://BÜCHER.example./x")) == Outsider("web", "xn--bcher-kva.example")
+    assert made.brings(FetchPageInput(url="http://localhost:8000/")) == Outsider("web", "localhost")
+    assert made.brings(FetchPageInput(url="nonsense")) == Outsider("web", "")
+    for wrong in ({}, {"url": ""}, {"url": "http://x", "start": -1}, {"url": "http://x", "more": 1}):
+        with pytest.raises(ToolInputInvalid):
+            made.checked(wrong)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"), [("https://Docs.Example.ORG./a", "docs.example.org"), ("http://0x5db8d822/", "93.184.216.34")]
+)
+async def test_rules_see_the_one_form_of_the_host(url, host):
+    made = tool()
+    assert made.subjects is not None
+    assert await made.subjects(FetchPageInput(url=url)) == (HostSubject(host),)
+
+
+async def test_a_private_host_has_no_subject_unless_it_is_allowed():
+    wanted = FetchPageInput(url="http://localhost:8000/")
+    subjects = tool().subjects
+    assert subjects is not None
+    with pytest.raises(HostRefused):
+        await subjects(wanted)
+    hosts: set[str] = set()
+    made = fetch_page(lambda: frozenset(hosts))
+    assert made.subjects is not None
+    hosts.add("localhost")
+    assert await made.subjects(wanted) == (HostSubject("localhost"),)
+
+
+async def test_the_preview_shows_what_is_sent():
+    preview = tool().preview
+    assert preview is not None
+    shown = await preview(FetchPageInput(url="https://Example.org/a b#c"))
+    assert shown == NetworkPreview("GET", "https://example.org/a%20b", "example.org")
+    deceiving = await preview(FetchPageInput(url="https://аррӏе.com/"))
+    assert isinstance(deceiving, NetworkPreview)
+    assert deceiving.host == "xn--80ak6aa92e.com"
+    assert "look like others" in deceiving.note
+    long = await preview(FetchPageInput(url=f"https://example.org/?{'x' * 400}"))
+    assert isinstance(long, NetworkPreview)
+    assert "carry something out" in long.note
+
+
+async def test_a_page_of_html_is_markdown_under_its_title_and_address():
+    html = "<title>A &amp; B</title><main><h1>Hi</h1><p>Go <a href=/x>on</a>\u200b.</main>".encode()
+    async with RawServer(sending(answer(html, **HTML))) as server:
+        body, note = await texts(FetchPageInput(url=server.url(path="/a")))
+        assert body == f"[A & B\n{server.url(path='/a')}]\n\n# Hi\n\nGo [on]({server.url(path='/x')}).\n"
+    assert note == "[1 characters that nobody can see were taken out.]"
+
+
+async def test_text_and_json_stay_as_they_are():
+    data = json.dumps({"a": ["<b>", 1]}, indent=1).encode()
+    async with RawServer(sending(answer(data, content_type="application/json"))) as server:
+        assert await texts(FetchPageInput(url=server.url())) == [f"[{server.url()}]\n\n{data.decode()}"]
+
+
+async def test_a_long_page_is_read_in_parts_that_make_the_whole_and_fetched_once():
+    whole = "".join(f"line {n}\n" for n in range(12_000))
+    async with RawServer(sending(answer(whole.encode(), content_type="text/plain"))) as server:
+        made, start, read = tool(), 0, ""
+        while True:
+            body, *note = await texts(FetchPageInput(url=server.url(), start=start), made)
+            read += body.partition("]\n\n")[2]
+            if not note:
+                break
+            assert len(body) <= PART + 100
+            assert f"{len(whole) - len(read):,} more characters; go on with start {len(read)}." in note[0]
+            assert read.endswith("\n")
+            start = len(read)
+        assert read == whole
+        assert len(server.requests) == 1
+        await texts(FetchPageInput(url=server.url()), made)
+        assert len(server.requests) == 2
+        with pytest.raises(ToolFailed, match="there is no character 999,999"):
+            await texts(FetchPageInput(url=server.url(), start=999_999), made)
+
+
+async def test_only_the_last_pages_are_kept():
+    async with RawServer(sending(answer(b"x" * 50, content_type="text/plain"))) as server:
+        made = tool()
+        for path in "abcde":
+            await texts(FetchPageInput(url=server.url(path=f"/{path}")), made)
+        await texts(FetchPageInput(url=server.url(path="/e"), start=9), made)
+        assert len(server.requests) == 5
+        await texts(FetchPageInput(url=server.url(path="/a"), start=9), made)
+        assert len(server.requests) == 6
+
+
+async def test_a_kept_page_is_no_way_around_a_host_that_is_refused_by_now():
+    hosts = {"127.0.0.1"}
+    async with RawServer(sending(answer(b"x" * 50, content_type="text/plain"))) as server:
+        made = fetch_page(lambda: frozenset(hosts))
+        await texts(FetchPageInput(url=server.url("127.0.0.1")), made)
+        hosts.clear()
+        with pytest.raises(HostRefused):
+            await texts(FetchPageInput(url=server.url("127.0.0.1"), start=9), made)
+
+
+async def test_another_host_is_named_and_has_to_be_asked_for():
+    async with RawServer(sending(answer(status="301 Moved", location="https://other.example/new"))) as server:
+        (said,) = await texts(FetchPageInput(url=server.url()))
+    assert "moved to another host: https://other.example/new" in said
+
+
+async def test_a_server_cannot_put_hidden_characters_into_what_is_said_of_it():
+    async with RawServer(sending(answer(status="301 Moved", location="ftp://x\x85\xad/"))) as server:
+        with pytest.raises(ToolFailed, match="is not a web address") as caught:
+            await texts(FetchPageInput(url=server.url()))
+    assert str(caught.value).isprintable()
+
+
+async def test_an_empty_page_says_so():
+    async with RawServer(sending(answer(b"<script>app()</script>", **HTML))) as server:
+        _, note = await texts(FetchPageInput(url=server.url()))
+    assert "no text to read" in note

@@ -1,0 +1,132 @@
+"""Each kind of effect in its view."""
+
+import pytest
+from PySide6.QtCore import QBuffer
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QLabel
+
+from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.vocabulary.tool_calls import (
+    CommandPart,
+    CommandPreview,
+    DiffPreview,
+    NetworkPreview,
+    PicturePreview,
+    TextPreview,
+)
+from ui.approval.previews import command_view
+from ui.approval.previews.preview_view import PreviewView
+from ui.look.theme import ThemeSource
+
+
+@pytest.fixture
+def view(qtbot):
+    made = PreviewView(ThemeSource())
+    qtbot.addWidget(made)
+    made.resize(700, 400)
+    made.show()
+    return made
+
+
+def command(line, confinement="Not confined."):
+    parts, understood = explained(line)
+    return CommandPreview(line, "/work", confinement, parts, understood)
+
+
+def picture():
+    image = QImage(40, 20, QImage.Format.Format_RGB32)
+    image.fill(QColor("#ff0000"))
+    buffer = QBuffer()
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")
+    return bytes(buffer.data())
+
+
+def shown_labels(view):
+    return [each.text() for each in view.findChildren(QLabel) if each.isVisible()]
+
+
+def test_a_chained_command_is_shown_part_by_part_with_what_to_look_at(view):
+    view.show_preview(command("cd build && rm -rf dist; git push > log.txt"))
+
+    assert view.heading == "What will run: 3 commands"
+    assert "rm -rf dist: Deletes" in view.shown_text
+    assert "git push: Uses the network" in view.shown_text
+    assert "> log.txt: Writes files" in view.shown_text
+    assert "In the folder /work" in view.shown_text
+    assert "Not confined." in view.shown_text
+    assert not any("may run more" in each for each in shown_labels(view))
+
+
+def test_a_line_that_is_not_understood_says_so(view):
+    view.show_preview(command("eval $X"))
+
+    assert any("may run more" in each for each in shown_labels(view))
+
+
+def test_one_plain_command_is_not_written_twice(view):
+    view.show_preview(command("ls -l"))
+
+    assert view.shown_text.count("ls -l") == 1
+
+
+def test_hidden_characters_of_a_command_are_written_out(view):
+    view.show_preview(command("echo a\u202eb && rm x"))
+
+    assert "\u202e" not in view.shown_text
+    assert "U+202E" in view.shown_text
+
+
+def test_a_line_of_thousands_of_commands_gets_a_bounded_number_of_rows(view):
+    parts = tuple(CommandPart(f"echo {number}") for number in range(2_000))
+    view.show_preview(CommandPreview("; ".join(each.text for each in parts), "/", "", parts, True))
+
+    assert "And 1900 more" in shown_labels(view)
+    assert len(view.findChildren(QLabel)) < 3 * command_view.MOST_ROWS
+
+
+def test_a_request_says_its_host_first(view):
+    view.show_preview(NetworkPreview("GET", "https://a.example/x?y", "a.example", "No cookies."))
+
+    assert view.shown_text.split("\n") == ["GET", "a.example", "https://a.example/x?y", "No cookies."]
+
+
+def test_a_picture_is_read_and_shown(view, qtbot):
+    view.show_preview(PicturePreview("red.png", picture(), "40 × 20"))
+
+    canvas = view._picture._canvas
+    qtbot.waitUntil(lambda: not canvas._image.isNull())
+    assert view.heading == "The picture red.png"
+    assert canvas._image.size().toTuple() == (40, 20)
+    middle = view.grab().toImage().pixelColor(canvas.mapTo(view, canvas.rect().center()))
+    assert middle == QColor("#ff0000")
+
+
+def test_a_broken_picture_says_so(view, qtbot):
+    view.show_preview(PicturePreview("x.png", b"\x89PNG\r\n\x1a\nnothing"))
+
+    qtbot.waitUntil(lambda: "damaged" in view.shown_text)
+
+
+def test_only_the_last_of_several_pictures_is_shown(view, qtbot):
+    view.show_preview(PicturePreview("one.png", b"no picture"))
+    view.show_preview(PicturePreview("two.png", picture()))
+
+    qtbot.waitUntil(lambda: not view._picture._canvas._image.isNull())
+    assert "damaged" not in view.shown_text
+
+
+def test_a_file_that_goes_is_shown_as_removed(view):
+    view.show_preview(DiffPreview("old.txt", "one\ntwo", None))
+
+    assert view.heading == "Deletes old.txt: 2 lines"
+    assert view.shown_text == "one\ntwo"
+
+
+def test_the_view_follows_the_kind(view):
+    for preview in (command("ls"), TextPreview("words"), NetworkPreview("GET", "u", "h"), DiffPreview("p", None, "a")):
+        view.show_preview(preview)
+        assert view.isVisible()
+    assert view.heading == "New file: p"
+    view.show_preview(None)
+    assert not view.isVisible()

@@ -1,0 +1,132 @@
+"""Why it is asked, trust in what came from outside, and the rules that may be made of a call."""
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QRadioButton
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, CommandPreview
+from tests.ui.approval.test_approval_dialog import Driver, call
+from ui.approval.pending_approval import RuleOffer
+
+WORDS = Sentence("commands that begin with “{command}”", {"command": "git push"})
+OFFERS = (RuleOffer("here", WORDS, "/work"), RuleOffer("always", WORDS))
+TAINTED = (Sentence("Content from {outsider} came in.", {"outsider": "example.org"}),)
+
+
+def press(driver, key):
+    driver.bot.keyClick(driver.dialog, key)
+
+
+def choices(driver):
+    return [each for each in driver.dialog.findChildren(QRadioButton) if each.isVisible()]
+
+
+def pushed(driver, text):
+    return next(each for each in driver.dialog.findChildren(QPushButton) if each.text() == text)
+
+
+def test_a_rule_is_shown_before_it_is_granted(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(offers=OFFERS))
+
+    press(driver, Qt.Key.Key_W)
+    shown = choices(driver)
+    assert [each.accessibleName() for each in shown] == [
+        "commands that begin with “git push”. Only in the folder /work",
+        "commands that begin with “git push”. Everywhere",
+    ]
+    grant = pushed(driver, "Allow and keep this rule")
+    assert not grant.isEnabled()
+    assert driver.decisions == []
+    shown[1].click()
+    grant.click()
+    assert driver.decisions == [("call-1", AllowAlways(rule_id="always"))]
+
+
+def test_escape_leaves_the_rules_and_not_the_dialog(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(offers=OFFERS))
+
+    press(driver, Qt.Key.Key_W)
+    qtbot.keyClick(choices(driver)[0], Qt.Key.Key_Escape)
+    assert choices(driver) == []
+    assert driver.dialog.isVisible()
+    assert driver.postponed == []
+
+
+def test_without_rules_there_is_nothing_to_choose(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call())
+
+    press(driver, Qt.Key.Key_W)
+    assert choices(driver) == []
+
+
+def test_of_edited_arguments_no_rule_is_made(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(offers=OFFERS))
+
+    press(driver, Qt.Key.Key_W)
+    press(driver, Qt.Key.Key_E)
+    driver.dialog._arguments._editor.setPlainText('{"path": "a.txt", "content": "other"}')
+    assert choices(driver) == []
+    driver.dialog._bar.allow_always("here")
+    assert driver.decisions == []
+
+
+def test_a_rule_of_one_call_is_not_offered_for_the_next(qtbot):
+    driver = Driver(qtbot)
+    first, second = call(1, offers=OFFERS), call(2, tool="other")
+    driver.show(first, second)
+
+    press(driver, Qt.Key.Key_W)
+    driver.dialog._show(second.approval_id)
+    assert choices(driver) == []
+
+
+def test_the_reason_is_shown_and_read_to_a_screen_reader(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(reasons=TAINTED, outsiders=("example.org",)))
+
+    assert driver.dialog._reasons.words == "Content from example.org came in."
+    assert "Content from example.org came in." in driver.dialog.accessibleDescription()
+
+
+def test_what_came_from_outside_can_be_trusted(qtbot):
+    driver = Driver(qtbot)
+    trusted = []
+    driver.dialog.trusted.connect(lambda: trusted.append(1))
+    driver.show(call(reasons=TAINTED, outsiders=("example.org",)))
+
+    pushed(driver, "Trust example.org in this conversation").click()
+    assert trusted == [1]
+    assert driver.decisions == []
+
+
+def test_a_click_that_was_on_its_way_trusts_nobody(qtbot):
+    driver = Driver(qtbot, settle_ms=60_000)
+    trusted = []
+    driver.dialog.trusted.connect(lambda: trusted.append(1))
+    driver.dialog.set_approvals([call(reasons=TAINTED, outsiders=("example.org",))])
+    driver.dialog.open()
+
+    pushed(driver, "Trust example.org in this conversation").click()
+    assert trusted == []
+
+
+def test_other_reasons_offer_no_trust(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(reasons=(Sentence("A rule wants this to be asked."),)))
+
+    buttons = [each for each in driver.dialog.findChildren(QPushButton) if each.isVisible()]
+    assert not any("Trust" in each.text() for each in buttons)
+    driver.dialog._bar.allow_once()
+    assert driver.decisions == [("call-1", AllowOnce())]
+
+
+def test_calls_of_one_tool_are_told_apart_in_the_list():
+    preview = CommandPreview("git  status\n--short", "/", "")
+    assert call(preview=preview).subject == "git status --short"
+    assert replace(call(), preview=None).subject == "a.txt"

@@ -1,0 +1,45 @@
+"""Where words stand in the composer: whole lines, and all of them at one left edge."""
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QLabel
+
+from desktop_agent.conversation.picture_intake import take
+from ui.composer.composer import Composer
+from ui.look.theme import Reading, ThemeSource
+
+
+@pytest.fixture
+def themes(qapp):
+    return ThemeSource()
+
+
+@pytest.fixture
+def composer(themes, qtbot):
+    made = Composer(themes, take)
+    qtbot.addWidget(made)
+    made.resize(600, 400)
+    made.show()
+    return made
+
+
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_only_whole_lines_are_seen_wherever_it_is_scrolled(themes, composer, is_compact):
+    themes.read_as(Reading(is_compact=is_compact))
+    editor = composer.editor
+    editor.setPlainText("\n".join(f"Line {number}" for number in range(40)))
+    line = round(editor.blockBoundingRect(editor.document().firstBlock()).height())
+    for place in (0, 7, editor.verticalScrollBar().maximum()):
+        editor.verticalScrollBar().setValue(place)
+        assert editor.viewport().height() == 10 * line + 1
+        assert editor.cursorForPosition(QPoint(2, 2)).blockNumber() == place
+        assert editor.cursorForPosition(QPoint(2, 10 * line - 2)).blockNumber() == place + 9
+
+
+def test_remarks_begin_where_the_text_begins(composer):
+    (notice,) = [each for each in composer.findChildren(QLabel) if each.property("kind") == "warning"]
+    notice.setText("It is scaled down.")
+    notice.show()
+    composer.layout().activate()
+    text = composer.editor.viewport().mapTo(composer, QPoint(0, 0)).x()
+    assert notice.mapTo(composer, notice.contentsRect().topLeft()).x() == text

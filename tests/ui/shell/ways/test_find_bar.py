@@ -1,0 +1,199 @@
+"""The bar that finds in the conversation: its words, its keys, and where the keyboard is afterwards."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+from tests.ui.transcript.feeding import NoPictures
+from ui.look.theme import ThemeSource
+from ui.shell.ways import find_bar
+from ui.shell.ways.find_bar import FindBar
+from ui.transcript.view import TranscriptView
+
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+class Stand(QWidget):
+    def __init__(self, qtbot, messages):
+        super().__init__()
+        self.qtbot = qtbot
+        self.view = TranscriptView(ThemeSource(), NoPictures(Path()))
+        self.bar = FindBar(ThemeSource(), self.view.finding, self.view)
+        self.editor = QLineEdit()
+        column = QVBoxLayout(self)
+        for each in (self.bar, self.view, self.editor):
+            column.addWidget(each)
+        qtbot.addWidget(self, before_close_func=lambda stand: stand.view.close_workers())
+        self.resize(700, 500)
+        self.view.set_transcript(Transcript(messages))
+        self.show()
+        qtbot.waitExposed(self)
+        self.activateWindow()
+        self.editor.setFocus()
+
+    @property
+    def field(self):
+        return self.bar.findChild(QLineEdit)
+
+    def type(self, text):
+        QTest.keyClicks(self.field, text)
+        return self.count()
+
+    def count(self):
+        finding = self.view.finding
+        self.qtbot.waitUntil(lambda: finding._work is None and not finding._rest.isActive(), timeout=10_000)
+        return self.field.accessibleDescription()
+
+    def key(self, key, modifier=Qt.KeyboardModifier.NoModifier):
+        QTest.keyClick(QApplication.focusWidget(), key, modifier)
+        return self.count()
+
+    def button(self, name):
+        return next(each for each in self.bar.findChildren(QToolButton) if each.accessibleName() == name)
+
+
+@pytest.fixture
+def stand(qtbot):
+    messages = [Message.user(f"Number {number}. Cat cat concat") for number in range(4)]
+    stand = Stand(qtbot, messages)
+    qtbot.waitUntil(stand.editor.hasFocus)
+    stand.bar.open()
+    return stand
+
+
+def test_it_counts_while_somebody_types_and_says_when_there_is_nothing(stand):
+    assert stand.field.hasFocus()
+    assert stand.field.accessibleName() == "Find in conversation"
+    assert stand.type("cat") == "1 of 12"
+    assert stand.type("x") == "No matches"
+    assert not stand.button("Next match").isEnabled()
+    stand.field.clear()
+    assert stand.count() == ""
+
+
+def test_keys_step_and_go_around(stand):
+    stand.type("cat")
+    assert stand.key(Qt.Key.Key_Return) == "2 of 12"
+    assert stand.key(Qt.Key.Key_Return, SHIFT) == "1 of 12"
+    assert stand.key(Qt.Key.Key_Return, SHIFT) == "12 of 12"
+    stand.bar.step(1)
+    assert stand.count() == "1 of 12"
+    QTest.mouseClick(stand.button("Next match"), Qt.MouseButton.LeftButton)
+    assert stand.count() == "2 of 12"
+    QTest.mouseClick(stand.button("Previous match"), Qt.MouseButton.LeftButton)
+    assert stand.count() == "1 of 12"
+
+
+def test_case_and_whole_words_are_asked_for_by_buttons(stand):
+    stand.type("cat")
+    stand.button("Whole words").click()
+    assert stand.count() == "1 of 8"
+    stand.button("Match case").click()
+    assert stand.count() == "1 of 4"
+
+
+def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(stand):
+    stand.type("cat")
+    stand.key(Qt.Key.Key_Escape)
+    assert stand.bar.isHidden()
+    assert stand.editor.hasFocus()
+    assert not stand.view.finding.is_on
+    stand.bar.open()
+    assert stand.count() == "1 of 12"
+    assert stand.field.selectedText() == "cat"
+
+
+def test_the_keyboard_goes_to_the_transcript_where_it_cannot_go_back(stand):
+    stand.editor.hide()
+    stand.key(Qt.Key.Key_Escape)
+    assert stand.view.hasFocus()
+
+
+def test_stepping_with_a_closed_bar_opens_it(stand):
+    stand.type("cat")
+    stand.key(Qt.Key.Key_Escape)
+    stand.bar.step(1)
+    assert stand.bar.isVisible()
+    assert stand.count() == "1 of 12"
+
+
+def test_the_count_is_read_out_when_typing_rests_and_at_each_step(stand, monkeypatch):
+    said = []
+    monkeypatch.setattr(find_bar, "announce", lambda widget, words: said.append(words))
+    stand.bar._quiet.setInterval(30)
+    stand.type("cat")
+    stand.qtbot.waitUntil(lambda: said == ["1 of 12"])
+    stand.key(Qt.Key.Key_Return)
+    assert said == ["1 of 12", "2 of 12"]
+    stand.type("nothing")
+    stand.qtbot.waitUntil(lambda: said[-1] == "No matches")
+
+
+def test_the_window_opens_it_by_its_keys(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        screen.action("Find in conversation").trigger()
+        assert page.ways.find_bar.isVisible()
+        field = screen.find(QLineEdit, "Find in conversation")
+        field.setText("needle")
+        assert page.ways.find_bar._found.total == 2
+        screen.action("Find next").trigger()
+        assert page.ways.find_bar._found.current == 2
+        screen.action("Find previous").trigger()
+        assert page.ways.find_bar._found.current == 1
+        keys = {text: screen.action(text).shortcut().toString() for text in ("Find in conversation", "Find next")}
+        assert keys == {"Find in conversation": "Ctrl+F", "Find next": "F3"}
+        QTest.keyClick(field, Qt.Key.Key_Escape)
+        assert page.ways.find_bar.isHidden()
+
+    on_screen(work, Turn(ContentDelta("A needle, a needle.")))
+
+
+def test_what_is_selected_is_looked_for(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        from ui.transcript.surface.selection import Place
+
+        screen.window.page.transcript.surface.select(Place(1, 0, 2), Place(1, 0, 8))
+        screen.action("Find in conversation").trigger()
+        assert screen.find(QLineEdit, "Find in conversation").text() == "needle"
+
+    on_screen(work, Turn(ContentDelta("A needle here.")))
+
+
+def test_the_menu_of_the_transcript_opens_the_bar(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await screen.say("Say something")
+        transcript = screen.window.page.transcript
+        menu = transcript.offers.pop_up_by_key(transcript)
+        entry = next(each for each in menu.actions() if each.text().replace("&", "") == "Find in conversation")
+        assert entry.shortcut() == screen.action("Find in conversation").shortcut()
+        entry.trigger()
+        menu.close()
+        assert screen.find(QLineEdit, "Find in conversation").isVisible()
+
+    on_screen(work, Turn(ContentDelta("A needle here.")))
+
+
+def test_the_conversation_is_copied_as_markdown(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        QGuiApplication.clipboard().clear()
+        screen.action("Copy conversation as Markdown").trigger()
+        await until(QGuiApplication.clipboard().text)
+        text = QGuiApplication.clipboard().text()
+        assert text == "## You said\n\nSay something\n\n## Assistant said\n\nA **needle** here."
+
+    on_screen(work, Turn(ContentDelta("A **needle** here.")))

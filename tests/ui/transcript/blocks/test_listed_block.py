@@ -1,0 +1,211 @@
+"""A few things, each of which is selected and copied as a whole: sources, and pictures of a message."""
+
+import base64
+from itertools import product
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.vocabulary.blocks import Citation, Image, Text
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.ui.transcript.copying.safe_html import SafeReader
+from tests.ui.transcript.standing import Standing
+from tests.ui.transcript.test_pictures import png
+from ui.transcript.copying.forms import Forms
+from ui.transcript.copying.passage import Extract
+from ui.transcript.markdown.stream import leaves_of
+from ui.transcript.surface.selection import LAST, Place, extracts_of
+
+CITED = (
+    Citation(title="First [draft]", url="https://one.example/a"),
+    Citation(url="https://two.example/b c>"),
+    Citation(quoted="a book"),
+)
+TITLES = [
+    "Sources",
+    "1. First [draft] (https://one.example/a)",
+    "2. https://two.example/b c> (https://two.example/b%20c%3E)",
+    "3. a book",
+]
+
+
+def answer(citations=CITED, text="Known."):
+    return Message(role=Role.ASSISTANT, blocks=(Text(text=text, citations=citations),))
+
+
+def picture(name, width=40):
+    data = base64.b64encode(png(width, 20)).decode()
+    return Image(source=Base64Source(media_type="image/png", data=data), name=name)
+
+
+def copied(standing):
+    forms = Forms()
+    for step in extracts_of(standing.view.surface.selection, standing.rows):
+        if isinstance(step, Extract):
+            forms.add(step)
+        else:
+            forms.end_message()
+    for _ in forms.finish():
+        pass
+    reader = SafeReader()
+    reader.feed(forms.html)
+    assert not reader.open
+    return forms
+
+
+def over(standing, first, last):
+    standing.view.surface.select(first, last)
+    return copied(standing)
+
+
+def test_a_selection_over_sources_has_titles_and_addresses(qtbot):
+    standing = Standing(qtbot, [answer()])
+    forms = over(standing, Place(), Place(0, 1, LAST))
+    assert forms.plain == "\n".join(["Known.", "", *TITLES])
+    assert (
+        forms.markdown
+        == standing.rows.row(0).source()
+        == (
+            "Known.\n\nSources\n\n1. [First &#91;draft&#93;](<https://one.example/a>)\n"
+            "2. [https\\://two.example/b c>](<https://two.example/b%20c%3E>)\n3. a book"
+        )
+    )
+    assert forms.html.endswith(
+        "<p>Known.</p><p>Sources</p><ol>"
+        '<li><a href="https://one.example/a">First [draft]</a></li>'
+        '<li><a href="https://two.example/b%20c%3E">https://two.example/b c&gt;</a></li>'
+        "<li>a book</li></ol>"
+    )
+
+
+def test_they_do_not_go_on_with_a_list_above(qtbot):
+    standing = Standing(qtbot, [answer(text="1. one\n2. two")])
+    forms = over(standing, Place(), Place(0, 2, LAST))
+    kinds = [each.inside[-1].marker if each.inside else each.text for each in leaves_of(forms.markdown)[0]]
+    assert kinds == ["1.", "2.", "Sources", "1.", "2.", "3."]
+
+
+def test_some_of_the_sources_keep_their_numbers(qtbot):
+    standing = Standing(qtbot, [answer()])
+    at = standing.rows.row(0).blocks[1]
+    standing.rows.settle()
+    y = [box.center().y() for box in at.places()]
+    start, end = (at.offset_at(QPoint(x, y)) for x, y in ((0, y[2]), (500, y[3])))
+    forms = over(standing, Place(0, 1, start), Place(0, 1, end))
+    assert forms.plain == "\n".join(TITLES[2:])
+    assert forms.markdown.startswith("2. [")
+    assert '<ol start="2"><li><a' in forms.html
+
+
+def test_a_word_of_a_source_is_a_word(qtbot):
+    standing = Standing(qtbot, [answer()])
+    start = standing.rows.row(0).blocks[1].plain().index("book")
+    forms = over(standing, Place(0, 1, start), Place(0, 1, start + 4))
+    assert (forms.plain, forms.markdown) == ("book", "book")
+
+
+def test_sources_that_stay_away_are_copied_too(qtbot):
+    many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
+    standing = Standing(qtbot, [answer(many)])
+    standing.rows.settle()
+    block = standing.rows.row(0).blocks[1]
+    assert len(block.places()) == 13
+    below = block.offset_at(QPoint(700, 2000))
+    assert over(standing, Place(), Place(0, 1, below)).plain.endswith("12. T11 (https://h11.example)")
+
+
+def test_a_selection_over_pictures_names_them(qtbot):
+    message = Message.user_with_blocks(
+        [picture("a_b_*.png"), picture("x\u202egnp.exe"), picture(""), Text(text="Look")]
+    )
+    standing = Standing(qtbot, [message])
+    forms = over(standing, Place(), Place(0, 1, LAST))
+    names = ["[Image: a_b_*.png]", "[Image: x⟨U+202E⟩gnp.exe]", "[Image]"]
+    assert forms.plain == "\n".join([*names, "", "Look"])
+    assert forms.markdown == standing.rows.row(0).source() == "\n".join([*names, "", "Look"])
+    assert forms.html.endswith(f"<p>{'<br>'.join(names)}</p><p>Look</p>")
+
+
+def test_a_name_that_would_be_markup_is_written_as_text(qtbot):
+    standing = Standing(qtbot, [Message.user_with_blocks([picture("*a* `b`.png")])])
+    forms = over(standing, Place(), Place(0, 0, LAST))
+    (leaf,) = leaves_of(forms.markdown)[0]
+    assert leaf.kind == "paragraph"
+    assert standing.rows.row(0).plain() == "[Image: *a* `b`.png]"
+    again = Standing(qtbot, [Message.assistant(forms.markdown)])
+    assert again.rows.row(0).plain() == "[Image: *a* `b`.png]"
+
+
+def test_pictures_are_selected_one_by_one(qtbot):
+    standing = Standing(qtbot, [Message.user_with_blocks([picture("a.png", 200), picture("b.png", 200)])])
+    standing.rows.settle()
+    block = standing.rows.row(0).blocks[0]
+    left, right = block.places()
+    edges = [block.offset_at(QPoint(x, 10)) for x in (left.left(), left.right(), right.left(), right.right())]
+    assert edges == [0, 14, 15, 29]
+    assert over(standing, Place(0, 0, edges[2]), Place(0, 0, edges[3])).plain == "[Image: b.png]"
+    assert block.boxes(15, 29)[0].left() == right.left()
+
+
+def test_selected_sources_are_seen_to_be_selected(qtbot):
+    standing = Standing(qtbot, [answer()])
+    standing.rows.settle()
+    row = standing.rows.row(0)
+    line = row.blocks[1].places()[1].translated(row.block_box(1).topLeft())
+    corner = line.translated(standing.view.surface.row_box(0).topLeft()).topLeft()
+    colour = standing.themes.theme.selection
+    seen = []
+    for end in (Place(0, 1, 0), Place(0, 1, LAST)):
+        standing.view.surface.select(Place(), end)
+        seen.append(standing.view.viewport().grab().toImage().pixelColor(corner).name() == colour)
+    assert seen == [False, True]
+
+
+def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
+    standing = Standing(qtbot, [answer()])
+    standing.rows.settle()
+    standing.view.surface.select(Place(0, 1, 0), Place(0, 1, LAST))
+    row = standing.rows.row(0)
+    picture = standing.view.viewport().grab().toImage()
+    corner = row.block_box(1).topLeft() + standing.view.surface.row_box(0).topLeft()
+    found = set()
+    for place in row.blocks[1].places()[:2]:
+        box = place.translated(corner)
+        points = product(range(box.left(), box.right()), range(box.top(), box.bottom()))
+        found |= {picture.pixelColor(*point).name() for point in points}
+    theme = standing.themes.theme
+    assert theme.text in found
+    assert not found & {theme.muted, theme.link}
+
+
+@pytest.mark.parametrize("offset", [0, 7, 8, 12])
+def test_a_caret_stands_only_at_edges(qtbot, offset):
+    standing = Standing(qtbot, [answer()])
+    standing.rows.settle()
+    block = standing.rows.row(0).blocks[1]
+    heading, first = block.places()[:2]
+    stop = block.stop_at(offset)
+    assert stop == {0: 0, 7: 7, 8: 8, 12: 8 + len(TITLES[1])}[offset]
+    box = block.caret_at(stop)
+    wanted = {0: heading.left(), 7: heading.right() + 1, 8: first.left()}.get(stop, first.right() + 1)
+    assert (box.left(), box.height()) == (wanted, heading.height())
+
+
+def test_caret_browsing_walks_through_sources(qtbot):
+    standing = Standing(qtbot, [answer()])
+    view = standing.view
+    view.caret.toggle()
+    view.caret.put(Place(0, 1, 0))
+    places = []
+    for _ in range(4):
+        QTest.keyClick(view, Qt.Key.Key_Right)
+        places.append(view.caret.place.offset)
+    size = len(TITLES[1])
+    assert places == [7, 8, 8 + size, 9 + size]
+    with qtbot.waitSignal(view.link_activated) as opened:
+        QTest.keyClick(view, Qt.Key.Key_Left)
+        QTest.keyClick(view, Qt.Key.Key_Left)
+        QTest.keyClick(view, Qt.Key.Key_Return)
+    assert opened.args == ["https://one.example/a"]

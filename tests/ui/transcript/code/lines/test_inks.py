@@ -1,0 +1,37 @@
+"""Terminal colours can be read, and none is taken for another; bold is bold."""
+
+from itertools import combinations
+
+import pytest
+from PySide6.QtGui import QColor, QFont
+
+from tests.ui.look.test_look import contrast
+from ui.look.theme import DARK, LIGHT
+from ui.transcript.blocks.code.lines.inks import TERMINAL, Inks
+from ui.transcript.look import Look
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_they_can_be_read_in_a_box_and_on_a_card(theme):
+    for name, color in TERMINAL[theme.is_dark].items():
+        assert contrast(color, theme.code_background) >= 4.5, name
+        assert contrast(color, theme.surface) >= 4.5, name
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_no_two_hues_are_alike(theme):
+    hues = {name: QColor(color).hslHue() for name, color in TERMINAL[theme.is_dark].items() if name != "grey"}
+    for (one, first), (other, second) in combinations(hues.items(), 2):
+        apart = abs(first - second)
+        assert min(apart, 360 - apart) >= 25, (one, other)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_kinds_become_formats(qapp, theme):
+    inks = Inks(Look(theme, 100))
+    green = QColor(TERMINAL[theme.is_dark]["green"])
+    assert inks["green"].foreground().color() == inks["bold green"].foreground().color() == green
+    assert inks["bold"].fontWeight() == inks["bold green"].fontWeight() == QFont.Weight.Bold
+    assert not inks["green"].hasProperty(inks["bold"].Property.FontWeight)
+    assert not inks["bold"].hasProperty(inks["bold"].Property.ForegroundBrush)
+    assert inks["keyword"].foreground().color() != green

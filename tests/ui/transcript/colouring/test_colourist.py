@@ -1,0 +1,213 @@
+"""The child that colours, as it really runs: what it may use, how it ends, and that nothing waits for it in vain."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ui.transcript.blocks.colouring import colourist as module
+from ui.transcript.blocks.colouring.child import MEMORY
+from ui.transcript.blocks.colouring.coloured import Code, Slice, Standing
+from ui.transcript.blocks.colouring.colourist import Colourist, Piece
+from ui.transcript.blocks.colouring.lexing import words_by_line
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
+
+ENDLESS = '"' + "\\" * 2000
+PYTHON = "def f():\n    return 1  # one\n" * 200
+
+
+class Desk:
+    """Asks for one piece after the other."""
+
+    def __init__(self, qtbot):
+        self._qtbot = qtbot
+        self._pieces = deque()
+        self.colourist = Colourist(lambda: self._pieces.popleft() if self._pieces else None)
+
+    def ask(self, *codes):
+        answers = [[] for _ in codes]
+        self._pieces += [Piece(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
+        self.colourist.look()
+        self._qtbot.waitUntil(lambda: not self.colourist.is_busy, timeout=30_000)
+        return answers
+
+    @property
+    def child(self):
+        return psutil.Process(self.colourist._child.processId())
+
+
+@pytest.fixture
+def desk(qtbot):
+    made = Desk(qtbot)
+    yield made
+    made.colourist.close()
+
+
+def words_in(answers):
+    return [line for each in answers for line in each.words]
+
+
+def test_what_comes_in_slices_is_what_the_library_says(desk):
+    (found,) = desk.ask(Code(PYTHON, "python"))
+    assert len(found) > 3
+    assert words_in(found) == words_by_line(PYTHON, "python")
+    assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
+
+
+def test_one_child_does_it_all(desk):
+    desk.ask(Code("x = 1", "python"), Code("let x = 1", "js"))
+    first = desk.child
+    growing, unknown = desk.ask(Code('"\ud83d😀" + 1\n', "python", Standing(7)), Code("x", "no-such-language"))
+    assert desk.child == first
+    assert (growing[0].line, growing[0].standing.line) == (7, 8)
+    assert unknown == [Slice(0, [], is_last=True)]
+    assert (desk.colourist.started, desk.colourist.sent) == (1, 4)
+
+
+def test_no_child_without_code(qtbot, desk):
+    desk.colourist.look()
+    assert desk.colourist.started == 0
+
+
+def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
+    endless = Code(ENDLESS, "scala")
+    (found,) = desk.ask(endless)
+    assert found == [None]
+    plain, coloured = desk.ask(endless, Code("val x = 1", "scala"))
+    assert plain == [None]
+    assert words_in(coloured) == words_by_line("val x = 1", "scala")
+    assert (desk.colourist.started, desk.colourist.sent) == (2, 2)
+
+
+def test_the_lines_before_what_has_no_end_are_coloured(desk):
+    (found,) = desk.ask(Code("val x = 1\n" * 100 + ENDLESS, "scala"))
+    assert (found[0].line, len(found[0].words), found[-1]) == (0, 60, None)
+
+
+def test_a_language_that_overruns_again_and_again_is_let_be(desk):
+    desk.ask(*(Code(f"{ENDLESS}{number}", "scala") for number in range(3)))
+    assert desk.ask(Code("val x = 1", "scala"), Code("val x = 2", "Scala")) == [[None], [None]]
+    (python,) = desk.ask(Code("x = 1", "python"))
+    assert words_in(python)
+    assert desk.colourist.sent == 4
+
+
+def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
+    desk.ask(Code("x = 1", "python"))
+    desk.colourist._late.setInterval(50)
+    hanging = desk.child
+    hanging.suspend()
+    assert desk.ask(Code("x = 2", "python")) == [[None]]
+    qtbot.waitUntil(lambda: not hanging.is_running(), timeout=10_000)
+    desk.colourist._late.setInterval(module.PATIENCE)
+    (found,) = desk.ask(Code("x = 3", "python"))
+    assert words_in(found)
+
+
+def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
+    heard = []
+    desk._pieces.append(Piece(Code("x = 1", "python"), heard.append))
+    desk.colourist.look()
+    assert desk.colourist._child.waitForReadyRead(30_000)
+    desk.colourist._on_late()
+    qtbot.waitUntil(lambda: bool(heard), timeout=10_000)
+    assert words_in(heard)
+    assert desk.colourist.started == 1
+
+
+def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
+    desk.ask(Code("x = 1", "python"))
+    desk.child.kill()
+    (found,) = desk.ask(Code("x = 2", "python"))
+    assert words_in(found) == words_by_line("x = 2", "python")
+    desk.child.kill()
+    qtbot.waitUntil(lambda: desk.colourist._child is None, timeout=10_000)
+    (found,) = desk.ask(Code("x = 3", "python"))
+    assert words_in(found)
+    assert desk.colourist.started == 3
+
+
+def test_who_kills_the_child_each_time_gets_no_colours(desk, monkeypatch):
+    write = module.framed
+    monkeypatch.setattr(module, "framed", lambda message: b"\xff\xff\xff\xff" + write(message))
+    assert desk.ask(Code("x = 1", "python")) == [[None]]
+    assert desk.colourist.started == 2
+
+
+def test_nonsense_from_the_child_is_no_answer(desk, monkeypatch):
+    shouting = [sys.executable, "-c", "import sys; sys.stdout.write('x' * 100, ); sys.stdout.flush(); input()"]
+    monkeypatch.setattr(module, "child_command", lambda part: shouting)
+    assert desk.ask(Code("x = 1", "python")) == [[None]]
+
+
+def test_where_no_child_can_be_started_code_is_plain(desk, monkeypatch):
+    monkeypatch.setattr(module, "child_command", lambda part: ["/no/such/program"])
+    assert desk.ask(Code("x = 1", "python"), Code("x = 2", "python")) == [[None], [None]]
+    assert desk.colourist.started == 1
+
+
+def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
+    desk.ask(Code("x = 1", "python"))
+    child = desk.child
+    assert desk.colourist._idle.interval() == module.IDLE
+    assert desk.colourist._idle.isActive()
+    desk.colourist._let_go()
+    qtbot.waitUntil(lambda: not child.is_running(), timeout=10_000)
+    (found,) = desk.ask(Code("x = 2", "python"))
+    assert words_in(found)
+
+
+@pytest.mark.parametrize("text", ["x = 1", PYTHON * 20])
+def test_the_end_leaves_nothing(desk, text):
+    heard = []
+    desk._pieces.append(Piece(Code(text, "python"), heard.append))
+    desk.colourist.look()
+    child = desk.child
+    desk.colourist.close()
+    assert not child.is_running()
+    assert heard == []
+    desk.colourist.look()
+    assert not desk.colourist.is_busy
+
+
+def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    desk.ask(Code("x = 1", "python"))
+    known = Path(f"/proc/{desk.child.pid}/environ").read_bytes().decode().split("\0")
+    assert {each.partition("=")[0] for each in known if each} <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
+    assert desk.child.nice() == os.getpriority(os.PRIO_PROCESS, 0) + 5
+    assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == MEMORY
+    loaded = {Path(each.path).name for each in desk.child.memory_maps()}
+    assert not [name for name in loaded if "Qt" in name]
+
+
+PARENT = """
+import sys
+from PySide6.QtCore import QCoreApplication
+from ui.transcript.blocks.colouring.coloured import Code
+from ui.transcript.blocks.colouring.colourist import Colourist, Piece
+app = QCoreApplication([])
+pieces = [Piece(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
+colourist = Colourist(lambda: pieces.pop() if pieces else None)
+colourist.look()
+print(colourist._child.processId(), flush=True)
+app.exec()
+"""
+
+
+@pytest.mark.parametrize("text", ["val x = 1", ENDLESS])
+def test_it_does_not_outlive_who_started_it(text):
+    command = [sys.executable, "-c", PARENT, text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        child = psutil.Process(int(parent.stdout.readline()))
+        if text != ENDLESS:
+            assert parent.stdout.readline() == "said\n"
+        parent.send_signal(signal.SIGKILL)
+    child.wait(20)
+    assert not child.is_running()

@@ -1,0 +1,126 @@
+"""Who asks for colours gets them once, in slices, also when somebody else asks for the same."""
+
+import pytest
+from PySide6.QtCore import QTimer
+
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.ui.transcript.standing import Standing
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.colouring.coloured import Slice
+from ui.transcript.blocks.colouring.lexing import words_by_line
+from ui.transcript.look import Look
+
+ENDLESS = '"' + "\\" * 2000
+LONG = "def f():\n    return 1  # one\n" * 200
+
+
+@pytest.fixture
+def highlighter(stage):
+    return stage.highlighter
+
+
+def wait(qtbot, highlighter):
+    qtbot.waitUntil(lambda: highlighter.is_idle, timeout=30_000)
+
+
+def words_in(heard):
+    words = []
+    for each in heard:
+        words[each.line :] = each.words
+    return words
+
+
+def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighter, qtbot):
+    one, two, late, later = [], [], [], []
+    highlighter.colour(LONG, "python", one.append)
+    highlighter.colour(LONG, "python", two.append)
+    qtbot.waitUntil(lambda: bool(one), timeout=30_000)
+    highlighter.colour(LONG, "python", late.append)
+    wait(qtbot, highlighter)
+    highlighter.colour(LONG, "python", later.append)
+    expected = words_by_line(LONG, "python")
+    for heard in (one, two, late, later):
+        assert words_in(heard) == expected
+        assert heard[-1].is_last
+    assert len(later) == 1
+    assert highlighter.colourist.sent == 1
+
+
+def test_who_asks_again_meanwhile_is_not_told_twice(highlighter, qtbot):
+    heard = []
+    for _ in range(3):
+        highlighter.colour("x = 1", "python", heard.append)
+    wait(qtbot, highlighter)
+    assert len(heard) == 1
+
+
+def test_what_is_too_much_is_plain_at_once_the_next_time(highlighter, qtbot):
+    heard, again, other = [], [], []
+    highlighter.colour(ENDLESS, "scala", heard.append)
+    highlighter.colour("x = 1", "python", other.append)
+    wait(qtbot, highlighter)
+    assert words_in(other)
+    highlighter.colour(ENDLESS, "scala", again.append)
+    assert heard == again == [Slice(0, [], is_last=True)]
+    assert highlighter.colourist.sent == 2
+
+
+def test_only_so_many_wait(highlighter, qtbot):
+    heard = []
+    for number in range(60):
+        highlighter.colour(f"x = {number}", "python", heard.append)
+    wait(qtbot, highlighter)
+    assert len(heard) == highlighter.colourist.sent == 40
+
+
+def block_of(highlighter, text, language, told):
+    host = CodeHost(
+        lambda text: None,
+        lambda: None,
+        highlighter.colour,
+        arrived=lambda: told.append(len(block._lines.words)),
+        later=highlighter.later,
+    )
+    block = CodeBlock(text, language, host)
+    block.lay(400, Look(LIGHT, 100))
+    return block
+
+
+def test_a_long_block_is_shown_with_its_first_slice_and_at_its_end(highlighter, qtbot):
+    told = []
+    block = block_of(highlighter, LONG, "python", told)
+    wait(qtbot, highlighter)
+    assert told[0] == 60
+    assert told[-1] == 401
+    assert block._lines.words == words_by_line(LONG, "python")
+    assert highlighter.colourist.sent == 1
+
+
+def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter, qtbot):
+    told = []
+    block = block_of(highlighter, LONG, "python", told)
+    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
+    block.forget()
+    block.lay(400, Look(LIGHT, 100))
+    wait(qtbot, highlighter)
+    assert block._lines.words == words_by_line(LONG, "python")
+    assert highlighter.colourist.sent == 1
+
+
+def test_a_hostile_block_stays_plain_and_the_window_goes_on(qtbot):
+    text = Text(text=f"```scala\n{ENDLESS}\n```\n\n```py\nx = 1\n```\n")
+    stand = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(text,))])
+    highlighter, turns = stand.view._stage.highlighter, []
+    beat = QTimer(stand.view)
+    beat.timeout.connect(lambda: turns.append(highlighter.colourist.is_busy))
+    beat.start(5)
+    qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.colourist.sent == 2, timeout=30_000)
+    beat.stop()
+    assert sum(turns) > 20
+    blocks = {each.language: each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock)}
+    assert not any(blocks["scala"]._lines.words)
+    assert blocks["py"]._lines.words == words_by_line("x = 1", "python")
+    assert highlighter.colourist.started == 2

@@ -1,0 +1,50 @@
+"""What is coloured in which line."""
+
+import pytest
+from pygments.lexers import get_lexer_by_name
+
+from ui.transcript.blocks.colouring.child import slices
+from ui.transcript.blocks.colouring.coloured import KINDS, Code
+from ui.transcript.blocks.colouring.lexing import iter_lines, words_by_line
+from ui.transcript.blocks.colouring.palette import COLORS
+
+
+def test_half_a_pair_counts_as_one():
+    assert words_by_line('"\ud83d" 1', "python")[0][-1] == (4, 1, "number")
+    assert words_by_line('"\U0001f600" 1', "python")[0][-1] == (5, 1, "number")
+
+
+def test_no_language_is_left_out():
+    assert any(words_by_line('val x = "a"', "scala"))
+    assert any(words_by_line("```scala\nval x = 1\n```\n", "markdown")[1])
+
+
+def test_every_kind_has_a_colour():
+    assert set(KINDS) <= set(COLORS[False]) & set(COLORS[True])
+
+
+def test_an_endless_line_is_coloured_at_its_beginning():
+    words = words_by_line("1," * 50_000 + "\n1", "python")
+    assert (len(words[0]), words[0][-1], len(words[1])) == (4000, (7998, 1, "number"), 1)
+
+
+def test_a_line_is_there_before_the_next_is_read():
+    def tokens():
+        yield from get_lexer_by_name("python").get_tokens("x = 1\ny")
+        raise AssertionError
+
+    assert next(iter_lines(tokens())) == [(4, 1, "number")]
+
+
+@pytest.mark.parametrize("text", ["", "x", "x = 1\n" * 250, ("1," * 700 + "\n") * 9])
+def test_slices_are_the_whole(text):
+    found = list(slices(Code(text, "python")))
+    assert [line for each in found for line in each.words] == words_by_line(text, "python")
+    assert [each.line for each in found] == [
+        sum(len(before.words) for before in found[:at]) for at in range(len(found))
+    ]
+    assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
+
+
+def test_the_first_slice_is_a_screen():
+    assert [len(each.words) for each in slices(Code("x = 1\n" * 250, "python"))] == [60, 100, 91]

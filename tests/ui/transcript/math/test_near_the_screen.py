@@ -1,0 +1,249 @@
+"""Only formulas near the screen are drawn, and what leaves it waits no more."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QFontMetricsF, QImage, QPainter
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.transcript.blocks.block import Brush
+from ui.transcript.blocks.math import formulas as formulas_module
+from ui.transcript.blocks.math import inline_formulas
+from ui.transcript.blocks.math.formulas import Formula, Formulas, MathHost
+from ui.transcript.blocks.math.inline_formulas import em_of
+from ui.transcript.blocks.math.latex import LONGEST, Problem
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.text_block import LeafText
+from ui.transcript.look import Look
+from ui.transcript.markdown.leaves import Leaf
+from ui.transcript.rows.body.column import Column
+from ui.transcript.view import TranscriptView
+from ui.transcript.workshop import Workshop
+
+
+@pytest.fixture
+def formulas(qapp):
+    workshop = Workshop()
+    yield Formulas(workshop)
+    workshop.close()
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+def waiting(formulas):
+    """The sources of what is waited for."""
+    return [key[0].latex for key in formulas._orders._wanted]
+
+
+def column_of(formulas, look, count):
+    """Paragraphs and formulas below each other."""
+    host, column = MathHost(formulas.get, lambda: None), Column(look)
+    column.place(400)
+    for number in range(count):
+        text = LeafText(Leaf("paragraph", f"with $x_{{{number}}}$"), {}, math=host)
+        column.put(2 * number, text)
+        column.put(2 * number + 1, MathBlock(f"y_{{{number}}}", host))
+    for index in range(2 * count):
+        column.lay(index)
+    return column
+
+
+def test_what_leaves_the_neighbourhood_waits_no_more(formulas, look):
+    column = column_of(formulas, look, 10)
+    assert len(waiting(formulas)) == 20
+    column.forget_outside(column.block_top(4), column.block_top(8))
+    assert waiting(formulas) == ["x_{2}", "y_{2}", "x_{3}", "y_{3}"]
+    column.forget_outside(0, 0)
+    assert waiting(formulas) == []
+
+
+def test_what_is_taken_out_or_replaced_waits_no_more(formulas, look):
+    column = column_of(formulas, look, 3)
+    column.truncate(2)
+    assert waiting(formulas) == ["x_{0}", "y_{0}"]
+    column.put(1, MathBlock("z"))
+    assert waiting(formulas) == ["x_{0}"]
+
+
+def test_another_width_asks_for_nothing_anew(formulas, look):
+    host = MathHost(formulas.get, lambda: None)
+    block = MathBlock("y", host)
+    for width in (300, 400):
+        block.lay(width, look)
+    assert len(next(iter(formulas._orders._wanted.values())).orders) == 1
+
+
+def test_a_paragraph_that_grows_goes_on_waiting_for_what_it_has(formulas, look):
+    block = LeafText(Leaf("paragraph", "with $x$"), {}, math=MathHost(formulas.get, lambda: None))
+    block.lay(400, look)
+    (before,) = formulas._orders._wanted.values()
+    block.become(Leaf("paragraph", "with $x$ and more"))
+    block.lay(400, look)
+    assert list(formulas._orders._wanted.values()) == [before]
+    assert len(before.orders) == 1
+    # What stands there is not painted again because of it.
+    assert block.dirty_from == 0
+    block.become(Leaf("paragraph", "with $x$ and more" + " words" * 50))
+    block.lay(400, look)
+    block.become(Leaf("paragraph", "with $x$ and more" + " words" * 80))
+    block.lay(400, look)
+    assert block.dirty_from > 0
+
+
+def test_what_is_painted_is_seen(formulas, look):
+    host = MathHost(formulas.get, lambda: None)
+    for block in (LeafText(Leaf("paragraph", "with $x$"), {}, math=host), MathBlock("y", host)):
+        block.lay(400, look)
+    assert [each.seen for each in formulas._orders._wanted.values()] == [0, 0]
+    image = QImage(400, 100, QImage.Format.Format_RGB32)
+    for text, block in (("x", LeafText(Leaf("paragraph", "with $x$"), {}, math=host)), ("y", MathBlock("y", host))):
+        block.lay(400, look)
+        painter = QPainter(image)
+        block.paint(Brush(painter, look, image.rect()))
+        painter.end()
+        assert [key[0].latex for key, each in formulas._orders._wanted.items() if each.seen][-1] == text
+
+
+def test_a_formula_of_another_colour_is_seen_too(formulas, look, qtbot):
+    drawn_block(formulas, look, "x", qtbot)
+    dark = Look(DARK, 100)
+    block = MathBlock("x", MathHost(formulas.get, lambda: None))
+    block.lay(400, dark)
+    assert block._formula.picture is None
+    text = LeafText(Leaf("paragraph", "with $$x$$"), {}, math=MathHost(formulas.get, lambda: None))
+    text.lay(400, dark)
+    image = QImage(400, 100, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    text.paint(Brush(painter, dark, image.rect()))
+    painter.end()
+    assert all(each.seen for each in formulas._orders._wanted.values())
+
+
+def test_fonts_are_measured_once_for_a_look(look, monkeypatch):
+    measured = []
+    monkeypatch.setattr(inline_formulas, "QFontMetricsF", lambda font: measured.append(1) or QFontMetricsF(font))
+    assert len({em_of(look.body, look) for _ in range(5)}) == 1
+    assert em_of(look.heading(1), look) > em_of(look.body, look)
+    assert len(measured) == 2
+    larger = Look(LIGHT, 200)
+    assert em_of(larger.body, larger) > 1.8 * em_of(look.body, look)
+
+
+PAIRS = [f"With $a_{{{n}}}$ it follows that\n\n$$\\sum_{{k=1}}^{{{n}}} k = {n}$$\n\n" for n in range(300)]
+
+
+@pytest.fixture
+def typeset_here(monkeypatch):
+    """The sources of what was typeset; the picture is a problem."""
+    done = []
+    monkeypatch.setattr(formulas_module, "typeset", lambda latex, display: done.append(latex) or Problem("other"))
+    return done
+
+
+@pytest.fixture
+def view(qtbot):
+    view = TranscriptView(ThemeSource(), NoPictures(Path()))
+    qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
+    view.resize(700, 500)
+    view.show()
+    qtbot.waitExposed(view)
+    return view
+
+
+def until_quiet(view, bot):
+    orders = view._stage.formulas._orders
+    bot.waitUntil(lambda: not (orders._wanted or orders._hearing or view._workshop.is_busy), timeout=20_000)
+
+
+def numbers(done):
+    """Which of PAIRS were typeset."""
+    return {int(latex.split("{")[-1].split("}")[0]) if "_{k" in latex else int(latex[3:-1]) for latex in done}
+
+
+def test_of_a_long_message_only_what_is_near_the_screen_is_typeset(view, qtbot, typeset_here):
+    view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS))]))
+    until_quiet(view, qtbot)
+    done = numbers(typeset_here)
+    assert 299 in done
+    assert min(done) > 299 - 5 * 500 // 60
+
+
+def test_what_flies_by_is_not_typeset(view, qtbot, typeset_here):
+    transcript = Transcript()
+    feed = Feed(transcript)
+    view.set_transcript(transcript)
+    view.apply([*transcript.add_message(Message.user("Go on.")), *feed(TurnStarted("t", "m", "model"))])
+    for at in range(0, 300, 50):
+        view.apply(feed(ContentDelta("".join(PAIRS[at : at + 50]))))
+        view.viewport().repaint()
+    view.apply(feed(RunFinished(RunEnd.COMPLETED)))
+    until_quiet(view, qtbot)
+    done = numbers(typeset_here)
+    assert 299 in done
+    assert min(done) > 250
+
+
+def test_nothing_is_typeset_for_a_conversation_that_is_shown_no_more(view, qtbot, typeset_here):
+    view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:100]))]))
+    assert waiting(view._stage.formulas)
+    view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("So $z$.")]))
+    until_quiet(view, qtbot)
+    assert typeset_here == ["z"]
+
+
+def test_the_screen_is_painted_seldom_for_many_formulas(view, qtbot, monkeypatch):
+    arrived = []
+    view._facts.arrived.connect(arrived.append)
+    view.set_transcript(Transcript([Message.user("Hello"), Message.assistant("".join(PAIRS[:20]))]))
+    until_quiet(view, qtbot)
+    drawn = len(view._stage.formulas._drawn)
+    assert drawn > 10
+    assert 0 < len(arrived) < drawn / 2
+
+
+def drawn_block(formulas, look, latex, qtbot, width=400):
+    changed = []
+    block = MathBlock(latex, MathHost(formulas.get, lambda: changed.append(1)))
+    block.lay(width, look)
+    block._order.seen()
+    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    block.lay(width, look)
+    return block
+
+
+def test_a_part_of_a_drawn_formula_is_all_of_it(formulas, look, qtbot):
+    block = drawn_block(formulas, look, "x+x", qtbot)
+    assert isinstance(block._formula, Formula)
+    (box,) = block.boxes(3, 4)
+    assert (box.width(), box.top()) == (block._formula.width, block._pad)
+    assert box.center().x() == pytest.approx(200, abs=1)
+    assert block.boxes(5, 6) == [box]
+
+
+def test_a_part_of_a_source_is_where_it_stands(look):
+    block = MathBlock("x+y\nlonger")
+    height = block.lay(400, look)
+    first, second = (block.boxes(3 + at, 4 + at)[0] for at in (0, 2))
+    assert first.right() < second.left() < 100
+    assert block._top <= first.top() == second.top() < 2 * block._top
+    (below,) = block.boxes(3 + 4, 3 + 10)
+    assert below.top() > first.bottom() - 1
+    assert below.bottom() <= height
+    assert block.offset_at(second.center().toPoint()) in {5, 6}
+    assert block.boxes(0, 2) == [first]
+
+
+def test_what_is_not_shown_of_a_long_source_is_marked_at_its_end(look):
+    block = MathBlock("x" * (LONGEST + 500))
+    height = block.lay(400, look)
+    (box,) = block.boxes(LONGEST + 100, LONGEST + 101)
+    assert box.bottom() > height - 3 * look.mono_line
+    assert box.width() < 30

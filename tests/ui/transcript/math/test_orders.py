@@ -1,0 +1,175 @@
+"""Which formulas are drawn, and in which order."""
+
+import threading
+
+import pytest
+
+from ui.transcript.blocks.math import orders as orders_module
+from ui.transcript.blocks.math.orders import Orders
+from ui.transcript.workshop import Workshop
+
+
+class Stand:
+    """Jobs are named; `done` says which were done, `kept` which results came."""
+
+    def __init__(self, workshop, bot):
+        self.workshop, self.bot = workshop, bot
+        self.done, self.kept, self.told = [], [], []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.orders = Orders(workshop, lambda name, result: self.kept.append((name, result)))
+
+    def add(self, name, tell=None):
+        """Ask for a job; who hears of it says `name`."""
+
+        def job():
+            self.done.append(name)
+            self.gate.wait(20)
+            return name.upper()
+
+        return self.orders.add(name, job, lambda: self.told.append(name) or tell)
+
+    def wait(self):
+        """Until nothing waits any more."""
+        self.bot.waitUntil(lambda: not self.orders._wanted and not self.orders._hearing, timeout=20_000)
+
+
+@pytest.fixture
+def stand(qapp, qtbot):
+    workshop = Workshop()
+    made = Stand(workshop, qtbot)
+    yield made
+    made.gate.set()
+    workshop.close()
+
+
+def test_what_is_on_the_screen_comes_before_what_is_beside_it(stand):
+    for name in "abcdef":
+        order = stand.add(name)
+        if name in "df":
+            order.seen()
+    stand.wait()
+    assert stand.done == ["d", "f", "a", "b", "c", "e"]
+    assert stand.kept == [(name, name.upper()) for name in stand.done]
+    assert sorted(stand.told) == list("abcdef")
+
+
+def test_what_was_seen_last_comes_first(stand, monkeypatch):
+    monkeypatch.setattr(orders_module, "_AT_WORK", 0)
+    for names in ("abc", "xyz"):
+        beats = stand.orders._beats
+        for name in names:
+            stand.add(name).seen()
+        stand.bot.waitUntil(lambda beats=beats: stand.orders._beats > beats + orders_module._SEEN)
+    monkeypatch.setattr(orders_module, "_AT_WORK", 2)
+    stand.wait()
+    assert stand.done == list("xyzabc")
+
+
+def test_what_only_flew_by_is_never_done(stand):
+    for name in "abc":
+        order = stand.add(name)
+        order.seen()
+        order.drop()
+    stand.add("d").seen()
+    stand.wait()
+    assert stand.done == ["d"]
+
+
+def test_nothing_is_done_at_once(stand):
+    stand.add("a").seen()
+    stand.orders._beat()
+    assert not stand.workshop.is_busy
+    stand.wait()
+    assert stand.done == ["a"]
+
+
+def test_what_is_in_the_hands_of_the_worker_is_taken_out_of_them(stand):
+    stand.gate.clear()
+    asked = [stand.add(name) for name in "abc"]
+    for order in asked:
+        order.seen()
+    stand.bot.waitUntil(lambda: stand.done == ["a"])
+    stand.bot.waitUntil(lambda: len(stand.workshop._jobs) == 1)
+    asked[1].drop()
+    assert not stand.workshop._jobs
+    stand.gate.set()
+    stand.wait()
+    assert stand.done == ["a", "c"]
+
+
+def test_what_is_dropped_while_it_is_done_is_kept_and_not_told(stand):
+    stand.gate.clear()
+    order = stand.add("a")
+    order.seen()
+    stand.bot.waitUntil(lambda: stand.done == ["a"])
+    order.drop()
+    stand.gate.set()
+    stand.wait()
+    assert stand.kept == [("a", "A")]
+    assert stand.told == []
+
+
+def test_one_job_for_all_who_wait_for_the_same(stand):
+    first, _ = stand.add("a"), stand.add("a")
+    first.seen()
+    first.drop()
+    stand.wait()
+    assert stand.done == ["a"]
+    assert stand.told == ["a"]
+
+
+def test_who_waits_for_many_is_told_once(stand, monkeypatch):
+    monkeypatch.setattr(orders_module, "_TOGETHER", 1000)
+    calls = []
+    tell = lambda: calls.append(1)  # noqa: E731  the same one for all
+    for name in "abcdef":
+        stand.add(name, tell).seen()
+    stand.wait()
+    assert sorted(stand.told) == list("abcdef")
+    assert calls == [1]
+
+
+def test_too_many_are_not_kept_waiting_unless_they_are_seen(stand, monkeypatch):
+    monkeypatch.setattr(orders_module, "_MOST", 2)
+    orders = [stand.add(name) for name in "abc"]
+    assert list(stand.orders._wanted) == ["b", "c"]
+    orders[0].seen()
+    stand.wait()
+    assert sorted(stand.done) == list("abc")
+    assert "a" in stand.told
+
+
+def test_what_the_worker_gave_up_is_asked_of_it_again(stand):
+    stand.gate.clear()
+    for name in "ab":
+        stand.add(name).seen()
+    stand.bot.waitUntil(lambda: len(stand.workshop._jobs) == 1)
+    key = next(iter(stand.workshop._jobs))
+    assert stand.workshop.drop(key)
+    stand.gate.set()
+    stand.add("c").seen()
+    stand.wait()
+    assert sorted(stand.done) == list("abc")
+
+
+def test_nobody_waits_after_other_rows_are_shown(stand):
+    for name in "abc":
+        stand.add(name).seen()
+    stand.orders.clear()
+    assert not stand.orders._wanted
+    stand.add("d").seen()
+    stand.wait()
+    assert stand.done == ["d"]
+
+
+def test_it_rests_when_nothing_waits_and_when_the_workshop_is_closed(stand):
+    stand.add("a").seen()
+    stand.wait()
+    stand.bot.waitUntil(lambda: not stand.orders._timer.isActive())
+    stand.add("b").seen()
+    assert stand.orders._timer.isActive()
+    stand.workshop.close()
+    assert not stand.orders._timer.isActive()
+    stand.add("c").seen()
+    assert not stand.orders._timer.isActive()

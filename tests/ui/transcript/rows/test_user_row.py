@@ -1,0 +1,45 @@
+"""The bubble of what the person said."""
+
+import base64
+
+import pytest
+from PySide6.QtGui import QColor, QImage, QPainter
+
+from desktop_agent.conversation.items import UserItem
+from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.images import Base64Source
+from tests.ui.transcript.test_pictures import png
+from ui.transcript.rows.chooser import row_for
+
+CHART = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(png(400, 200)).decode()), name="a.png")
+
+
+def painted(row):
+    """The edges of the bubble: what it paints on."""
+    picture = QImage(row.width, row.height, QImage.Format.Format_RGB32)
+    picture.fill(QColor("#000000"))
+    painter = QPainter(picture)
+    row.paint_frame(painter, row.stage.look)
+    painter.end()
+    middle = picture.height() // 2
+    xs = [x for x in range(picture.width()) if picture.pixelColor(x, middle).name() != "#000000"]
+    ys = [y for y in range(picture.height()) if picture.pixelColor((xs[0] + xs[-1]) // 2, y).name() != "#000000"]
+    return xs[0], xs[-1], ys[0], ys[-1]
+
+
+@pytest.mark.parametrize("text", ["", "Look"])
+def test_there_is_as_much_room_beside_a_picture_as_above_it(stage, text):
+    row = row_for(UserItem("i", "m", text, (CHART,)), stage, 700)
+    row.settle(0, 800)
+    left, right, top, _ = painted(row)
+    box = row.block_box(0)
+    assert box.left() - left == box.top() - top == 10
+    assert right - box.right() == 10
+
+
+def test_text_alone_has_more_room_beside_it(stage):
+    row = row_for(UserItem("i", "m", "Look", ()), stage, 700)
+    row.settle(0, 800)
+    left, _, top, _ = painted(row)
+    box = row.block_box(0)
+    assert (box.left() - left, box.top() - top) == (14, 9)

@@ -1,0 +1,50 @@
+"""A request to the network: whom it reaches stands first and largest."""
+
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.tool_calls import NetworkPreview
+from ui.approval.previews.code_view import CodeView
+from ui.approval.visible_text import folded
+from ui.look.controls import label
+from ui.look.theme import SPACE_S, ThemeSource
+from ui.look.visible_text import with_hidden_shown
+
+
+class NetworkView(QWidget):
+    """`show_request` answers with the heading above it."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._method = label()
+        self._method.setProperty("tag", "risk")
+        self._host = label(kind="heading", wrap=True)
+        self._address = CodeView(themes, self.tr("Address"))
+        self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._note = label(kind="muted", wrap=True)
+        top = QHBoxLayout()
+        top.setSpacing(SPACE_S)
+        top.addWidget(self._method)
+        top.addWidget(self._host, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(top)
+        layout.addWidget(self._address)
+        layout.addWidget(self._note)
+        layout.addStretch(1)
+
+    @property
+    def words(self) -> str:
+        """All that it says, for a screen reader."""
+        parts = (self._method.text(), self._host.text(), self._address.toPlainText(), self._note.text())
+        return "\n".join(filter(None, parts))
+
+    def show_request(self, preview: NetworkPreview) -> str:
+        """This request."""
+        self._method.setText(with_hidden_shown(preview.method))
+        self._host.setText(with_hidden_shown(preview.host))
+        self._address.show_lines([], [folded(with_hidden_shown(preview.url))])
+        self._address.fit_rows(preview.url)
+        self._note.setText(with_hidden_shown(preview.note))
+        self._note.setVisible(bool(preview.note))
+        return self.tr("What will be asked of the network")

@@ -1,0 +1,75 @@
+"""The effect of a call as words, or as a file before and after."""
+
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from ui.approval.previews.code_view import CodeView
+from ui.approval.previews.diff_lines import DiffLine, diff_lines
+from ui.approval.visible_text import folded
+from ui.look.theme import ThemeSource
+from ui.look.visible_text import with_hidden_shown
+
+
+class TextView(QWidget):
+    """Each `show_` answers with the heading above it."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = CodeView(themes, self.tr("Preview of the effect"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._view)
+
+    @property
+    def words(self) -> str:
+        """What stands there, without numbers and signs."""
+        return self._view.toPlainText()
+
+    def show_text(self, preview: TextPreview) -> str:
+        """Words that the tool found for it."""
+        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self._view.show_lines([], [folded(with_hidden_shown(preview.text))])
+        return self.tr("What will happen")
+
+    def show_diff(self, preview: DiffPreview) -> str:
+        """A file that is new, changes or goes."""
+        heading, lines = self._lines_of(preview)
+        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        lines, words = _fold(lines)
+        gap = self.tr("{0} unchanged lines")
+        shown = [gap.format(line.text) if line.kind == "gap" else text for line, text in zip(lines, words, strict=True)]
+        self._view.show_lines(lines, shown)
+        return heading
+
+    def _lines_of(self, preview: DiffPreview) -> tuple[str, list[DiffLine]]:
+        path = with_hidden_shown(preview.path)
+        if preview.before is None:
+            lines = _all("added", preview.after or "")
+            return self.tr("New file: {0}").format(path), lines
+        if preview.after is None:
+            lines = _all("removed", preview.before)
+            return self.tr("Deletes {0}: {1} lines").format(path, len(lines)), lines
+        lines = diff_lines(preview.before, preview.after)
+        added = sum(line.kind == "added" for line in lines)
+        removed = sum(line.kind == "removed" for line in lines)
+        words = self.tr("{0}: {1} lines added, {2} removed") if added or removed else self.tr("{0}: no change")
+        return words.format(path, added, removed), lines
+
+
+def _all(kind: str, text: str) -> list[DiffLine]:
+    """Every line of a file that comes, or goes."""
+    lines = text.split("\n")
+    if kind == "added":
+        return [DiffLine("added", each, None, number) for number, each in enumerate(lines, 1)]
+    return [DiffLine("removed", each, number) for number, each in enumerate(lines, 1)]
+
+
+def _fold(lines: list[DiffLine]) -> tuple[list[DiffLine], list[str]]:
+    """Very long lines over several rows; the rows after the first have no number."""
+    rows: list[DiffLine] = []
+    words: list[str] = []
+    for line in lines:
+        pieces = folded(with_hidden_shown(line.text)).split("\n")
+        rows += [line, *(DiffLine(line.kind, "") for _ in pieces[1:])]
+        words += pieces
+    return rows, words

@@ -1,0 +1,117 @@
+"""What was decided about calls so far: who decided, and what became of them."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.conduct.audit import AuditEntry
+from ui.look.controls import button, label
+from ui.look.parts.json_text import arguments_as_json
+from ui.look.rows import RowDelegate, RowRole
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.look.visible_text import with_hidden_shown
+from ui.preferences.rules.rule_card import moment_in_words
+
+_MOST_OF_A_LINE = 200
+_DETAILS_HEIGHT = 180
+
+
+class DecisionsForm(QWidget):
+    """One row for each call, newest first; the chosen one in full below."""
+
+    more_requested = Signal()
+    export_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._entries: tuple[AuditEntry, ...] = ()
+        self._none = label(self.tr("No tool was called yet."), "muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName(self.tr("Decisions"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.currentRowChanged.connect(self._show_details)
+        self._details = QPlainTextEdit(readOnly=True, tabChangesFocus=True)
+        self._details.setAccessibleName(self.tr("Details of the decision"))
+        self._details.setProperty("kind", "code")
+        self._details.setFixedHeight(_DETAILS_HEIGHT)
+        self._more = button(self.tr("Show older"), self.more_requested.emit)
+        self._export = button(self.tr("Export…"), self.export_requested.emit)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._more)
+        foot.addStretch(1)
+        foot.addWidget(self._export)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(self._none)
+        layout.addWidget(self._list, 1)
+        layout.addWidget(self._details)
+        layout.addLayout(foot)
+        self.show_entries((), is_all=True)
+
+    def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
+        """These, newest first; `is_all`: nothing older is there."""
+        self._entries = tuple(entries)
+        chosen = self._list.currentRow()
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for entry in self._entries:
+            item = QListWidgetItem(self._title(entry), self._list)
+            item.setData(RowRole.UNDER, self._story(entry))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{item.text()}. {self._story(entry)}")
+        blocker.unblock()
+        self._none.setVisible(not self._entries)
+        for each in (self._list, self._details, self._export):
+            each.setVisible(bool(self._entries))
+        self._more.setVisible(not is_all)
+        self._list.setCurrentRow(min(max(chosen, 0), len(self._entries) - 1))
+
+    def _title(self, entry: AuditEntry) -> str:
+        about = next((each for each in entry.input.values() if isinstance(each, str)), "")
+        path = " → ".join((*entry.agent_path, entry.tool))
+        return with_hidden_shown(" ".join(f"{path}  {about}"[:_MOST_OF_A_LINE].split()))
+
+    def _story(self, entry: AuditEntry) -> str:
+        parts = [self._decision(entry)]
+        if entry.outcome is not None and entry.state == "allowed":
+            parts.append(self._outcome(entry.outcome))
+        parts += [moment_in_words(entry.at), with_hidden_shown(entry.conversation_title[:_MOST_OF_A_LINE])]
+        return " · ".join(parts)
+
+    def _decision(self, entry: AuditEntry) -> str:
+        words = {
+            ("allowed", "person"): self.tr("Allowed by you"),
+            ("allowed", "rule"): self.tr("Allowed by a rule"),
+            ("allowed", "mode"): self.tr("Allowed by the mode"),
+            ("allowed", "default"): self.tr("Allowed without asking: it only reads"),
+            ("denied", "person"): self.tr("Denied by you"),
+            ("denied", "rule"): self.tr("Denied by a rule"),
+            ("denied", "program"): self.tr("Denied without asking"),
+            ("stopped", "program"): self.tr("Stopped before it was started"),
+        }
+        return words.get((entry.state, entry.by), self.tr("Not decided"))
+
+    def _outcome(self, outcome: Outcome) -> str:
+        words = {
+            Outcome.SUCCEEDED: self.tr("done"),
+            Outcome.FAILED: self.tr("failed"),
+            Outcome.TIMED_OUT: self.tr("took too long"),
+            Outcome.CANCELLED: self.tr("stopped"),
+            Outcome.UNKNOWN: self.tr("outcome unknown"),
+        }
+        return words.get(outcome, outcome.value)
+
+    def _show_details(self, row: int) -> None:
+        if not 0 <= row < len(self._entries):
+            self._details.clear()
+            return
+        entry = self._entries[row]
+        lines = [self._title(entry), self._story(entry)]
+        if entry.was_edited:
+            lines.append(self.tr("You edited the arguments."))
+        lines += [with_hidden_shown(each) for each in (entry.reason, entry.message) if each]
+        self._details.setPlainText("\n".join([*lines, "", arguments_as_json(entry.input)]))

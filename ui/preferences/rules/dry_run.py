@@ -1,0 +1,69 @@
+"""Would this be asked? A call is written down and judged, and never made."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from ui.look.controls import announce, button, label, set_kind
+from ui.look.parts.json_text import arguments_from_json
+from ui.look.sentences import spoken
+from ui.look.theme import SPACE_S
+from ui.look.visible_text import with_hidden_shown
+
+
+class DryRun(QWidget):
+    """`wanted` carries the tool's name and the arguments; answer with `show_judgement`."""
+
+    wanted = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tools = QComboBox()
+        self._tools.setAccessibleName(self.tr("Tool"))
+        self._arguments = QLineEdit("{}")
+        self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
+        self._arguments.returnPressed.connect(self._ask)
+        self._check = button(self.tr("Check"), self._ask)
+        self._answer = label(wrap=True)
+        self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        row.addWidget(self._tools)
+        row.addWidget(self._arguments, 1)
+        row.addWidget(self._check)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(row)
+        layout.addWidget(self._none)
+        layout.addWidget(self._answer)
+        self.show_tools(())
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """The tools of the conversation that is open."""
+        chosen = self._tools.currentText()
+        self._tools.clear()
+        self._tools.addItems(list(names))
+        self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
+        for each in (self._tools, self._arguments, self._check):
+            each.setVisible(bool(names))
+        self._none.setVisible(not names)
+        self._answer.setVisible(bool(names))
+
+    def show_judgement(self, sentence: Sentence) -> None:
+        """What would become of the call."""
+        self._say(with_hidden_shown(spoken(sentence)), "")
+
+    def _ask(self) -> None:
+        arguments, problem = arguments_from_json(self._arguments.text())
+        if arguments is None:
+            self._say(problem, "error")
+        elif self._tools.currentText():
+            self.wanted.emit(self._tools.currentText(), arguments)
+
+    def _say(self, words: str, kind: str) -> None:
+        self._answer.setText(words)
+        set_kind(self._answer, "kind", kind)
+        announce(self._answer, words)

@@ -1,0 +1,54 @@
+"""The pages of rules and decisions at work."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.conduct.audit import AuditEntry
+from ui.bridge.calls.rules import Rules
+from ui.bridge.tasks import Tasks
+from ui.preferences.settings_dialog import SettingsDialog
+from ui.shell.contents.saving import Saver
+
+
+class RulesPresenter(QObject):
+    """Shows what stands and what was decided. `open_conversation` says whose rules are tried."""
+
+    def __init__(
+        self, dialog: SettingsDialog, rules: Rules, tasks: Tasks, open_conversation: Callable[[], str | None]
+    ) -> None:
+        super().__init__(dialog)
+        self._dialog = dialog
+        self._rules = rules
+        self._saver = Saver(tasks, self)
+        self._open_conversation = open_conversation
+        dialog.rule_revoked.connect(rules.revoke)
+        dialog.judgement_requested.connect(self._judge)
+        dialog.decisions_wanted.connect(rules.read_again)
+        dialog.older_decisions_wanted.connect(rules.read_more)
+        dialog.export_requested.connect(self._export)
+        rules.changed.connect(self.refresh)
+        rules.tools_found.connect(dialog.rules.show_tools)
+        rules.judged.connect(dialog.rules.show_judgement)
+        rules.read.connect(self._show_decisions)
+
+    def refresh(self) -> None:
+        """Show what holds now."""
+        self._dialog.rules.show_rules(self._rules.all())
+        conversation = self._open_conversation()
+        if conversation is None:
+            self._dialog.rules.show_tools(())
+        else:
+            self._rules.find_tools(conversation)
+
+    def _show_decisions(self, entries: tuple[AuditEntry, ...], is_all: bool) -> None:  # noqa: FBT001  # a slot
+        self._dialog.decisions.show_entries(entries, is_all=is_all)
+
+    def _judge(self, tool: str, arguments: JsonObject) -> None:
+        conversation = self._open_conversation()
+        if conversation is not None:
+            self._rules.judge(conversation, tool, arguments)
+
+    def _export(self) -> None:
+        self._saver.ask(self._dialog, "decisions.jsonl", lambda: self._rules.as_json_lines().encode())

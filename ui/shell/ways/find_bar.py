@@ -1,0 +1,202 @@
+"""The bar that finds words in the conversation."""
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from ui.look.controls import IconButton, announce, label, set_kind
+from ui.look.sentences import plain_tip
+from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
+from ui.transcript.surface.finding.finding import Finding, Found
+from ui.transcript.surface.finding.needle import Needle
+
+_QUIET = 500
+"""Milliseconds without typing after which the count is read out."""
+
+_NARROW = 190
+"""Pixels of the field."""
+
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class FindBar(QFrame):
+    """Hidden until it is wanted. Closing it gives the keyboard back to where it was."""
+
+    closed = Signal()
+
+    def __init__(self, themes: ThemeSource, finding: Finding, fallback: QWidget) -> None:
+        super().__init__()
+        self._finding = finding
+        self._fallback = fallback
+        self._before: QWidget | None = None
+        self._found = Found()
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(_QUIET)
+        self._quiet.timeout.connect(self._read_out)
+        self._field = _Field()
+        self._below = label(kind="small")
+        self._case = _toggle(self.tr("Aa"), self.tr("Match case"))
+        self._words = _toggle(self.tr("|ab|"), self.tr("Whole words"))
+        self._previous = IconButton(themes, "chevron-up", self.tr("Previous match"))
+        self._next = IconButton(themes, "chevron-down", self.tr("Next match"))
+        self._close = IconButton(themes, "close", self.tr("Close find bar"))
+        self._build()
+        self._connect()
+        self.hide()
+
+    def open(self, words: str = "") -> None:
+        """Show it with the keyboard in it; looks for these words, or again for what was looked for last."""
+        focused = QApplication.focusWidget()
+        if focused is not None and not self.isAncestorOf(focused):
+            self._before = focused
+        self.show()
+        if words:
+            self._field.setText(words)
+        self._field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._field.selectAll()
+        self._look()
+
+    def step(self, by: int) -> None:
+        """To the next match, or the one before; opens the bar first."""
+        if self.isHidden():
+            self.open()
+        elif self._field.text():
+            self._quiet.stop()
+            self._finding.step(by)
+            self._read_out()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter goes on, Shift+Enter back, Esc closes."""
+        if event.key() == Qt.Key.Key_Escape:
+            self._shut()
+        elif event.key() in _ENTER and self._field.hasFocus():
+            self.step(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width may move the count."""
+        super().resizeEvent(event)
+        self._show_count()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing is read out any more."""
+        super().hideEvent(event)
+        self._quiet.stop()
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Find in conversation"))
+        self.setProperty("kind", "find")
+        self._field.setAccessibleName(self.tr("Find in conversation"))
+        self._field.setPlaceholderText(self.tr("Find in conversation"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
+        column.setSpacing(SPACE_XS)
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_XS)
+        column.addLayout(row)
+        column.addWidget(self._below)
+        row.addWidget(self._field, 1)
+        for each in (self._previous, self._next, self._case, self._words, self._close):
+            row.addWidget(each)
+
+    def _connect(self) -> None:
+        self._field.textChanged.connect(self._on_typed)
+        self._case.toggled.connect(self._on_typed)
+        self._words.toggled.connect(self._on_typed)
+        self._previous.clicked.connect(lambda: self.step(-1))
+        self._next.clicked.connect(lambda: self.step(1))
+        self._close.clicked.connect(self._shut)
+        self._finding.found.connect(self._on_found)
+
+    def _on_typed(self) -> None:
+        if not self.isHidden():
+            self._look()
+            self._quiet.start()
+
+    def _look(self) -> None:
+        text = self._field.text()
+        self._finding.look_for(Needle(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
+        self._on_found(self._found if text else Found())
+
+    def _on_found(self, found: Found) -> None:
+        self._found = found
+        self._show_count()
+        self._previous.setEnabled(found.total > 0)
+        self._next.setEnabled(found.total > 0)
+
+    def _show_count(self) -> None:
+        """At the end of the field, or below it where the field is too narrow for both."""
+        nothing = bool(self._field.text()) and self._found.complete and not self._found.total
+        words = self._sentence()
+        is_below = self._field.width() < _NARROW
+        self._field.show_count("" if is_below else words, nothing=nothing)
+        self._field.setAccessibleDescription(words)
+        self._below.setText(words)
+        set_kind(self._below, "kind", "error" if nothing else "small")
+        self._below.setVisible(is_below and bool(words))
+
+    def _sentence(self) -> str:
+        found = self._found
+        if not self._field.text():
+            return ""
+        if found.total and not found.complete:
+            return self.tr("{0} so far").format(_number(self, found.total))
+        if found.total:
+            return self.tr("{0} of {1}").format(_number(self, found.current), _number(self, found.total))
+        return self.tr("No matches") if found.complete else ""
+
+    def _read_out(self) -> None:
+        if words := self._sentence():
+            announce(self._field, words)
+
+    def _shut(self) -> None:
+        """Find no more, and go back."""
+        before = self._before
+        had_keyboard = self.isAncestorOf(QApplication.focusWidget() or self._fallback)
+        self.hide()
+        self._finding.stop()
+        if had_keyboard:
+            there = before is not None and before.isVisible() and before.isEnabled()
+            (before if there and before else self._fallback).setFocus(Qt.FocusReason.OtherFocusReason)
+        self._before = None
+        self.closed.emit()
+
+
+class _Field(QLineEdit):
+    """With the count at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count: QLabel = label(kind="small")
+        self._count.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._count.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, SPACE_S, 0)
+        row.addStretch(1)
+        row.addWidget(self._count)
+        self.setMinimumWidth(60)
+
+    def show_count(self, words: str, *, nothing: bool) -> None:
+        """The text that is typed ends before these words."""
+        self._count.setText(words)
+        set_kind(self._count, "kind", "error" if nothing else "small")
+        room = self._count.sizeHint().width() + SPACE_S if words else 0
+        self.setTextMargins(0, 0, room, 0)
+
+
+def _toggle(face: str, name: str) -> QToolButton:
+    made = QToolButton()
+    made.setText(face)
+    made.setCheckable(True)
+    made.setAccessibleName(name)
+    made.setToolTip(plain_tip(name))
+    made.setProperty("kind", "quiet")
+    made.setProperty("square", "true")
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return made
+
+
+def _number(widget: QWidget, number: int) -> str:
+    return widget.locale().toString(number)

@@ -1,0 +1,72 @@
+"""How far the characters of code reach, measured once each."""
+
+from PySide6.QtGui import QFont, QFontMetricsF
+
+from ui.transcript.blocks.code.lines.hidden import is_spelled_out, longest_label
+from ui.transcript.look import Look
+
+TAB = 4
+"""Characters from one tab stop to the next."""
+
+_FEW = 1000
+_LOOKED_AT = 64
+_REMEMBERED = 20_000
+
+
+class Advances(dict[str, float]):
+    """Pixels for each character of one font; of what is hidden, those of its label."""
+
+    def __init__(self, font: QFont, *, is_even: bool) -> None:
+        super().__init__({"\t": TAB / 2 * QFontMetricsF(font).horizontalAdvance("0")})
+        self._metrics = QFontMetricsF(font)
+        self.is_even = is_even
+        self.plain = self._metrics.horizontalAdvance("0")
+        self.wide = self._metrics.horizontalAdvance("中")
+        self.label = self._metrics.horizontalAdvance(longest_label())
+
+    def __missing__(self, character: str) -> float:
+        if is_spelled_out(character):
+            found = self._metrics.horizontalAdvance("⟨U+00000⟩")
+        elif "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3":
+            found = self.wide
+        else:
+            found = self._metrics.horizontalAdvance(character)
+        if len(self) < _REMEMBERED:
+            self[character] = found
+        return found
+
+    def after(self, used: float, character: str) -> float:
+        """How much of a row is used with one more character."""
+        if character != "\t":
+            return used + self[character]
+        stop = TAB * self.plain
+        return (used // stop + 1) * stop
+
+    def fit(self, text: str, width: float) -> bool:
+        """Whether a text certainly stands on one row."""
+        if self.is_even and text.isascii() and text.isprintable():
+            return len(text) * self.plain <= width
+        return len(text) < _FEW and "\t" not in text and sum(map(self.__getitem__, text)) <= width
+
+    def about(self, text: str) -> float:
+        """About how wide a text is; every so many of its characters are looked at."""
+        if self.is_even and text.isascii() and text.isprintable():
+            return len(text) * self.plain
+        # Odd: what alternates is met as often as it is there.
+        every = len(text) // _LOOKED_AT | 1
+        return sum(map(self.__getitem__, text[::every])) * every
+
+
+_KNOWN: dict[str, Advances] = {}
+_FONTS = 4
+
+
+def advances_of(look: Look) -> Advances:
+    """Those of the font of code."""
+    key = look.mono.key()
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _FONTS:
+            _KNOWN.clear()
+        found = _KNOWN[key] = Advances(look.mono, is_even=look.mono_is_even)
+    return found

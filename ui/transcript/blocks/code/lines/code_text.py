@@ -1,0 +1,84 @@
+"""The text of a code block by its lines, with the kinds of its words."""
+
+from bisect import bisect_right
+
+from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.lines.lengths import unit_length
+from ui.transcript.blocks.colouring.coloured import Word
+
+
+class CodeText:
+    """Appending costs what the new text costs. Places are UTF-16 units."""
+
+    def __init__(self, text: str) -> None:
+        self.words: list[list[Word]] = []
+        self._lines = text.split("\n")
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + unit_length(line) + 1)
+        self._longest = max(range(len(self._lines)), key=lambda index: len(self._lines[index]))
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self._lines)
+
+    @property
+    def size(self) -> int:
+        """Of all lines."""
+        return self._starts[-1] - 1
+
+    def between(self, first: int, last: int) -> str:
+        """Whole lines, each with its end."""
+        return "".join(f"{line}\n" for line in self._lines[first:last])
+
+    def words_of(self, index: int) -> list[Word]:
+        """The words of a line, as far as they are known."""
+        return self.words[index] if index < len(self.words) else []
+
+    def colour(self, first: int, words: list[list[Word]]) -> int | None:
+        """Words of the lines from `first` on; answers the first line that looks different."""
+        self.words += [[] for _ in range(len(self.words), first)]
+        old = self.words[first : first + len(words)]
+        self.words[first : first + len(words)] = words
+        old += [[] for _ in range(len(old), len(words))]
+        changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
+        for index in changed:
+            self.line_changed(index)
+        return changed[0] if changed else None
+
+    def append(self, text: str) -> int:
+        """Add text at the end; answers the first line that changed."""
+        first = len(self._lines) - 1
+        head, *more = text.split("\n")
+        self._lines[-1] += head
+        self._starts[-1] = self._starts[-2] + unit_length(self._lines[-1]) + 1
+        for line in more:
+            self._lines.append(line)
+            self._starts.append(self._starts[-1] + unit_length(line) + 1)
+        added = range(first, len(self._lines))
+        self._longest = max(self._longest, *added, key=lambda index: len(self._lines[index]))
+        self.line_changed(first, has_text=True)
+        return first
+
+    def line_changed(self, index: int, *, has_text: bool = False) -> None:
+        """Words of a line are others, or its text is."""
+
+    def line_span(self, offset: int) -> Span:
+        """The line around a place."""
+        index = self._line_of(offset)
+        return self._starts[index], self._starts[index + 1] - 1
+
+    def _line_of(self, offset: int) -> int:
+        return max(0, min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1))
+
+    def _part(self, index: int, span: Span | None) -> Span | None:
+        """Start and end of what of a span is in a line."""
+        if not span:
+            return None
+        start = max(span[0], self._starts[index])
+        end = min(span[1], self._starts[index + 1] - 1)
+        return (start - self._starts[index], end - self._starts[index]) if end > start else None

@@ -1,0 +1,155 @@
+"""One line of code in pieces, each of which is laid out when it is looked at."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.lines.hidden import shown_line
+from ui.transcript.blocks.code.lines.inks import Inks
+from ui.transcript.blocks.code.lines.lengths import UnitStarts
+from ui.transcript.blocks.code.lines.piece import Painted, Piece, laid_piece
+from ui.transcript.blocks.colouring.coloured import Word
+from ui.transcript.look import Look
+
+_KEPT = 200
+"""Pieces of a line whose layouts are kept at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How lines are set. `width` counts where they wrap."""
+
+    look: Look
+    inks: Inks
+    wraps: bool
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """What of a line is seen: x in pixels and rows, the last ones included."""
+
+    left: float
+    right: float
+    first_row: int
+    last_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A piece by its number, with the row it stands on and its left edge."""
+
+    number: int
+    row: int
+    left: float
+
+
+class CutLine:
+    """The base of both. Places are UTF-16 units of the line; `starts` are characters."""
+
+    def __init__(self, line: str, setting: Setting, words: Sequence[Word], starts: Sequence[int]) -> None:
+        self.line = line
+        self.setting = setting
+        self._words = words
+        self.starts = starts
+        self._units = UnitStarts(line, starts)
+        self._pieces: dict[int, Piece] = {}
+
+    @property
+    def size(self) -> int:
+        """Of the line."""
+        return self._units.size
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """Of the widest row; a guess, as long as not all of it was seen."""
+        raise NotImplementedError
+
+    def between(self, area: Area) -> Iterator[Placed]:
+        """The pieces that reach into an area, from the left or from above."""
+        raise NotImplementedError
+
+    def seen(self, area: Area) -> Span:
+        """From the first to the last place in an area."""
+        raise NotImplementedError
+
+    def place_of(self, number: int) -> tuple[int, float]:
+        """The row of a piece, and its left edge."""
+        raise NotImplementedError
+
+    def offset_at(self, x: float, row: int) -> int:
+        """The place nearest to an x of a row."""
+        raise NotImplementedError
+
+    def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
+        """Row, left and right of what a part covers. Only where it begins and ends something is laid out."""
+        raise NotImplementedError
+
+    def piece(self, number: int) -> Piece:
+        """Laid out, if it was not."""
+        found = self._pieces.get(number)
+        if found is None:
+            if len(self._pieces) >= _KEPT:
+                del self._pieces[next(iter(self._pieces))]
+            found = self._pieces[number] = self._lay(number)
+        return found
+
+    def recolour(self, words: Sequence[Word]) -> None:
+        """Other colours."""
+        self._words = words
+        self._pieces.clear()
+
+    def is_laid(self, number: int) -> bool:
+        """Whether a piece is laid out now."""
+        return number in self._pieces
+
+    def _lay(self, number: int) -> Piece:
+        first, end = self.characters(number)
+        shown = shown_line(self.line, first, end)
+        return laid_piece(self.line[first:end], shown, self._painted(self.span(number)), self.setting.look)
+
+    def _painted(self, span: Span) -> list[Painted]:
+        """The colours of a piece."""
+        found: list[Painted] = []
+        words = self._words
+        at = max(0, bisect_right(words, span[0], key=lambda word: word[0]) - 1)
+        while at < len(words) and words[at][0] < span[1]:
+            start, length, kind = words[at]
+            left, right = max(start, span[0]), min(start + length, span[1])
+            if left < right:
+                found.append((left - span[0], right - left, self.setting.inks[kind]))
+            at += 1
+        return found
+
+    def characters(self, number: int) -> Span:
+        """The characters of a piece."""
+        following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.line)
+        return self.starts[number], following
+
+    def span(self, number: int) -> Span:
+        """Where a piece begins and ends."""
+        known = self._units.known
+        return known[number], known[number + 1] if number + 1 < len(known) else self.size
+
+    def number_at(self, offset: int) -> int:
+        """The piece that holds a place."""
+        return max(0, bisect_right(self._units.known, offset) - 1)
+
+    def stop_at(self, offset: int) -> int:
+        """The place itself, or the end of the label that it lies in."""
+        number = self.number_at(offset)
+        first, shown = self.span(number)[0], self.piece(number).shown
+        return first + shown.stop_at(offset - first) if shown else offset
+
+    def point_of(self, offset: int) -> tuple[int, float]:
+        """The row and the x of a place."""
+        number = self.number_at(offset)
+        inside = self.piece(number).x_of(offset - self.span(number)[0])
+        row, left = self.place_of(number)
+        return row, left + inside

@@ -1,0 +1,69 @@
+"""Where a line of code is cut into pieces. Nothing is laid out here.
+
+Places are characters of the line. Characters that belong together stay together.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from ui.transcript.blocks.code.lines.hidden import long_runs
+
+LONGEST = 1000
+"""Characters of a piece."""
+
+# What goes with the character before it, and joiners, after which the next one belongs to it as well.
+_JOINED = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0900-\u0903"
+    "\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1160-\u11ff\u1ab0-\u1aff\u1dc0-\u1dff\u200d\u20d0-\u20ff"
+    "\u302a-\u302f\u3099\u309a\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+)
+_GOES_ON = re.compile(f"[{_JOINED}]")
+_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
+_FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
+_FAR = 32
+"""Characters after which it is cut, whatever belongs together."""
+
+_TURNS = re.compile("[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff]")
+
+
+def piece_starts(line: str) -> Sequence[int]:
+    """Where pieces begin that stand side by side."""
+    if len(line) <= LONGEST:
+        return (0,)
+    if line.isascii() and line.isprintable():
+        return range(0, len(line), LONGEST)
+    runs = long_runs(line)
+    starts, at = [0], 0
+    while (at := place_to_cut(line, at, at + LONGEST, runs)) < len(line):
+        starts.append(at)
+    return starts
+
+
+def place_to_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -> int:
+    """The next place to cut: `at`, or a little earlier, or behind a long run of hidden characters."""
+    if at >= len(line):
+        return len(line)
+    nearest = bisect_right(runs, (at, 0)) - 1
+    if nearest >= 0 and runs[nearest][0] < at < runs[nearest][1]:
+        first, end = runs[nearest]
+        return first if first > before else end
+    if line[at] < "\u0300" and line[at - 1] != "\u200d":
+        return at
+    places = range(at, max(before, at - _FAR), -1)
+    return next((place for place in places if _is_apart(line, before, place)), at)
+
+
+def _is_apart(line: str, before: int, at: int) -> bool:
+    """Whether what stands on both sides of a place is drawn apart; it is at `before`."""
+    if _GOES_ON.match(line, at) or line[at - 1] == "\u200d":
+        return False
+    if not _FLAG.match(line, at):
+        return True
+    run = next((found for found in _FLAGS.finditer(line, before, at) if found.end() == at), None)
+    return run is None or (at - run.start()) % 2 == 0
+
+
+def has_turns(part: str) -> bool:
+    """Whether some of it is read from right to left: what stands side by side is then not in order."""
+    return not part.isascii() and _TURNS.search(part) is not None

@@ -1,0 +1,141 @@
+"""A line of code whose hidden characters are spelled out: what would deceive a reader stands there for all to see.
+
+Several of one kind are one label with their number, and so is a long run of any of them.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+from ui.look.visible_text import DECEPTIVE, by_number, deceptive
+from ui.transcript.blocks.code.lines.lengths import unit_length
+
+_MAY_HIDE = re.compile(f"[{DECEPTIVE}]")
+
+_MANY = 4
+"""Characters of one kind that become one label."""
+
+_LONG = 33
+"""Hidden characters of any kind, one behind the other, that become one label."""
+
+_LONG_RUN = re.compile(f"[{DECEPTIVE}]{{{_LONG},}}")
+_KINDS = 3
+_LOOKED_AT = 1000
+_AROUND = 8
+"""Characters beside a hidden one that decide whether it belongs there: a flag that is spelled has seven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What stands for `length` units of code from `start` on; `shown_start` and `shown_length` say where."""
+
+    start: int
+    length: int
+    shown_start: int
+    shown_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """`labels` stand for what was spelled out. All places are UTF-16 units."""
+
+    text: str
+    labels: tuple[Label, ...]
+
+    def to_shown(self, offset: int) -> int:
+        """Where a place of the code is; one within a label is at its end."""
+        at = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
+        if at < 0:
+            return offset
+        label = self.labels[at]
+        return label.shown_start + label.shown_length + max(0, offset - label.start - label.length)
+
+    def stop_at(self, offset: int) -> int:
+        """The place itself, or the end of the label that it lies in."""
+        at = bisect_right(self.labels, offset - 1, key=lambda label: label.start) - 1
+        return max(offset, self.labels[at].start + self.labels[at].length) if at >= 0 else offset
+
+    def from_shown(self, offset: int) -> int:
+        """Which place of the code this is; the end of a character, where that is spelled out."""
+        at = bisect_right(self.labels, offset - 1, key=lambda label: label.shown_start) - 1
+        if at < 0:
+            return offset
+        label = self.labels[at]
+        return label.start + label.length + max(0, offset - label.shown_start - label.shown_length)
+
+
+def shown_line(code: str, start: int = 0, end: int | None = None) -> ShownLine | None:
+    """A part of a line between two characters; None for what hides nothing, as nearly every line."""
+    end = len(code) if end is None else end
+    if not _MAY_HIDE.search(code, start, end):
+        return None
+    parts: list[str] = []
+    labels: list[Label] = []
+    last, at, shown = start, 0, 0
+    for first, stop in _spelled_out(code, start, end):
+        plain, label = code[last:first], _label(code, first, stop)
+        at, shown = at + unit_length(plain), shown + unit_length(plain)
+        length = unit_length(code[first:stop])
+        labels.append(Label(at, length, shown, len(label)))
+        parts += [plain, label]
+        at, shown, last = at + length, shown + len(label), stop
+    return ShownLine("".join([*parts, code[last:end]]), tuple(labels)) if labels else None
+
+
+def long_runs(code: str) -> list[tuple[int, int]]:
+    """Start and end of what is one label whatever stands in it."""
+    if code.isascii() and code.isprintable():
+        return []
+    return [found.span() for found in _LONG_RUN.finditer(code)]
+
+
+def is_spelled_out(character: str) -> bool:
+    """Whether it may be, depending on what stands around it."""
+    return _MAY_HIDE.match(character) is not None
+
+
+def longest_label() -> str:
+    """What the label of a run has room in."""
+    return _counted(["⟨U+00000⟩"] * _KINDS, 9_999_999, has_more=True)
+
+
+def _spelled_out(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    last = start
+    for found in _LONG_RUN.finditer(code, start, end):
+        yield from _between(code, last, found.start())
+        yield found.span()
+        last = found.end()
+    yield from _between(code, last, end)
+
+
+def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Single ones, and several of one kind."""
+    if not _MAY_HIDE.search(code, start, end):
+        return
+    first = max(0, start - _AROUND)
+    near = code[first : end + _AROUND]
+    places = [at for at in (first + place for place in deceptive(near, is_code=True)) if start <= at < end]
+    for _, group in groupby(enumerate(places), key=lambda each: (each[1] - each[0], code[each[1]])):
+        run = [at for _, at in group]
+        if len(run) < _MANY:
+            yield from ((at, at + 1) for at in run)
+        else:
+            yield run[0], run[-1] + 1
+
+
+def _label(code: str, start: int, end: int) -> str:
+    if end - start == 1:
+        return by_number(code[start])
+    looked_at = code[start : min(end, start + _LOOKED_AT)]
+    kinds = list(dict.fromkeys(looked_at))
+    has_more = len(kinds) > _KINDS or (len(kinds) > 1 and len(looked_at) < end - start)
+    return _counted([by_number(kind) for kind in kinds[:_KINDS]], end - start, has_more=has_more)
+
+
+def _counted(labels: list[str], count: int, *, has_more: bool) -> str:
+    names = " ".join([*(label[1:-1] for label in labels), *(["…"] if has_more else [])])
+    return QCoreApplication.translate("Transcript", "⟨{0} × {1}⟩").format(names, QLocale().toString(count))

@@ -1,0 +1,80 @@
+"""A line that wraps: each of its rows is a piece. Of a long line no more rows are counted than were asked for."""
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+
+from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.lines.advances import advances_of
+from ui.transcript.blocks.code.lines.cut_line import Area, CutLine, Placed, Setting
+from ui.transcript.blocks.code.lines.row_cuts import RowCuts
+from ui.transcript.blocks.colouring.coloured import Word
+
+_AT_ONCE = 0.004
+"""Seconds in which rows are counted before the loop goes on."""
+
+
+class WrappedLine(CutLine):
+    """`is_complete` says whether the number of its rows is exact."""
+
+    def __init__(self, line: str, setting: Setting, words: Sequence[Word] = ()) -> None:
+        self._cuts = RowCuts(line, setting.width, advances_of(setting.look))
+        super().__init__(line, setting, words, self._cuts.starts)
+        self.go_on()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are counted."""
+        return self._cuts.is_complete
+
+    def go_on(self) -> None:
+        """Count for a moment."""
+        self._cuts.go_on(perf_counter() + _AT_ONCE)
+
+    @property
+    def rows(self) -> int:
+        """A guess, as long as it is not complete."""
+        return self._cuts.count
+
+    @property
+    def width(self) -> float:
+        """That of the column."""
+        return self.setting.width
+
+    def number_at(self, offset: int) -> int:
+        """The row that holds a place."""
+        # There are never more characters than units.
+        self._cuts.know(offset)
+        return super().number_at(offset)
+
+    def between(self, area: Area) -> Iterator[Placed]:
+        """Row by row."""
+        self._cuts.know_rows(area.last_row + 1)
+        for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
+            yield Placed(number, number, 0.0)
+
+    def seen(self, area: Area) -> Span:
+        """Whole rows."""
+        numbers = [piece.number for piece in self.between(area)]
+        return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
+
+    def place_of(self, number: int) -> tuple[int, float]:
+        """At the left."""
+        return number, 0.0
+
+    def offset_at(self, x: float, row: int) -> int:
+        """In this row, or the last one."""
+        self._cuts.know_rows(row + 1)
+        number = max(0, min(row, len(self.starts) - 1))
+        return self.span(number)[0] + self.piece(number).offset_at(x)
+
+    def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
+        """One for each row. Those between the first and the last are as wide as the column, until they are seen."""
+        first, last = self.number_at(start), self.number_at(max(start, end - 1))
+        for number in range(first, last + 1):
+            begin, stop = self.span(number)
+            if first < number < last and not self.is_laid(number):
+                yield number, 0.0, float(self.setting.width)
+                continue
+            piece = self.piece(number)
+            left, right = sorted(piece.x_of(place - begin) for place in (max(begin, start), min(stop, end)))
+            yield number, left, right

@@ -1,0 +1,216 @@
+"""The child that colours code, seen from the window: one piece of code at a time, and an end to what takes too long."""
+
+import signal
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, QTimer
+
+from ui.transcript.blocks.colouring.coloured import Code, Slice
+from ui.transcript.blocks.colouring.frames import HEAD, Answer, answer_in, asked, framed, length_in
+from ui.transcript.child_start import child_command, child_environment, child_folder
+
+PATIENCE = 5000
+"""Milliseconds for one slice on a clock on the wall. The child ends itself earlier, after a second of the processor's
+time; this is for a machine that has no such limit, and for a child that hangs."""
+
+IDLE = 30_000
+"""Milliseconds without work after which the child is let go."""
+
+_OVERRUNS = 3
+"""Of one language, after which it is not asked for again."""
+
+_REFUSED = 1000
+"""Texts that are remembered as too much."""
+
+_DEATHS = 2
+"""Of the child, over one piece of code, that nobody can explain."""
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Code, and who hears each answer; None is the last one, and says that there are no more colours."""
+
+    code: Code
+    then: Callable[[Answer], None]
+    deaths: int = 0
+
+
+class Colourist(QObject):
+    """Takes what `next_piece` gives whenever it is free. The child is started with the first piece.
+
+    `started` counts the children, `sent` the pieces that went to one.
+    """
+
+    def __init__(self, next_piece: Callable[[], Piece | None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.started = 0
+        self.sent = 0
+        self._next_piece = next_piece
+        self._child: QProcess | None = None
+        self._piece: Piece | None = None
+        self._is_closed = False
+        self._cannot_start = False
+        self._overruns: Counter[str] = Counter()
+        self._refused: OrderedDict[int, None] = OrderedDict()
+        self._late = self._timer(PATIENCE, self._on_late)
+        self._idle = self._timer(IDLE, self._let_go)
+        self._turn = self._timer(0, self._read)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a piece is being read."""
+        return self._piece is not None
+
+    def refuses(self, code: Code) -> bool:
+        """Whether it was too much before."""
+        is_hopeless = self._overruns[code.language.lower()] >= _OVERRUNS or self._cannot_start
+        return is_hopeless or _name_of(code) in self._refused
+
+    def look(self) -> None:
+        """There may be something to do."""
+        while not self._is_closed and self._piece is None and (piece := self._next_piece()):
+            if self.refuses(piece.code):
+                piece.then(None)
+            else:
+                self._send(piece)
+        if self._child and self._piece is None:
+            self._idle.start()
+
+    def close(self) -> None:
+        """Nothing is coloured any more, and nothing is left running."""
+        self._is_closed = True
+        self._piece = None
+        for timer in (self._late, self._idle, self._turn):
+            timer.stop()
+        self._child = None
+        for child in self.findChildren(QProcess):
+            child.blockSignals(True)
+            child.kill()
+            child.waitForFinished(PATIENCE)
+
+    def _timer(self, interval: int, act: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(interval)
+        timer.timeout.connect(act)
+        return timer
+
+    def _send(self, piece: Piece) -> None:
+        self._piece = piece
+        self._idle.stop()
+        child = self._child or self._start()
+        self.sent += 1
+        child.write(framed(asked(piece.code)))
+        self._late.start()
+
+    def _start(self) -> QProcess:
+        child = self._child = QProcess(self)
+        own = QProcessEnvironment()
+        for name, value in child_environment().items():
+            own.insert(name, value)
+        child.setProcessEnvironment(own)
+        child.setWorkingDirectory(child_folder())
+        child.setStandardErrorFile(QProcess.nullDevice())
+        child.readyReadStandardOutput.connect(self._turn.start)
+        child.finished.connect(partial(self._on_finished, child))
+        # That it does not start may be said before `start` returns.
+        child.errorOccurred.connect(partial(self._on_error, child), Qt.ConnectionType.QueuedConnection)
+        program, *words = child_command("colouring")
+        child.start(program, words)
+        self.started += 1
+        return child
+
+    def _read(self) -> None:
+        """One message; what else happens in the window comes before the next."""
+        child, piece = self._child, self._piece
+        if child is None or child.bytesAvailable() < HEAD:
+            return
+        try:
+            length = length_in(bytes(child.peek(HEAD).data()))
+            if child.bytesAvailable() < HEAD + length:
+                return
+            child.skip(HEAD)
+            answer = answer_in(bytes(child.read(length).data()))
+        except (ValueError, LookupError, TypeError):
+            self._end(child)
+            self._give_up(count=False)
+            return
+        if piece is None:
+            return
+        self._late.start()
+        if not isinstance(answer, Slice) or answer.is_last:
+            self._piece = None
+            self._late.stop()
+        piece.then(answer)
+        self._turn.start()
+        self.look()
+
+    def _on_late(self) -> None:
+        child = self._child
+        # When something has come that nobody has read yet, it was the window that stood still.
+        if self._turn.isActive() or (child and child.waitForReadyRead(0)):
+            self._late.start()
+        elif child and child is self._child:
+            self._end(child)
+            self._give_up(count=True)
+
+    def _on_finished(self, child: QProcess, *_: object) -> None:
+        child.deleteLater()
+        if child is not self._child:
+            return
+        self._child = None
+        self._turn.stop()
+        self._late.stop()
+        piece, self._piece = self._piece, None
+        if piece is None:
+            return
+        piece.deaths += 1
+        if _overran(child) or piece.deaths >= _DEATHS:
+            self._piece = piece
+            self._give_up(count=_overran(child))
+        else:
+            self._send(piece)
+
+    def _on_error(self, child: QProcess, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and child is self._child:
+            self._cannot_start = True
+            self._child = None
+            child.deleteLater()
+            self._give_up(count=False)
+
+    def _give_up(self, *, count: bool) -> None:
+        """What is being read stays plain; `count`: because it took too long."""
+        self._turn.stop()
+        self._late.stop()
+        piece, self._piece = self._piece, None
+        if piece:
+            self._refused[_name_of(piece.code)] = None
+            while len(self._refused) > _REFUSED:
+                self._refused.popitem(last=False)
+            self._overruns[piece.code.language.lower()] += count
+            piece.then(None)
+        self.look()
+
+    def _let_go(self) -> None:
+        """It ends by itself when it hears nothing more."""
+        if self._child:
+            self._child.closeWriteChannel()
+            self._child = None
+
+    def _end(self, child: QProcess) -> None:
+        self._child = None
+        child.kill()
+
+
+def _overran(child: QProcess) -> bool:
+    """Whether the system ended it at its limit: of a process that a signal ended, Qt says which."""
+    crashed = child.exitStatus() is QProcess.ExitStatus.CrashExit
+    return sys.platform != "win32" and crashed and child.exitCode() == signal.SIGPROF
+
+
+def _name_of(code: Code) -> int:
+    return hash((code.language, code.text))
