@@ -83,6 +83,7 @@ class Desk:
             Rules(engine, self.tasks, app),
             self.tasks,
             self.window,
+            lambda: None if self.library.current is None else self.library.current.id,
         )
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:

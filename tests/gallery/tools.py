@@ -9,8 +9,9 @@ from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, PicturePreview, ToolClass
 from tests.gallery.answers import OLD_FILE
+from tests.gallery.paintings import painting
 
 
 class RunTestsInput(BaseModel):
@@ -25,6 +26,12 @@ class SendReportInput(BaseModel):
     to: str
     subject: str
     lines: list[str | int]
+
+
+class PostPictureInput(BaseModel):
+    """Which picture."""
+
+    path: str
 
 
 class ProjectTools:
@@ -62,4 +69,16 @@ class ProjectTools:
             send,
             effects=frozenset({Effect.NETWORK, Effect.EXECUTE}),
         )
-        return (*builtin_tools(Workspace(self._folder), "all"), slow, report)
+        return (*builtin_tools(Workspace(self._folder), "all"), slow, report, _posting())
+
+
+def _posting() -> AnyTool:
+    async def post(_wanted: PostPictureInput, _call: RunningCall) -> tuple[Text, ...]:
+        return (Text(text="Posted."),)
+
+    async def preview(wanted: PostPictureInput) -> PicturePreview:
+        return PicturePreview(wanted.path, painting(1200, 800, 3), "1200 × 800. It will be seen by all of the team.")
+
+    network = frozenset({Effect.NETWORK})
+    schema = ModelSchema(PostPictureInput)
+    return Tool("post_picture", "Post a picture", schema, post, effects=network, preview=preview)

@@ -7,10 +7,13 @@ from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import Deny
 from tests.gallery import answers
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
@@ -137,8 +140,30 @@ def settings_page(name: str, row: int) -> None:
         await open_settings(desk, row)
 
 
+async def decide_something(desk: Desk) -> None:
+    """Rules stand, and calls were allowed and denied."""
+    status, push = (
+        ToolUse(id=f"call-{at}", name="run_command", input={"command": line})
+        for at, line in enumerate(("git status --short", "git push origin main"))
+    )
+    looking = ToolUse(id="call-3", name="list_files", input={"path": "."})
+    desk.play(Turn(looking, status, push), Turn())
+    session = await desk.converse("What is changed?", workspace=True, title="Refactor the import job")
+    here = {"workspace": session.record.workspace, "scope": RuleScope.WORKSPACE}
+    words = CommandPattern(words=("git", "status"))
+    session.standing.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=words, **here))
+    host = HostPattern(host="*.example.org")
+    session.standing.add(Rule(effect=RuleEffect.DENY, tool="fetch_page", pattern=host, scope=RuleScope.ALWAYS))
+    await until(lambda: len(session.approvals.open_approvals) == 1)
+    session.approvals.answer(session.approvals.open_approvals[0].approval_id, Deny(message="Not today."))
+    await session.wait_idle()
+
+
 async def open_settings(desk: Desk, row: int) -> None:
-    desk.begin()
+    if row in {4, 5}:
+        await decide_something(desk)
+    else:
+        desk.begin()
     preferences = desk.engine.preferences
     endpoints = (STUDIO, CLOUD_PROVIDERS[0], LOCAL_SERVERS[0])
     providers = preferences.providers.model_copy(update={"endpoints": endpoints})
@@ -147,10 +172,10 @@ async def open_settings(desk: Desk, row: int) -> None:
     dialog = desk.settings.show()
     dialog.findChild(QListWidget).setCurrentRow(row)
     await asyncio.sleep(0.4)
-    if row == 4:
+    if row == 6:
         desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
         desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
 
 
-for at, title in enumerate(("appearance", "chat", "models", "network", "providers")):
+for at, title in enumerate(("appearance", "chat", "models", "network", "rules", "decisions", "providers")):
     settings_page(title, at)

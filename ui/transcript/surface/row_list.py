@@ -41,10 +41,12 @@ class RowList(RowStore):
         return min(self.bottom, max(0, self._anchor_top() + self._anchor.offset))
 
     def _anchor_top(self) -> int:
-        if not len(self) or self._anchor.row >= self._last():
+        # The transcript may be shorter already than what the view was told of.
+        index = min(self._anchor.row, self._last() - 1)
+        if index < 0:
             return 0
-        row = self.row(self._anchor.row)
-        return self.row_top(self._anchor.row) + row.block_top(min(self._anchor.block, max(0, len(row.blocks) - 1)))
+        row = self.row(index)
+        return self.row_top(index) + row.block_top(min(self._anchor.block, max(0, len(row.blocks) - 1)))
 
     def settle(self, steps: int = _STEPS) -> None:
         """Make exact what the screen shows, and read so much for it. Ends when a pass changes no height."""

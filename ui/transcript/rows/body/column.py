@@ -98,7 +98,9 @@ class Column:
         for index, block in enumerate(self.blocks[first:end], first):
             # Between two places that were looked at there may be thousands of blocks.
             if block.laid:
-                if top < self.block_top(index) + self.heights[index] // 2 < bottom:
+                # Not by its middle: of a block that is many screens high that may be far from what is seen of it.
+                block_top = self.block_top(index)
+                if block_top < bottom and block_top + self.heights[index] > top:
                     kept.append(index)
                 else:
                     block.forget()
