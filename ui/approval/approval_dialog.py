@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
@@ -86,7 +86,9 @@ class ApprovalDialog(QDialog):
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
             small = all(call.preview is None and len(str(call.arguments)) < SHORT for call in self._calls.values())
-            self.resize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
+            wanted = QSize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
+            window = self.parentWidget()
+            self.resize(wanted if window is None else wanted.boundedTo(window.size()))
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:

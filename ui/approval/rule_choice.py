@@ -3,14 +3,27 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QRadioButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui.approval.pending_approval import RuleOffer
+from ui.approval.visible_text import folded
 from ui.look.controls import button, label
-from ui.look.sentences import literal, spoken
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
+from ui.look.sentences import spoken
+from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.look.visible_text import with_hidden_shown
+
+MOST_HEIGHT = 132
+"""Pixels of the choices; more of them scroll."""
 
 
 class RuleChoice(QFrame):
@@ -68,17 +81,22 @@ class RuleChoice(QFrame):
         where = self.tr("Everywhere")
         if offer.workspace is not None:
             where = self.tr("Only in the folder {0}").format(with_hidden_shown(offer.workspace))
-        choice = QRadioButton(literal(words))
+        choice = _Choice()
         choice.setAccessibleName(f"{words}. {where}")
         self._group.addButton(choice, at)
-        place = label(where, "muted", wrap=True)
+        # Not the button's own text, which stands on one line however long a command is.
+        texts = QVBoxLayout()
+        texts.setSpacing(0)
+        texts.setContentsMargins(0, 0, 0, 0)
+        choice.setMinimumHeight(self.fontMetrics().height() + SPACE_XS)
+        texts.addWidget(_Words(folded(words), choice))
+        texts.addWidget(label(where, "muted", wrap=True))
         row = QWidget()
-        layout = QVBoxLayout(row)
+        layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(choice)
-        place.setContentsMargins(SPACE_L + SPACE_XS, 0, 0, 0)
-        layout.addWidget(place)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(choice, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(texts, 1)
         return row
 
     def _mark(self, _at: int) -> None:
@@ -102,5 +120,45 @@ class RuleChoice(QFrame):
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
         layout.addWidget(label(self.tr("From now on allow without asking:"), "strong"))
-        layout.addLayout(self._choices)
+        layout.addWidget(self._scrolled())
         layout.addLayout(buttons)
+
+    def _scrolled(self) -> QScrollArea:
+        inside = QWidget()
+        inside.setLayout(self._choices)
+        self._choices.setContentsMargins(0, 0, 0, 0)
+        scroll = QScrollArea(widgetResizable=True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(inside)
+        scroll.setFixedHeight(MOST_HEIGHT)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inside.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        return scroll
+
+
+class _Choice(QRadioButton):
+    """A round button that comes into sight when the keys reach it."""
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        above = self.parentWidget()
+        while above is not None and not isinstance(above, QScrollArea):
+            above = above.parentWidget()
+        if above is not None:
+            above.ensureWidgetVisible(self)
+
+
+class _Words(QLabel):
+    """Text beside a round button: a click on it is one on the button."""
+
+    def __init__(self, text: str, choice: QRadioButton) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+        self.setWordWrap(True)
+        self._choice = choice
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._choice.click()

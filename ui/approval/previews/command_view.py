@@ -18,8 +18,8 @@ MOST_ROWS = 100
 _GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES})
 
 
-class CommandView(QWidget):
-    """`show_command` answers with the heading above it."""
+class CommandView(QScrollArea):
+    """`show_command` answers with the heading above it. All of it scrolls: nothing is ever cut."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,7 +67,6 @@ class CommandView(QWidget):
             self._rows.addWidget(self._part_row(part, is_only=len(parts) == 1))
         if len(parts) > MOST_ROWS:
             self._rows.addWidget(label(self.tr("And {0} more").format(len(parts) - MOST_ROWS), "muted"))
-        self._rows.addStretch(1)
 
     def _part_row(self, part: CommandPart, *, is_only: bool) -> QWidget:
         """The command and its tags; of an only one the tags alone, since the line above is the command."""
@@ -117,17 +116,16 @@ class CommandView(QWidget):
 
     def _build(self) -> None:
         inside = QWidget()
-        inside.setLayout(self._rows)
-        scroll = QScrollArea(widgetResizable=True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(inside)
-        scroll.setAccessibleName(self.tr("Commands of the line"))
-        scroll.setProperty("kind", "bare")
-        layout = QVBoxLayout(self)
+        layout = QVBoxLayout(inside)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        layout.addWidget(self._line)
-        layout.addWidget(self._doubt)
-        layout.addWidget(scroll, 1)
-        layout.addWidget(self._place)
-        layout.addWidget(self._confinement)
+        for each in (self._line, self._confinement, self._place, self._doubt):
+            layout.addWidget(each)
+        layout.addLayout(self._rows)
+        layout.addStretch(1)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidget(inside)
+        self.setAccessibleName(self.tr("Commands of the line"))
+        inside.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)

@@ -39,18 +39,17 @@ class PictureView(QWidget):
         self._canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
         self._canvas.show_image(QImage())
         self._say(preview.note, self.tr("Reading the picture…"))
-        if self._reading is not None:
-            self._reading.done.disconnect(self._read)
         self._reading = _Reading(preview)
         self._reading.done.connect(self._read)
         QThreadPool.globalInstance().start(_Work(self._reading))
         return self.tr("The picture {0}").format(name)
 
-    @Slot(QImage)
-    def _read(self, image: QImage) -> None:
-        reading, self._reading = self._reading, None
-        if reading is None:
+    @Slot(object, QImage)
+    def _read(self, reading: "_Reading", image: QImage) -> None:
+        # One that was on its way before the last was asked for still arrives.
+        if reading is not self._reading:
             return
+        self._reading = None
         self._canvas.show_image(image)
         broken = self.tr("The picture cannot be shown: its file is damaged or of another kind.")
         self._say(reading.preview.note, broken if image.isNull() else "")
@@ -64,7 +63,8 @@ class PictureView(QWidget):
 class _Reading(QObject):
     """One picture on its way. Lives in the window's thread; the worker only emits."""
 
-    done = Signal(QImage)
+    done = Signal(object, QImage)
+    """Itself, and the picture."""
 
     def __init__(self, preview: PicturePreview) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class _Work(QRunnable):
         self._reading = reading
 
     def run(self) -> None:
-        self._reading.done.emit(_image_of(self._reading.preview.data))
+        self._reading.done.emit(self._reading, _image_of(self._reading.preview.data))
 
 
 class _Canvas(QWidget):
