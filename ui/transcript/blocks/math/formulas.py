@@ -153,6 +153,8 @@ def _drawn(read: Typeset, shape: Shape, ratio: float) -> QImage:
     scale = shape.size * ratio
     width, ascent, descent = _pixels(read, shape, ratio)
     image = QImage(width, ascent + descent, QImage.Format.Format_ARGB32_Premultiplied)
+    if image.isNull():
+        raise MemoryError
     image.fill(0)
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

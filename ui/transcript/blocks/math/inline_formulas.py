@@ -23,7 +23,6 @@ _X_HEIGHT = 0.467
 _SMALLEST = 0.55
 """How much a formula may be made smaller so that it fits into the column."""
 
-
 _ems: WeakKeyDictionary[Look, dict[str, float]] = WeakKeyDictionary()
 
 
@@ -45,11 +44,6 @@ class InlineFormulas:
         self._renew = renew
         self._coming: dict[Shape, Coming] = {}
         self._problems: dict[str, Problem] = {}
-
-    @property
-    def are_coming(self) -> bool:
-        """Whether some are not drawn yet."""
-        return bool(self._coming)
 
     def forget(self) -> None:
         """Wait for none of them any more: the block is not near the screen."""

@@ -39,6 +39,7 @@ class _Wanted:
     seen: int = 0
     """The beat in which it was last seen on the screen; 0 for never."""
     is_at_work: bool = False
+    is_done: bool = False
 
 
 class Order:
@@ -90,6 +91,9 @@ class Orders(QObject):
 
     def see(self, wanted: _Wanted, order: Order) -> _Wanted:
         """It would stand on the screen now; answers under what it waits."""
+        # Until those who wait are told, what they have is painted as before.
+        if wanted.is_done:
+            return wanted
         wanted = self._wanted.setdefault(wanted.name, wanted)
         if order not in wanted.orders:
             wanted.orders.append(order)
@@ -151,6 +155,7 @@ class Orders(QObject):
 
     def _arrived(self, wanted: _Wanted, result: Any) -> None:
         self._wanted.pop(wanted.name, None)
+        wanted.is_done = True
         self._keep(wanted.name, result)
         self._hearing += [order.hear for order in wanted.orders]
         wanted.orders.clear()

@@ -182,8 +182,12 @@ def _drawn(tree: "Element") -> Typeset:
     formula = Math(tree, size=EM, font=FONT, margin=_MARGIN)
     box = cast("_Box", formula.node.bbox)  # pyright: ignore[reportUnknownMemberType]  # the library has no types there
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
-    if not (0 < width <= _WIDEST * EM and width * (ascent + descent) <= _LARGEST * EM * EM):
-        raise Problem("large" if width > 0 else "empty")
+    height = ascent + descent
+    if not (width > 0 and height > 0):
+        # The library gives an accent over nothing a height far below zero.
+        raise Problem("empty")
+    if max(width, abs(ascent) + abs(descent)) > _WIDEST * EM or width * height > _LARGEST * EM * EM:
+        raise Problem("large")
     svg = Drawing("svg", xmlns="http://www.w3.org/2000/svg")
     cast("Any", formula.node).draw(0, 0, svg)
     edges = (box.xmin - _MARGIN, -box.ymax - _MARGIN, width + 2 * _MARGIN, ascent + descent + 2 * _MARGIN)

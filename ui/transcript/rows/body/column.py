@@ -80,7 +80,8 @@ class Column:
         """Lay out a block that is not; answers whether its height changed."""
         block = self.blocks[index]
         before = self.heights[index]
-        self.heights[index] = self.gap(index, block) + block.lay(self.room(block), self.look)
+        # Nothing that a block says of itself may move the others together.
+        self.heights[index] = self.gap(index, block) + max(0, block.lay(self.room(block), self.look))
         block.layouts += 1
         first, end = self._laid
         self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
