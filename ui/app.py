@@ -92,7 +92,13 @@ def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: 
 async def _main(app: QApplication, place: Place, folder: Path, instance: SingleInstance) -> int:
     themes = ThemeSource()
     _style = Style(app, themes, app)
-    defaults = RunDefaults(endpoint=place.endpoint, api_key=key_from_environment(API_KEY_VARIABLE), model=place.model)
+    defaults = RunDefaults(
+        endpoint=place.endpoint,
+        api_key=key_from_environment(API_KEY_VARIABLE),
+        model=place.model,
+        questions=True,
+        mode_requests=True,
+    )
     try:
         engine = await Engine.open(folder, defaults)
     except AgentError as error:

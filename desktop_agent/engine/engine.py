@@ -10,6 +10,8 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.ledger import Ledger
+from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
+from desktop_agent.engine.mcp.servers import McpServers
 from desktop_agent.engine.model_tables.own_models import own_table
 from desktop_agent.engine.oversight import Oversight
 from desktop_agent.engine.own_prices import OwnPrices
@@ -35,6 +37,7 @@ from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
@@ -84,6 +87,7 @@ class Engine:
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
+        self.people = People()
         self._opening = asyncio.Lock()
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
@@ -95,6 +99,7 @@ class Engine:
             catalogue=catalogue,
             saved=ListingsFile(folder),
         )
+        self.mcp = McpServers(lambda: self._preferences.mcp.servers, self.secrets, folder, lambda: self.people)
         self.prices = OwnPrices(folder, catalogue, self.connections)
         self.oversight = Oversight(store, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -131,6 +136,7 @@ class Engine:
     async def change_preferences(self, preferences: Preferences) -> None:
         """Use these from now on, and save them. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
+        self.mcp.follow_settings()
         for listener in tuple(self._preference_listeners):
             listener(preferences)
         await self._preferences_file.save(preferences)
@@ -206,6 +212,7 @@ class Engine:
         try:
             await asyncio.gather(*(session.close() for session in tuple(self._sessions.values())))
             await self.connections.close()
+            await self.mcp.close()
         finally:
             await self.store.close()
 
@@ -219,6 +226,7 @@ class Engine:
             store=self.store,
             book=self._book,
             own_folders=self._own_folders,
+            specialists=self._preferences.specialists.defined,
             questions=self._defaults.questions,
             mode_requests=self._defaults.mode_requests,
         )
@@ -231,11 +239,15 @@ class Engine:
             raise WrongUse("No model server is set up yet.", "Connect a model first.")
         if not model:
             raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+        if self._defaults.toolset != "none":
+            await self.mcp.ready(_folder(record))
         return await self.connections.provider(record.endpoint_id)
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
-        workspace = Workspace(Path(record.workspace)) if record.workspace else None
-        return ToolRegistry(builtin_tools(workspace, self._defaults.toolset, (self.folder,), self._private_hosts))
+        folder, which = _folder(record), self._defaults.toolset
+        workspace = Workspace(folder) if folder else None
+        fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts))
+        return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
 
     def _private_hosts(self) -> frozenset[str]:
         return self._preferences.network.private_host_names
@@ -266,3 +278,7 @@ class Engine:
         """A conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
+
+
+def _folder(record: ConversationRecord) -> Path | None:
+    return Path(record.workspace) if record.workspace else None

@@ -35,6 +35,7 @@ KEYS = "It would write where keys and passwords are kept."
 EVERYTHING = "It would remove or change everything on this computer, or everything of its user."
 DISKS = "It would write to a disk past its file system."
 FORK_BOMB = "It would start itself over and over until the computer stands still."
+RUN_BY_GIT = "It would write where Git keeps what it runs: the next command of Git may start what is written there."
 UNCLEAR = "What this command would do cannot be told for sure."
 
 # As parts of a path, wherever the home folder is; in lower case.
@@ -49,6 +50,9 @@ _KEPT: tuple[tuple[tuple[str, ...], str], ...] = (
     (("appdata", "local", "desktop-agent"), OWN_FILES),
 )
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|dm-|md|mapper/|mem$|kmem$)")
+# Case, dots at the end and characters that some disks drop do not make it another folder there.
+_GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*", re.IGNORECASE)
+_DROPPED = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # As written: the home folder is an expansion, and so is everything in a folder.
 _WHOLE = re.compile(
     r"""["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:home|root|Users|usr|etc|var|boot|bin|lib|opt|System|Library))["']?[/*.]*["']?"""
@@ -68,7 +72,7 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
     for subject in case.subjects:
         if isinstance(subject, PathSubject) and may_write and (reason := _kept(subject.path, grounds)):
             return HardDeny(reason)
-    unclear: HardDeny | None = None
+    unclear = HardDeny(RUN_BY_GIT, is_certain=False) if may_write and _is_of_git(case) else None
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
@@ -76,6 +80,11 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
         if not line.understood or any(_is_unclear(each) for each in line.commands):
             unclear = HardDeny(UNCLEAR, is_certain=False)
     return unclear
+
+
+def _is_of_git(case: Case) -> bool:
+    paths = (each.path for each in case.subjects or () if isinstance(each, PathSubject))
+    return any(_GIT_FOLDER.fullmatch(part) for path in paths for part in _DROPPED.sub("", path).split("/"))
 
 
 def _line_reason(line: ParsedLine, text: str, grounds: Grounds) -> str | None:

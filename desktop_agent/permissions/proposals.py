@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from desktop_agent.permissions.rule_matching import path_parts
+from desktop_agent.permissions.rule_matching import is_command_covered, names_tool, path_parts
 from desktop_agent.permissions.shell.commands import Command, parsed
 from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.reaching_options import reaches_further
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
@@ -27,14 +28,23 @@ from desktop_agent.vocabulary.tool_calls import Effect
 # Allowed by their first words they would do anything: of these only the whole command is proposed.
 _DO_ANYTHING = listed(
     "awk gawk mawk sed perl ruby node deno bun php lua make ssh scp rsync docker podman kubectl rm dd mv cp tee curl "
-    "wget vim vi tar npx uvx"
+    "wget vim vi tar npx uvx ln install chmod chown chgrp truncate shred unlink patch kill killall pkill sqlite3 psql "
+    "mysql ed ex emacs nano tmux screen ftp sftp nc ncat socat telnet m4 gnuplot tclsh julia Rscript java osascript "
+    "pypy tsx ts-node cmake ninja rake just ant bazel tox nox pipx pipenv hatch pdm conda coverage valgrind hyperfine "
+    "watchexec nodemon run-parts start-stop-daemon setarch linux32 linux64 prlimit chrt numactl xvfb-run "
+    "dbus-run-session ansible vagrant wine ldd"
 )
 # `git log` says what it does, `git` does not.
 _WITH_SUBCOMMANDS = listed(
     "git npm pnpm yarn cargo go pip uv apt apt-get brew dotnet gradle mvn poetry systemctl rustup helm terraform"
 )
 _START_WHAT_FOLLOWS = listed("run exec x dlx")
-_START_ANYTHING = listed("tool config alias submodule bisect rebase filter-branch")
+_START_ANYTHING = listed(
+    "tool config alias submodule bisect rebase filter-branch difftool mergetool hook for-each-repo instaweb "
+    "send-email clean gc update-index update-ref filter-repo"
+)
+# `python -m pytest` says what it does, `python -m timeit` runs anything.
+_MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
 
 
 def proposals(
@@ -43,13 +53,15 @@ def proposals(
     subjects: Sequence[Subject] | None,
     *,
     workspace: str | None = None,
+    allowed: Sequence[Rule] = (),
 ) -> tuple[Rule, ...]:
     """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
 
     `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
-    itself, apart from what is never allowed.
+    itself, or with the rules that are `allowed` already, apart from what is never allowed.
     """
-    patterns: list[Pattern | None] = [*_narrow(subjects or ())]
+    words = [each.pattern for each in allowed if isinstance(each.pattern, CommandPattern) and names_tool(each, tool)]
+    patterns: list[Pattern | None] = [*_narrow(subjects or (), words)]
     if not patterns:
         patterns.append(ArgumentsPattern(digest=digest))
         if Effect.EXECUTE not in tool.effects:
@@ -78,7 +90,7 @@ def in_words(rule: Rule) -> Sentence:
             return Sentence("{tool} with any arguments", {"tool": rule.tool})
 
 
-def _narrow(subjects: Sequence[Subject]) -> list[Pattern]:
+def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern]) -> list[Pattern]:
     """One pattern that covers everything that the call is about; none where one cannot."""
     paths = [each.path for each in subjects if isinstance(each, PathSubject)]
     hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
@@ -91,7 +103,7 @@ def _narrow(subjects: Sequence[Subject]) -> list[Pattern]:
         return [PathPattern(prefix=each) for each in folders if _is_narrow(each)] if len(folders) == 1 else []
     if hosts:
         return [HostPattern(host=each) for each in hosts] if len(hosts) == 1 else []
-    return _of_command(lines.pop()) if len(lines) == 1 else []
+    return _of_line(lines.pop(), allowed) if len(lines) == 1 else []
 
 
 def _is_narrow(folder: str) -> bool:
@@ -100,11 +112,16 @@ def _is_narrow(folder: str) -> bool:
     return bool(parts) and parts != (folder[:2],)
 
 
-def _of_command(text: str) -> list[Pattern]:
+def _of_line(text: str, allowed: Sequence[CommandPattern]) -> list[Pattern]:
+    """About the one command that is missing; of several that are, none can be allowed by one rule."""
     line = parsed(text)
-    if not line.is_plain or len(line.written) != 1:
+    if not line.is_plain:
         return []
-    command = line.written[0]
+    missing = [each for each in line.written if not is_command_covered(each, allowed)]
+    return _of_command(missing[0]) if len(missing) == 1 else []
+
+
+def _of_command(command: Command) -> list[Pattern]:
     while command.is_transparent and len(command.carries) == 1:
         command = command.carries[0]
     literal = tuple(each for each in command.words if each is not None)
@@ -115,8 +132,17 @@ def _of_command(text: str) -> list[Pattern]:
 
 def _first_words(command: Command) -> tuple[str, ...]:
     """As many words as say what it does; none where they do not."""
+    first = _saying_words(command)
+    return () if reaches_further(command.words, command.sources, len(first)) else first
+
+
+def _saying_words(command: Command) -> tuple[str, ...]:
     name = command.words[0]
-    if name is None or command.carries or unwrapped(command.words) is not None or _does_anything(name):
+    if name is None or command.carries or unwrapped(command.words) is not None:
+        return ()
+    if _is_python(name) and command.words[1:2] == ("-m",) and (command.words[2:3] or ("",))[0] in _MODULES_THAT_SAY:
+        return tuple(each for each in command.words[:3] if each is not None)
+    if _does_anything(name):
         return ()
     if program_name(name) not in _WITH_SUBCOMMANDS:
         return (name,)
@@ -127,4 +153,8 @@ def _first_words(command: Command) -> tuple[str, ...]:
 
 
 def _does_anything(word: str) -> bool:
-    return program_name(word) in _DO_ANYTHING | SHELLS or program_name(word).startswith("python")
+    return program_name(word) in _DO_ANYTHING | SHELLS or _is_python(word)
+
+
+def _is_python(word: str) -> bool:
+    return program_name(word).startswith("python")

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import takewhile
+from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
+from desktop_agent.permissions.shell.reaching_options import reaches_further
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -138,7 +140,7 @@ def _is_covered(subject: Subject, patterns: Sequence[object]) -> bool:
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
     line = parsed(subject.line)
     words = [each for each in patterns if isinstance(each, CommandPattern)]
-    return line.is_plain and bool(line.written) and all(_command_covered(each, words) for each in line.written)
+    return line.is_plain and bool(line.written) and all(is_command_covered(each, words) for each in line.written)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
@@ -169,8 +171,12 @@ def _path_caught(prefix: str, path: str) -> Match:
         return Match.YES
     if path_parts(prefix) is None or path_parts(path) is None:
         return Match.MAYBE
-    # Where upper and lower case are the same file, other spelling is no way around a rule.
-    return Match.MAYBE if _path_fits(prefix.casefold(), path.casefold()) else Match.NO
+    # Where upper and lower case, or two ways to write an accent, are the same file, spelling is no way around a rule.
+    return Match.MAYBE if _path_fits(_loosely(prefix), _loosely(path)) else Match.NO
+
+
+def _loosely(path: str) -> str:
+    return normalize("NFKC", normalize("NFKC", path).casefold())
 
 
 # -- hosts
@@ -186,9 +192,9 @@ def _host_fits(pattern: str, host: str) -> bool:
 # -- commands
 
 
-def _command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bool:
+def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bool:
     """Whether a command may run, and everything that it starts in turn."""
-    matching = [each for each in patterns if matches_words(each, command)]
+    matching = [each for each in patterns if matches_words(each, command) and _tells_all(each, command)]
     if not command.carries:
         return bool(matching)
     if any(each.exact for each in matching):
@@ -197,8 +203,13 @@ def _command_covered(command: Command, patterns: Sequence[CommandPattern]) -> bo
     reaching = [each.words[command.carries_at :] for each in matching if len(each.words) > command.carries_at]
     if reaching:
         patterns = (*patterns, *(CommandPattern(words=each) for each in reaching))
-    inside = all(_command_covered(each, patterns) for each in command.carries)
+    inside = all(is_command_covered(each, patterns) for each in command.carries)
     return inside and (command.is_transparent or bool(matching))
+
+
+def _tells_all(pattern: CommandPattern, command: Command) -> bool:
+    """Whether the pattern's words say what the command does, whatever stands behind them."""
+    return pattern.exact or not reaches_further(command.words, command.sources, len(pattern.words))
 
 
 def _command_caught(pattern: CommandPattern, command: Command) -> Match:

@@ -207,7 +207,9 @@ class Standing(_Heard):
         if isinstance(entry, Refused):
             return ()
         subjects = await _subjects(tool, entry.input)
-        return proposals(tool, entry.digest, subjects, workspace=self._workspace)
+        moment = self._clock()
+        allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._holds(each, moment)]
+        return proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
 
     def admits(self, name: str) -> bool:
         """Whether a tool of this name may be named at all, here and above."""

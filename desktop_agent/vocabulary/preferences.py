@@ -1,10 +1,12 @@
 """Every preference, declared once: form, file and documentation follow from this page."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.mcp.servers import McpServer
 from desktop_agent.vocabulary.requests import PromptCaching, Reasoning, ReasoningDisabled, ReasoningEffort
 
 
@@ -149,6 +151,29 @@ class Providers(_Section):
     model: str | None = Field(default=None, title="Model", description="The model in use.")
 
 
+class Mcp(_Section):
+    """Servers of tools. Values of their secrets are in the keyring, never here."""
+
+    servers: tuple[McpServer, ...] = Field(
+        default=(), title="Servers of tools", description="Programs and addresses that offer tools to the model."
+    )
+
+
+class Specialists(_Section):
+    """Agents that the agent may call like tools; no two of one name."""
+
+    defined: tuple[Specialist, ...] = Field(
+        default=(), title="Specialists", description="Agents with instructions, tools and a budget of their own."
+    )
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = [each.name for each in self.defined]
+        if len(set(names)) < len(names):
+            raise ValueError("two specialists have the same name")
+        return self
+
+
 class Preferences(_Section):
     """All sections."""
 
@@ -157,3 +182,5 @@ class Preferences(_Section):
     models: Models = Models()
     network: Network = Network()
     providers: Providers = Providers()
+    specialists: Specialists = Specialists()
+    mcp: Mcp = Mcp()

@@ -10,6 +10,7 @@ from desktop_agent.conversation.spending import Spending
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -24,6 +25,7 @@ from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import Reasoning
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.calls.approvals import Approvals
+from ui.bridge.conduct.conduct import Conduct
 from ui.bridge.frame_clock import FrameClock
 
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
@@ -122,15 +124,19 @@ class OpenConversation(ConversationFacts):
         super().__init__(session, parent)
         self._clock = clock
         self.approvals = Approvals(session)
+        self.conduct = Conduct(session, self)
         self.spending = Spending(lambda: session.history)
         self._waiting: list[Change] = []
         self._grown: set[Updated] = set()
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
 
-    def send(self, message: Message) -> None:
-        """Start a run. Raises WrongUse while one is under way."""
-        self._session.send(message)
+    def send(self, message: Message, when: When = "soon") -> None:
+        """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
+
+        Raises WrongUse when closed, and for a message that is no prompt or was sent before.
+        """
+        self._session.steer(message, when)
         self.record_changed.emit()
         self.working_changed.emit(True)
 
@@ -174,6 +180,7 @@ class OpenConversation(ConversationFacts):
 
     def _on_event(self, envelope: Envelope) -> None:
         is_below = envelope.parent_run_id is not None
+        self.conduct.hear(envelope.event)
         self.spending.take(envelope.event, envelope.run_id if is_below else None)
         match envelope.event:
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():

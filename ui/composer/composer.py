@@ -41,6 +41,8 @@ class Composer(QWidget):
 
     send_requested = Signal(str, list)
     """The text and the PendingPictures. The composer is empty by then."""
+    later_requested = Signal(str, list)
+    """The same, for when the agent is done."""
     stop_requested = Signal()
     edit_last_requested = Signal()
     draft_changed = Signal()
@@ -113,7 +115,7 @@ class Composer(QWidget):
         self._attachments.add_files([Path(path) for path in paths])
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
-        """Whether the agent works: Stop stands where Send was. Enter still sends, for the queue."""
+        """Whether the agent works: Stop stands where Send was. Enter still sends, into the queue."""
         had_focus = self._send_or_stop.has_focus
         self._send_or_stop.show_working(working=working)
         if had_focus:
@@ -122,20 +124,24 @@ class Composer(QWidget):
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
         """Whether Enter sends."""
         self._editor.set_enter_sends(enter_sends)
+        self._send_or_stop.set_enter_sends(enter_sends=enter_sends)
 
     def set_can_see(self, can_see: bool | None, limits: PictureLimits | None = None) -> None:  # noqa: FBT001  # a slot
         """Whether the model reads images, None being not known; and what its server takes of them."""
         self._can_see, self._limits = can_see, limits or PictureLimits()
         self._refresh()
 
-    def send(self) -> None:
-        """Hand the message on and begin a new one. Nothing happens while it is empty or a picture is on its way."""
+    def send(self, *, later: bool = False) -> None:
+        """Hand the message on and begin a new one. Nothing happens while it is empty or a picture is on its way.
+
+        `later`: for when the agent is done.
+        """
         text, pictures = self.draft()
         if self._attachments.is_preparing or not (text.strip() or pictures):
             return
         self._editor.clear()
         self._attachments.clear()
-        self.send_requested.emit(text, pictures)
+        (self.later_requested if later else self.send_requested).emit(text, pictures)
 
     def choose_files(self) -> None:
         """Ask for picture files, without waiting."""
@@ -180,7 +186,13 @@ class Composer(QWidget):
 
     def _connect(self) -> None:
         editor, attachments = self._editor, self._attachments
+
+        def send_with_control() -> None:
+            # Where Enter sends already, Ctrl says when: at the end of what is under way.
+            self.send(later=self._send_or_stop.is_working and editor.enter_sends)
+
         editor.send_pressed.connect(self.send)
+        editor.control_send_pressed.connect(send_with_control)
         editor.edit_last_pressed.connect(self.edit_last_requested)
         editor.files_given.connect(self.attach_files)
         editor.picture_given.connect(attachments.add_pasted)
@@ -191,13 +203,14 @@ class Composer(QWidget):
         attachments.problem.connect(self.problem)
         self._attach.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)
+        self._send_or_stop.later_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)
         self._draft_pause.timeout.connect(self.draft_changed)
-        for keys, command in (("Ctrl+Return", self.send), ("Ctrl+Enter", self.send)):
+        for keys in ("Ctrl+Return", "Ctrl+Enter"):
             # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
             QShortcut(
                 QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-            ).activated.connect(command)
+            ).activated.connect(send_with_control)
 
     def _mark_focus(self) -> None:
         set_kind(self._frame, "focused", "true" if self._editor.hasFocus() else "false")

@@ -28,6 +28,8 @@ class MessageEditor(QPlainTextEdit):
     """Plain text of one to ten lines, then it scrolls. Says what the keys and the clipboard mean."""
 
     send_pressed = Signal()
+    control_send_pressed = Signal()
+    """With Ctrl held."""
     edit_last_pressed = Signal()
     focus_changed = Signal()
     files_given = Signal(list)
@@ -51,6 +53,11 @@ class MessageEditor(QPlainTextEdit):
         self.textChanged.connect(self._fit)
         themes.changed.connect(self._dress)
         self._dress()
+
+    @property
+    def enter_sends(self) -> bool:
+        """Whether Enter sends."""
+        return self._enter_sends
 
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether Enter sends and Shift+Enter makes a new line; otherwise Enter makes one and Ctrl+Enter sends."""
@@ -119,7 +126,10 @@ class MessageEditor(QPlainTextEdit):
     def _enter(self, modifiers: Qt.KeyboardModifier) -> None:
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
-        if control or (self._enter_sends and not shift):
+        if control:
+            self.control_send_pressed.emit()
+            return
+        if self._enter_sends and not shift:
             self.send_pressed.emit()
             return
         # Qt's own Shift+Enter makes U+2028, which looks like a line break and is none.

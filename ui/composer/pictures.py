@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage, QImageReader, QImageWriter
 
 from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.images import media_type_of
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
 # Read no file that is certainly too large: the intake has its own, tighter limit.
@@ -98,7 +99,9 @@ def thumbnail(data: bytes, side: int) -> QImage:
     source = QBuffer()
     source.setData(QByteArray(data))
     source.open(QIODevice.OpenModeFlag.ReadOnly)
-    reader = QImageReader(source)
+    # Told what it is: some of what Qt would find out by itself reads other files.
+    reader = QImageReader(source, QByteArray((media_type_of(data) or "").rpartition("/")[2].encode()))
+    reader.setAutoDetectImageFormat(False)
     whole = reader.size()
     if whole.isValid():
         reader.setScaledSize(whole.scaled(QSize(side, side), Qt.AspectRatioMode.KeepAspectRatioByExpanding))

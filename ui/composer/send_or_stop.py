@@ -1,7 +1,7 @@
 """Send or Stop, in one place."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from ui.look.controls import IconButton
 from ui.look.icons import icon
@@ -9,9 +9,10 @@ from ui.look.theme import ThemeSource
 
 
 class SendOrStop(QWidget):
-    """Send while idle, Stop while the agent works."""
+    """Send while idle, Stop while the agent works; beside it then, where something is written, a way to let it wait."""
 
     send_pressed = Signal()
+    later_pressed = Signal()
     stop_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -25,8 +26,17 @@ class SendOrStop(QWidget):
         self._stop.setToolTip(self.tr("Stop") + " (Esc)")
         self._stop.setAutoDefault(False)
         self._stop.hide()
+        self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
+        self._queue.hide()
+        self._menu = QMenu(self)
+        self._soon = self._menu.addAction("", self.send_pressed.emit)
+        self._later = self._menu.addAction("", self.later_pressed.emit)
+        self._can_send = False
+        self.set_enter_sends(enter_sends=True)
+        self._queue.clicked.connect(self._open_menu)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._queue)
         layout.addWidget(self._stop)
         layout.addWidget(self._send)
         self._send.clicked.connect(self.send_pressed)
@@ -51,11 +61,20 @@ class SendOrStop(QWidget):
         self._stop.setEnabled(True)
         self._stop.setVisible(working)
         self._send.setVisible(not working)
+        self._queue.setVisible(working and self._can_send)
         self._had_focus = False
 
     def set_can_send(self, *, can_send: bool) -> None:
         """Whether there is something to send."""
+        self._can_send = can_send
         self._send.setEnabled(can_send)
+        self._queue.setVisible(self.is_working and can_send)
+
+    def set_enter_sends(self, *, enter_sends: bool) -> None:
+        """Which keys say when a message is sent while the agent works."""
+        soon, later = ("Enter", " (Ctrl+Enter)") if enter_sends else ("Ctrl+Enter", "")
+        self._soon.setText(self.tr("Send as soon as possible") + f" ({soon})")
+        self._later.setText(self.tr("Send when the agent is done") + later)
 
     def stop(self) -> None:
         """Ask for a stop, once; the button says so at once."""
@@ -68,6 +87,9 @@ class SendOrStop(QWidget):
         # Now, not when the loop comes round: whoever listens may be busy for longer than a frame.
         self._stop.repaint()
         self.stop_requested.emit()
+
+    def _open_menu(self) -> None:
+        self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
 
     def _dress(self) -> None:
         self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))

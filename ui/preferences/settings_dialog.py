@@ -20,8 +20,11 @@ from ui.preferences.providers_form import ProvidersForm
 from ui.preferences.rules.decisions_form import DecisionsForm
 from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
+from ui.preferences.specialists.specialists_form import SpecialistsForm
 
 LIST_WIDTH = 190
+OWN_PAGES = frozenset({"providers", "specialists", "mcp"})
+"""Sections that need more than a control for each field."""
 
 
 class SettingsDialog(QDialog):
@@ -54,16 +57,19 @@ class SettingsDialog(QDialog):
         self._forms: dict[str, SectionForm] = {}
         self._providers = ProvidersForm(themes)
         self._prices = PricesForm(themes)
+        self.specialists = SpecialistsForm()
         self.rules = RulesForm()
         self.decisions = DecisionsForm(themes)
         self._list = QListWidget()
         self._pages = QStackedWidget()
         for name in type(preferences).model_fields:
-            if name != "providers":
+            if name not in OWN_PAGES:
                 form = SectionForm(getattr(preferences, name))
                 form.value_changed.connect(partial(self._change, name))
                 self._forms[name] = form
                 self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
+        self._specialists_row = self._list.count()
+        self._add_page(self.tr("Specialists"), self.specialists)
         self._add_page(self.tr("Rules"), self.rules)
         self._decisions_row = self._list.count()
         self._add_page(self.tr("Decisions"), self.decisions)
@@ -80,6 +86,7 @@ class SettingsDialog(QDialog):
         for name, form in self._forms.items():
             form.show_values(getattr(preferences, name))
         self._providers.show_endpoints(preferences.providers.endpoints)
+        self.specialists.show_specialists(preferences.specialists.defined)
 
     def set_key_backend(self, name: str) -> None:
         """Which keyring holds the keys."""
@@ -105,6 +112,10 @@ class SettingsDialog(QDialog):
         """Turn to the page of providers and keys."""
         self._list.setCurrentRow(self._list.count() - 1)
 
+    def open_specialists(self) -> None:
+        """Turn to the page of specialists."""
+        self._list.setCurrentRow(self._specialists_row)
+
     def _change(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
         # A copy, not a new object: what a newer version of the program wrote into the file stays in it.
@@ -120,6 +131,7 @@ class SettingsDialog(QDialog):
         self._providers.endpoint_edited.connect(self.endpoint_edited)
         self._providers.connect_requested.connect(self.connect_requested)
         self._prices.price_changed.connect(self.price_changed)
+        self.specialists.changed.connect(partial(self._change, "specialists", "defined"))
         self.rules.revoke_requested.connect(self.rule_revoked)
         self.rules.judgement_requested.connect(self.judgement_requested)
         self.decisions.more_requested.connect(self.older_decisions_wanted)

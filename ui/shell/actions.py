@@ -6,6 +6,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
 from ui.bridge.settings import Settings
+from ui.composer.modes.mode_picker import KEYS as MODE_KEYS
+from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
 from ui.composer.reasoning_switch import KEYS
 from ui.shell.window import MainWindow
 
@@ -23,6 +25,9 @@ class Actions(QObject):
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
         self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu)
+        self._add(self.tr("Choose mode"), MODE_KEYS, page.conduct.picker.open_menu)
+        self._add(self.tr("Answer the question"), QUESTION_KEYS, page.conduct.questions.take_focus)
+        self._add(self.tr("Waiting messages"), "Ctrl+Shift+W", page.conduct.waiting.take_focus)
         self._add(self.tr("Write a message"), "Ctrl+L", page.composer.editor.setFocus)
         self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find)
         self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))

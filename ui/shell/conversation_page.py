@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.blocks import Block, Text
+from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
@@ -23,6 +24,7 @@ from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.controls import ElidedLabel
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import Banner, BannerArea
+from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
 from ui.shell.drafts import Drafts
 from ui.shell.model_controls import ModelControls
@@ -67,6 +69,7 @@ class ConversationPage(QWidget):
         self.composer = Composer(themes, pictures.take)
         self.models = ModelControls(themes, self.composer, servers, tasks, self)
         self.model_picker = self.models.picker
+        self.conduct = ConductControls(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self._drafts = Drafts(self.composer, library, tasks, self)
         self._build()
@@ -87,6 +90,7 @@ class ConversationPage(QWidget):
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.models.show(conversation)
+        self.conduct.show(conversation)
         self._show_record()
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
@@ -113,8 +117,12 @@ class ConversationPage(QWidget):
         # What is read stands beside a scroll bar, and what is written right below it.
         bar = self.transcript.verticalScrollBar().sizeHint().width()
         centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
+        writing = QVBoxLayout()
+        writing.setSpacing(0)
+        writing.addWidget(self.conduct.above)
+        writing.addWidget(self.composer)
         centred.addStretch(1)
-        centred.addWidget(self.composer, 1000)
+        centred.addLayout(writing, 1000)
         centred.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -126,11 +134,13 @@ class ConversationPage(QWidget):
         column.addLayout(centred)
 
     def _fit(self) -> None:
-        """The composer is as wide as what is read above it."""
-        self.composer.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+        """The composer, and what stands over it, are as wide as what is read above."""
+        for each in (self.composer, self.conduct.above):
+            each.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
+        self.composer.later_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
         self.composer.problem.connect(self.banners.show_sentences)
         self.composer.edit_last_requested.connect(self._edit_last)
@@ -154,15 +164,17 @@ class ConversationPage(QWidget):
             self.composer.set_working(working)
 
     @Slot(str, list)
-    def _send(self, text: str, pictures: list[PendingPicture]) -> None:
+    def _send(self, text: str, pictures: list[PendingPicture], when: When = "soon") -> None:
         if self._conversation is not None:
-            self._tasks.start(self._send_to(self._conversation, text, pictures))
+            self._tasks.start(self._send_to(self._conversation, text, pictures, when))
 
-    async def _send_to(self, conversation: OpenConversation, text: str, pictures: list[PendingPicture]) -> None:
+    async def _send_to(
+        self, conversation: OpenConversation, text: str, pictures: list[PendingPicture], when: When
+    ) -> None:
         try:
             blocks: list[Block] = [Text(text=text)] if text.strip() else []
             blocks += [await self._pictures.keep(picture.taken, picture.name) for picture in pictures]
-            conversation.send(Message.user_with_blocks(blocks))
+            conversation.send(Message.user_with_blocks(blocks), when)
         except AgentError:
             # Nothing that was written is lost: it stands in the composer again, and the banner says why.
             if conversation is self._conversation:

@@ -123,6 +123,7 @@ class MainWindow(QMainWindow):
         self.page.connect_requested.connect(self.show_welcome)
         self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)
+        self.page.conduct.question_came.connect(self._ask_for_attention)
 
     @Slot(OpenConversation)
     def _show(self, conversation: OpenConversation) -> None:
@@ -131,7 +132,7 @@ class MainWindow(QMainWindow):
         self.sidebar.set_current(conversation.id)
         self._stack.setCurrentWidget(self.page)
         conversation.record_changed.connect(self._show_title)
-        conversation.finished.connect(self._on_finished)
+        conversation.finished.connect(self._ask_for_attention)
         self._show_title()
 
     def _new(self) -> None:
@@ -143,7 +144,7 @@ class MainWindow(QMainWindow):
             title = self.tr("New conversation") if current.is_empty else current.title
             self.setWindowTitle(f"{title} — Desktop Agent")
 
-    def _on_finished(self) -> None:
+    def _ask_for_attention(self) -> None:
         if self.isVisible() and not self.isActiveWindow():
             self.windowHandle().alert(0)
 

@@ -9,7 +9,6 @@ from ui.transcript.markdown.inline import Style
 
 _HEADINGS = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
 
-
 _AS_COMPACT = 0.55
 """What is left of the room between blocks and messages."""
 
@@ -31,7 +30,6 @@ class Look:
         self.strong.setWeight(QFont.Weight.DemiBold)
         self.mono = mono_font(theme, scale, 0.92)
         self.line = self._line_of(self.body, 1.12)
-        self.small_line = self._line_of(self.small, 1.12)
         metrics = QFontMetricsF(self.mono)
         self.mono_line = self._line_of(self.mono, 1.2)
         self.mono_advance = metrics.horizontalAdvance("0")

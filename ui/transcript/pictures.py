@@ -10,7 +10,7 @@ from typing import Protocol
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize
 from PySide6.QtGui import QImage, QImageIOHandler, QImageReader, QPixmap
 
-from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
+from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource, media_type_of
 from ui.transcript.workshop import Workshop
 
 _KEPT_BYTES = 64 * 1024 * 1024
@@ -97,7 +97,9 @@ def size_of(source: Viewable | UrlSource) -> QSize:
 def size_in_file(data: bytes) -> QSize:
     """Width and height as it is shown, from the head of a file."""
     device = _device(data)
-    reader = QImageReader(device)
+    reader = _reader(device, data)
+    if reader is None:
+        return QSize()
     size = reader.size()
     turned = reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90
     # The reader does not keep its device alive.
@@ -122,6 +124,19 @@ def _device(data: bytes) -> QBuffer:
     return device
 
 
+def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
+    """For the kinds of pictures that messages hold, told by their first bytes; Qt would read any that it knows.
+
+    Among those is SVG, which names further files, and Qt opens them.
+    """
+    kind = media_type_of(data)
+    if kind is None:
+        return None
+    reader = QImageReader(device, QByteArray(kind.removeprefix("image/").encode()))
+    reader.setAutoDetectImageFormat(False)
+    return reader
+
+
 def bytes_of(where: Path | str | bytes) -> bytes:
     """Raises OSError and ValueError."""
     if isinstance(where, Path):
@@ -132,13 +147,14 @@ def bytes_of(where: Path | str | bytes) -> bytes:
 def read_picture(where: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
     """In a worker: decode to the wanted size, or to its own with at most so many pixels. Null: it cannot be read."""
     try:
-        device = _device(bytes_of(where))
+        data = bytes_of(where)
     except (OSError, ValueError):
         return QImage()
     QImageReader.setAllocationLimit(_ALLOWED_MB)
-    reader = QImageReader(device)
-    # What a picture is is told by its first bytes; names lie.
-    reader.setDecideFormatFromContent(True)
+    device = _device(data)
+    reader = _reader(device, data)
+    if reader is None:
+        return QImage()
     reader.setAutoTransform(True)
     own = reader.size()
     pixels = own.width() * own.height()

@@ -1,7 +1,6 @@
 """The transcript on the screen."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, Qt, Signal
@@ -39,12 +38,11 @@ from ui.transcript.jump_button import JumpButton
 from ui.transcript.look import Look
 from ui.transcript.pictures import PictureSource, Thumbnails
 from ui.transcript.remote_pictures import RemotePictures
-from ui.transcript.rows.stage import Choices, RowFacts, Seconds, Stage
+from ui.transcript.rows.stage import Choices, LargeBlocks, RowFacts, Seconds, Stage
 from ui.transcript.surface.finding.finding import Finding
 from ui.transcript.surface.hint import paint_hint
 from ui.transcript.surface.places import paint_link_focus, show_place
-from ui.transcript.surface.reading_place import ReadingPlace
-from ui.transcript.surface.row_list import RowList
+from ui.transcript.surface.reading_place import KeptRows, ReadingPlace
 from ui.transcript.surface.screen import Screen
 from ui.transcript.surface.scroller import Scroller
 from ui.transcript.surface.selection import Place
@@ -84,7 +82,7 @@ class TranscriptView(QAbstractScrollArea):
         self._stage = Stage(look, self._facts, thumbnails, highlighter, remote=self.remote)
         self._stage.formulas, self._stage.diagrams = Formulas(self._workshop), Diagrams()
         self._stage.seconds = Seconds(self)
-        self.surface = Screen(self.viewport(), RowList(Transcript(), self._stage, 100, 100))
+        self.surface = Screen(self.viewport(), KeptRows(Transcript(), self._stage, 100, 100))
         self.scroller = Scroller(self.surface, self.verticalScrollBar(), self)
         self._reading_place = ReadingPlace(self.surface)
         self._links = Links(self.surface, self.scroller, self)
@@ -145,11 +143,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
-        self._stage.choices = Choices()
+        self._stage.choices, self._stage.large = Choices(), LargeBlocks()
         self.surface.selection.clear()
         self.caret.leave()
         self.surface.hovered = self.surface.focused = (-1, "")
-        self.surface.rows = RowList(transcript, self._stage, self._column_width(), self.viewport().height())
+        self.surface.rows = KeptRows(transcript, self._stage, self._column_width(), self.viewport().height())
         self.accessible_tree.clear()
         self.jump.set_count(0)
         self.scroller.show_rows()
@@ -199,14 +197,13 @@ class TranscriptView(QAbstractScrollArea):
 
     def _on_theme(self) -> None:
         look = Look(self._themes.theme, self._themes.zoom, self._themes.reading)
-        self._stage = replace(self._stage, look=look)
         self.jump.use(look)
         self._note.use(look)
         rows = self.surface.rows
         caret = self.caret.place
-        self._reading_place.take(remade=True, also=[caret.row] if caret else ())
-        rows.restyle(self._stage)
-        self._reading_place.read_again()
+        self._reading_place.take()
+        self._stage.look = look
+        self._reading_place.use(self._stage, self._column_width(), [caret.row] if caret else ())
         self.accessible_tree.clear()
         rows.resize(self._column_width(), self.viewport().height())
         self._reading_place.put_back()
@@ -220,7 +217,7 @@ class TranscriptView(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width lays out what is seen, and only that."""
         super().resizeEvent(event)
-        self._reading_place.take(remade=False)
+        self._reading_place.take()
         self.surface.rows.resize(self._column_width(), self.viewport().height())
         self._reading_place.put_back()
         self.scroller.show_rows()

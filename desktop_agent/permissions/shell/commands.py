@@ -11,8 +11,23 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from desktop_agent.permissions.shell.line_soundness import is_sound
-from desktop_agent.permissions.shell.nodes import RECURSED, Redirection, redirection, sets_variable, text_of, word
-from desktop_agent.permissions.shell.wrappers import Opaque, Script, Words, reads_subscripts, unwrapped
+from desktop_agent.permissions.shell.nodes import (
+    RECURSED,
+    Redirection,
+    is_own_name,
+    redirection,
+    sets_variable,
+    text_of,
+    word,
+)
+from desktop_agent.permissions.shell.wrappers import (
+    Opaque,
+    Script,
+    Words,
+    names_set_by,
+    reads_subscripts,
+    unwrapped,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -141,6 +156,8 @@ class _Reading:
         if not command.words or command.words[0] is None or reads_subscripts(command.words[0], command.sources):
             self.understood = False
             return command
+        if not all(name is not None and is_own_name(name) for name in names_set_by(command.words)):
+            self.sets_variables = True
         inner = unwrapped(command.words)
         match inner:
             case Opaque():

@@ -122,4 +122,9 @@ def sets_variable(node: "Node") -> bool:
     if node.type != "for_statement":
         return False
     name = next((each for each in node.named_children if each.type == "variable_name"), None)
-    return name is None or name.text is None or _OWN_NAME.fullmatch(name.text.decode("utf-8", "replace")) is None
+    return name is None or name.text is None or not is_own_name(name.text.decode("utf-8", "replace"))
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a variable of this name is the line's own affair: no program looks for it."""
+    return _OWN_NAME.fullmatch(name) is not None

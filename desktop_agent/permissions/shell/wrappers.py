@@ -85,6 +85,9 @@ _OPAQUE = listed(
 )
 # Their operands may be subscripts, and a subscript may run a command: test -v 'a[$(x)]'.
 _SUBSCRIPTED = listed("test [ printf read unset declare typeset local export readonly wait getopts")
+# Commands of the shell that set the variables which they are given, and those that do so behind an option.
+_SETTING = listed("read mapfile readarray getopts")
+_SETTING_BY_OPTION = {"printf": "-v", "wait": "-p"}
 _FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -107,6 +110,17 @@ def reads_subscripts(name: str, sources: Sequence[str]) -> bool:
     if program_name(name) not in _SUBSCRIPTED:
         return False
     return any("[" in each and ("$" in each or "`" in each) for each in sources[1:])
+
+
+def names_set_by(words: Sequence[str | None]) -> tuple[str | None, ...]:
+    """What a command of the shell may set, among them words that are no names; None for what cannot be told."""
+    name, given = program_name(words[0] or ""), words[1:]
+    if name in _SETTING:
+        return tuple(each for each in given if each is None or not each.startswith("-"))
+    option = _SETTING_BY_OPTION.get(name)
+    if option is None or not given or (given[0] is not None and not given[0].startswith(option)):
+        return ()
+    return ((given[0] or "")[len(option) :] or None,) if len(given) < 2 or given[0] != option else (given[1],)
 
 
 def program_name(word: str) -> str:

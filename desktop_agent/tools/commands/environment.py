@@ -18,6 +18,10 @@ _FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    # A folder of ordinary files can look like a repository, with settings that start programs (git-config(1)).
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
     "DEBIAN_FRONTEND": "noninteractive",
     "NO_COLOR": "1",
 }

@@ -6,6 +6,7 @@ The limit gets the same text in lines of at most 100 characters.
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -17,6 +18,7 @@ from tests.bench.transcript.sides import Ours, Sides, both_sides
 from tests.bench.transcript.streaming import Spent, compared, driven, filled, memory_mb, warm_up
 from tests.bench.transcript.texts import frames_of
 from tests.bench.transcript.window import Window
+from ui.transcript.surface.screen import Screen
 
 ROUNDS = 5
 SECONDS = 4.0
@@ -86,9 +88,27 @@ def _once(move: Callable[[], object]) -> Iterator[None]:
 
 
 def _walked(window: Window, shown: Ours) -> dict[str, Any]:
-    """To the start, some pages down, to the end."""
+    """To the start, some pages down, to the end; `walk_blank` counts the paintings in which something was missing."""
     window.calm()
+    blank: list[str] = []
+    window.hears = lambda: blank.extend(islice(missing(shown.view.surface), 1))
     for key in (Qt.Key.Key_Home, *[Qt.Key.Key_PageDown] * _PAGES, Qt.Key.Key_End):
         window.drive(_once(partial(press, shown.view, key)))
+    window.hears = lambda: None
     window.until_quiet()
-    return {"walk_longest_ms": round(window.watchdog.longest * 1000, 1), "walk_longest_in": window.watchdog.where}
+    figures = {"walk_longest_ms": round(window.watchdog.longest * 1000, 1), "walk_longest_in": window.watchdog.where}
+    return figures | {"walk_blank": len(blank), "walk_blank_in": ", ".join(sorted(set(blank)))}
+
+
+def missing(screen: Screen) -> Iterator[str]:
+    """The kinds of the blocks that reach into the screen and are not laid out, once all of it is said to be there."""
+    rows = screen.rows
+    if rows.has_unread_in_view():
+        return
+    top = rows.top
+    for _, row, y in rows.between(top, top + rows.view):
+        for index in range(row.block_at(top - y), len(row.blocks)):
+            if y + row.block_top(index) >= top + rows.view:
+                break
+            if not row.blocks[index].laid and row.block_box(index).height() > 0:
+                yield type(row.blocks[index]).__name__

@@ -49,6 +49,7 @@ _MAKERS: dict[str, Callable[[], str]] = {
         + "".join(f"value_{n} = call(value_{n - 1}, 'text', {n})  # line\n" for n in range(20_000))
         + "```\n"
     ),
+    "one line of code": lambda: "```json\n[" + '{"key": 123},' * 80_000 + "]\n```\n",
     "10,000 nested quotes": _quotes,
     "100,000 emphasis marks": lambda: "*a **b " * 33_334 + "\n",
     "3,000 images": lambda: "".join(f"![picture {n}](https://example.org/{n}.png)\n\n" for n in range(3_000)),

@@ -138,4 +138,5 @@ def goals() -> dict[str, float]:
         found[f"hostile.{name}.streamed.ratio"] = 1.5
         found |= {f"hostile.{name}.{way}.longest_ms": longest for way in ("streamed", "opened")}
         found[f"hostile.{name}.opened.walk_longest_ms"] = longest
+        found[f"hostile.{name}.opened.walk_blank"] = 0
     return found

@@ -121,3 +121,27 @@ async def test_each_proposal_allows_the_call_by_itself(
 )
 def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
     assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("git add -A && git commit -m x", ("git", "commit")),
+        ("git commit -m x | ls", None),
+        ("git add a; git add b; git commit -m x", ("git", "commit")),
+        ("git add -A && git commit -m x > log", None),
+    ],
+)
+async def test_of_a_chained_line_what_is_missing_is_proposed(
+    make_open_tool: MakeTool, line: str, missing: tuple[str, ...] | None
+) -> None:
+    tool, use = make_open_tool([Effect.EXECUTE]), ToolUse(id="c", name="act", input={"lines": [line]})
+    standing = Standing(workspace="/ws")
+    pattern = CommandPattern(words=("git", "add"))
+    standing.add(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS))
+    proposed = await standing.proposals(use, tool)
+    assert proposed[0].pattern == (
+        ArgumentsPattern(digest=tool.digest(use.input)) if missing is None else CommandPattern(words=missing)
+    )
+    standing.add(proposed[0])
+    assert isinstance(await standing.verdict(use, tool), Allowed)

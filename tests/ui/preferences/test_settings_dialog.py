@@ -19,8 +19,9 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences, Providers
 from ui.look.theme import ThemeSource
 from ui.preferences.field_controls import control_for
-from ui.preferences.settings_dialog import SettingsDialog
+from ui.preferences.settings_dialog import OWN_PAGES, SettingsDialog
 
+RULES = ("Rules", "Decisions")
 OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
 WITH_SERVERS = Preferences(providers=Providers(endpoints=(LOCAL_SERVERS[0], OPENAI)))
 
@@ -61,7 +62,7 @@ def driver(qtbot):
 
 def test_every_declared_preference_has_a_control_with_its_words(driver):
     for section_name, section in Preferences():
-        if section_name == "providers":
+        if section_name in OWN_PAGES:
             continue
         for field in type(section).model_fields.values():
             controls = [
@@ -78,7 +79,7 @@ def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    assert names == ["Appearance", "Chat", "Models", "Network", "Rules", "Decisions", "Providers and keys"]
+    assert names == ["Appearance", "Chat", "Models", "Network", "Specialists", *RULES, "Providers and keys"]
     sections.setCurrentRow(1)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()

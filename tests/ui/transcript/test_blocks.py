@@ -7,10 +7,10 @@ from PySide6.QtCore import QPoint
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult
+from tests.ui.transcript.colouring.whole import words_by_line
 from ui.look.theme import DARK, LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeHost
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.colouring.lexing import words_by_line
 from ui.transcript.blocks.colouring.palette import COLORS
 from ui.transcript.blocks.flow import Flow
 from ui.transcript.blocks.table_block import TableBlock

@@ -1,6 +1,8 @@
 """Runs of styled text, and how open markup is shown."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ui.transcript.markdown.inline import Style, cut, inline, only_image, units
 from ui.transcript.markdown.stream import leaves_of
@@ -72,8 +74,14 @@ def test_open_markup_is_shown_as_if_it_were_closed(written, shown):
     assert closed_inline(written) == shown
 
 
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\ud83d\ude00\U0010ffff\uffff"))))
+def test_only_what_is_beyond_the_first_plane_is_two_units(text):
+    assert units(text) == sum(1 + (char > "\uffff") for char in text)
+
+
 def test_units_and_cut():
     assert units("a😀b") == 4
+    assert units("\ud83d漢") == 2
     assert cut("a😀b", 1, 3) == "😀"
     assert cut("a😀b", 3, 9) == "b"
 

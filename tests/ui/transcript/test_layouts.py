@@ -1,6 +1,7 @@
 """What is finished was laid out once, and looks like the same message opened later."""
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.ui.transcript.random_markdown import cut_up, markdown
 from ui.look.theme import ThemeSource
+from ui.transcript.blocks.math.orders import Orders
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import LeafText
 from ui.transcript.markdown import sections
 from ui.transcript.rows import markdown_body
 from ui.transcript.rows.body.column import Column
@@ -23,15 +27,21 @@ cuts = st.lists(st.integers(1, 40), min_size=1, max_size=5)
 
 
 @pytest.fixture
-def view(qtbot, monkeypatch):
+def drawing(qtbot):
+    """A view in which formulas are drawn."""
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
-    # Formulas come later and are laid out again then.
-    view._stage.formulas = None
     view.resize(800, 4000)
     view.show()
     qtbot.waitExposed(view)
     return view
+
+
+@pytest.fixture
+def view(drawing):
+    """A view in which they stay their sources."""
+    drawing._stage.formulas = None
+    return drawing
 
 
 def streamed(view, pieces):
@@ -42,8 +52,10 @@ def streamed(view, pieces):
     view.apply(feed(TurnStarted("t", "m", "model")))
     kept = []
     with pytest.MonkeyPatch.context() as patch:
-        lays = Counter()
+        lays, redefined = Counter(), Counter()
         lay = Column.lay
+        for kind in (LeafText, TableBlock):
+            patch.setattr(kind, "redefine", counted(kind.redefine, redefined))
         patch.setattr(Column, "lay", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
         for piece in pieces:
             view.apply(feed(ContentDelta(piece)))
@@ -54,13 +66,78 @@ def streamed(view, pieces):
     assert len(kept) <= len(row.blocks)
     assert all(mine is theirs for (mine, _), theirs in zip(kept, row.blocks, strict=False))
     # A definition that comes late is the only reason to lay out again what is finished.
-    assert all(lays[id(block)] == before for block, before in kept if "]" not in written(block))
+    assert all(lays[id(block)] - before <= redefined[id(block)] for block, before in kept)
     return row
 
 
-def written(block):
-    leaf = getattr(block, "leaf", None)
-    return repr((leaf.text, leaf.cells)) if leaf else ""
+def counted(redefine, redefined):
+    """Counts for each block how often a definition that came may change it."""
+
+    def redefine_counted(block):
+        is_read_again = redefine(block)
+        redefined[id(block)] += is_read_again
+        return is_read_again
+
+    return redefine_counted
+
+
+class Told:
+    """Layouts of each block, and how often pictures of formulas were told."""
+
+    def __init__(self, patch):
+        self.lays, self.tellings = Counter(), 0
+        lay, tell = Column.lay, Orders._tell
+        patch.setattr(Column, "lay", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
+
+        def told(orders):
+            self.tellings += bool(orders._hearing)
+            tell(orders)
+
+        patch.setattr(Orders, "_tell", told)
+
+
+numbers = count()
+formulas = st.integers(0, 9).map("x_{{{0}}}^2".format)
+in_lines = st.lists(formulas.map("with ${0}$ in it".format), min_size=1, max_size=3).map(" and ".join)
+sections_with_formulas = st.lists(
+    st.one_of(in_lines, formulas.map("$$\n{0}\n$$".format), in_lines.map("- {0}".format), st.just("Words.")),
+    min_size=1,
+    max_size=5,
+).map("\n\n".join)
+
+
+@given(sections_with_formulas, st.lists(st.integers(10, 60), min_size=1, max_size=3))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_told(drawing, qtbot, text, sizes):
+    # What was drawn once is there at once.
+    text = text.replace("x_", f"y_{{{next(numbers)}}} x_")
+    transcript = Transcript()
+    feed = Feed(transcript)
+    drawing.set_transcript(transcript)
+    drawing.apply(feed(TurnStarted("t", "m", "model")))
+    rows, orders = drawing.surface.rows, drawing._stage.formulas._orders
+    kept = []
+    with pytest.MonkeyPatch.context() as patch:
+        told = Told(patch)
+
+        def look():
+            row = rows.row(0)
+            kept.extend((each, told.lays[id(each)], told.tellings) for each in row.blocks[len(kept) : row.closed])
+            drawing.viewport().grab()
+
+        for piece in cut_up(text, sizes):
+            drawing.apply(feed(ContentDelta(piece)))
+            look()
+            qtbot.wait(20)
+        drawing.apply(feed(RunFinished(RunEnd.COMPLETED)))
+        look()
+        qtbot.waitUntil(lambda: not orders._wanted and not orders._hearing, timeout=20_000)
+        drawing.viewport().grab()
+        assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]
+        for block, before, tellings in kept:
+            assert told.lays[id(block)] - before <= 1 + told.tellings - tellings
+    assert "$" not in text or told.tellings
+    assert all(block.laid for block in rows.row(0).blocks)
 
 
 def opened(view, text):

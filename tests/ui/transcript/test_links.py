@@ -1,9 +1,13 @@
 """Where links lead, and what is said about links that pretend."""
 
+from importlib.resources import files
+
 import pytest
 
 from ui.transcript.markdown.inline import Style, cut, inline, tip_of
-from ui.transcript.markdown.inline.links import note_of, safe_target, shown_host
+from ui.transcript.markdown.inline.claims import is_ending
+from ui.transcript.markdown.inline.hosts import own_host, shown_host
+from ui.transcript.markdown.inline.links import note_of, safe_target
 
 CYRILLIC_APPLE = "https://\u0430\u0440\u0440\u04cf\u0435.com"
 
@@ -29,7 +33,8 @@ def links(text):
         ("www.a.com", "http://a.com", ""),
         ("A.COM", "http://a.com", ""),
         ("click here", "https://evil.com", ""),
-        ("README.md", "https://github.com/x", ""),
+        ("README.md", "https://github.com/x/blob/main/README.md#usage", ""),
+        ("README.md", "https://github.com/x", "github.com"),
         ("numpy.array", "https://numpy.org", ""),
         ("müller.de", "https://xn--mller-kva.de", ""),
         ("中国", "https://xn--fiqs8s.cn", ""),
@@ -49,10 +54,119 @@ def test_words_that_name_another_place_are_answered_with_the_real_one(words, tar
         ("xn--pple-43d.com", "xn--pple-43d.com"),
         ("xn--80ak6aa92e.com", "xn--80ak6aa92e.com"),
         ("xn--e1afmkfd.xn--p1ai", "пример.рф"),
+        ("xn--strae-oqa.de", "straße.de"),
+        ("xn--w-uga1v8h.pl", "żółw.pl"),
+        ("xn--w-uga1v8h.com", "xn--w-uga1v8h.com"),
+        ("日本のノート.com", "日本のノート.com"),
+        ("abcアイ.com", "abcアイ.com"),
+        ("भारत.com", "भारत.com"),
+        ("한국.kr", "한국.kr"),
+        ("google.comノlogin.evil.com", "google.xn--comlogin-634g.evil.com"),
+        ("google.com丿a.evil.cn", "google.xn--coma-ni5f.evil.cn"),
+        ("google.com.ノ.cn", "google.com.xn--ldk.cn"),
+        ("ɡoogle.com", "xn--oogle-qmc.com"),
+        ("gıthub.com", "xn--gthub-n4a.com"),
+        ("paypaḷ.com", "xn--paypa-hj1b.com"),
+        ("l·l.com", "xn--ll-0ea.com"),
+        ("ᎪᏢ.com", "xn--g9d6i.com"),
+        ("gооgle.com", "xn--ggle-55da.com"),
+        ("go\u3164ogle.com", "google.com"),
+        ("xn--a", "xn--a"),
+        (f"{'ä' * 64}.com", f"{'ä' * 64}.com"),
     ],
 )
 def test_hosts_are_shown_in_their_letters_only_where_these_pass_for_no_others(host, shown):
     assert shown_host(host) == shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "(google.com)",
+        "google.com,",
+        '"google.com"',
+        "→google.com",
+        "google.com…",
+        "google。com",
+        "google．com",
+        "google․com",
+        "google·com",
+        "google\u00ad.com",
+        "google.c\u00adom",
+        "google.сom",
+        "google.com_login",
+        "google.com.foo",
+        "google.com⁄x",
+        "google.comノx",
+        "𝗀𝗈𝗈𝗀𝗅𝖾.com",
+        "https:⁄⁄google.com",
+        "https:\\\\google.com",
+        "http:google.com",
+        "http://localhost",
+        "//intranet",
+        "www.intranet",
+        "192.168.1.1",
+        "https://[::1]",
+        "[::1]",
+        "paypal.cash",
+        "google.gg",
+        "правительство.рф",
+        "bob@bank.com",
+        "evil.example and google.com",
+        "https://evil.example/google.com",
+        "google.com@evil.example",
+        "evil.example@google.com",
+    ],
+)
+def test_whatever_could_be_another_place_is_answered(words):
+    assert note_of(words, "https://evil.example") == "evil.example"
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("https://x.org/google.com?q=a@b.com", "https://x.org/google.com?q=a@b.com"),
+        ("(https://x.org/google.com).", "https://x.org/google.com"),
+        ("https://x.org/ä.com", "https://x.org/%C3%A4.com"),
+        ("asyncio.gather", "https://docs.python.org/3/library/asyncio-task.html#asyncio.gather"),
+        ("Python 3.11.2, e.g. the docs.", "https://python.org"),
+        ("Node.js", "https://nodejs.org"),
+        ("请看。谢谢", "https://x.org"),
+        ("日本のノート.com", "https://日本のノート.com"),
+        ("me@x.org", "https://x.org"),
+        ("x.org support", "mailto:help@x.org"),
+        ("straße.de", "https://xn--strae-oqa.de"),
+    ],
+)
+def test_what_names_the_place_itself_or_nothing_is_not_answered(words, target):
+    assert note_of(words, target) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "target", "note"),
+    [
+        ("https://google.com", "mailto:a@evil.example", "a@evil.example"),
+        ("google.com", "mailto:a@evil.example", "a@evil.example"),
+        ("https://evil.example", "mailto:a@evil.example", "a@evil.example"),
+        ("a@b.com", "mailto:a@b.com,c@d.com", "a@b.com,c@d.com"),
+        ("(a@b.com)", "mailto:c@d.com", "c@d.com"),
+        ("write", "mailto:a@gооgle.com", "a@xn--ggle-55da.com"),
+    ],
+)
+def test_mail_that_goes_elsewhere_is_answered(words, target, note):
+    assert note_of(words, target) == note
+
+
+def test_letters_that_are_looked_up_apart_are_apart():
+    assert note_of("strasse.de", "https://straße.de") == "straße.de"
+
+
+def test_every_ending_of_the_root_zone_is_known():
+    zone = files("hypothesis.vendor").joinpath("tlds-alpha-by-domain.txt").read_text().lower().split("\n")
+    endings = [line for line in zone if line and not line.startswith("#")]
+    assert len(endings) > 1000
+    assert [each for each in endings if not is_ending(each) or not is_ending(own_host(each))] == []
+    assert not any(map(is_ending, ("js", "json", "array", "html", "2")))
 
 
 def test_the_note_stands_after_the_link_and_belongs_to_nothing():

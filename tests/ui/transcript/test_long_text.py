@@ -167,11 +167,11 @@ def test_a_very_long_open_block_is_not_read_again_for_each_piece(monkeypatch):
         stream_module, "outline", lambda text, *rest, **named: read.append(len(text)) or outline(text, *rest, **named)
     )
     stream = MarkdownStream()
-    stream.append("> - item\n" * 8000)
+    stream.append("- a\n" + "  - item\n" * 8000)
     for _ in range(40):
-        assert stream.append("> - item\n").tail
+        assert stream.append("  - item\n").tail
     assert len(read) <= 6
-    assert len(stream.finish().closed) == 8040
+    assert len(stream.finish().closed) == 8041
     read.clear()
     for _ in range(20):
         stream.append("word\n")

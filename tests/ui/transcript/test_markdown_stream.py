@@ -102,7 +102,15 @@ def test_a_stream_of_paragraphs_in_many_pieces_shows_the_same_as_the_whole_text(
         "   - a\n   - b\n\n   - c\n - d\n",
         "|---|---|\n|---|---|\na\n|---|---|\n|---|---|",
         "# \n|---|---|\n# \n|---|---|\n# ",
+        "> > \n> ```\n\n",
+        "> a\n>\n> [^1]:\n>     > \n>     b\n>\n>     c\n>\n>     d\n",
+        "[^1]: a\n\n    b | c\n    --|--\n\n    d\n",
+        "> - a\n> - b\n>\n> 3. c\n> 3. d\n> 3. e\n",
+        "> a\n>\n> [foo]: /u\n> 'b\n> c'\n> d\n",
         "- 1. word\n  $$\n# \n",
+        "[^1]: word\n  $$\na\n",
+        "[^1]: word\n  $$\n  a\n  b $$\n\nc",
+        "[^1]: word\n\n  $$\na\n$$\n",
         "- 1. word\n  $$\n# \n  $$\n",
     ],
 )
@@ -287,6 +295,44 @@ def test_a_paragraph_that_begins_with_a_link_is_read_at_its_end_only(monkeypatch
     for _ in range(50):
         reader.append(line * 10)
     assert max(lengths) < 3 * PIECE
+
+
+OPEN = {
+    "footnotes in a quote": "> [^1]: a\n",
+    "paragraphs of a quote": "> a\n>\n",
+    "a quote in a quote": "> > a\n> >\n",
+    "a list in a quote": "> - a\n",
+    "numbers in a quote": "> 1. a\n",
+    "definitions in a quote": "> [a]: /x\n",
+    "paragraphs of a footnote": "    a\n\n",
+    "a list in a footnote": "    - a\n",
+    "a footnote in a quote": ">     a\n>\n",
+    "a title without end": "y\n",
+}
+BEGINNINGS = {
+    "paragraphs of a footnote": "[^1]: a\n\n",
+    "a list in a footnote": "[^1]: a\n\n",
+    "a footnote in a quote": "> [^1]: a\n>\n",
+    "a title without end": "[a]: x '",
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_an_open_block_is_read_at_its_end_only(name, monkeypatch):
+    text = BEGINNINGS.get(name, "") + OPEN[name] * (60_000 // len(OPEN[name]))
+    lengths = parsed(monkeypatch)
+    reader = fed(*cut_up(text, [1000]))
+    assert max(lengths) < 3 * PIECE
+    reader.finish()
+    monkeypatch.undo()
+    assert tuple(reader.closed) == leaves_of(text)[0]
+
+
+def test_a_title_as_long_as_half_a_piece_is_words():
+    title = "'" + "word\n" * 500 + "'"
+    leaves, references = leaves_of(f"[a]: /x\n{title}\n\n[b]: /{'y' * 3 * PIECE}\n\n[c]: /z\n'its\ntitle'\n")
+    assert [leaf.text for leaf in leaves] == [title]
+    assert [(label, each["title"]) for label, each in references.items()] == [("A", ""), ("B", ""), ("C", "its\ntitle")]
 
 
 @pytest.mark.parametrize("label", ["[" + "word\n" * 1500, "[" + "\\]\\[\n" * 1500, "[^" + "[b" * 3000])

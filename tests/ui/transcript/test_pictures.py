@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.feeding import NoPictures
 from ui.look.theme import ThemeSource
 from ui.transcript import pictures as pictures_module
-from ui.transcript.pictures import Thumbnails, read_picture, size_of
+from ui.transcript.pictures import Thumbnails, read_picture, size_in_file, size_of
 from ui.transcript.view import TranscriptView
 from ui.transcript.workshop import Workshop
 
@@ -167,6 +167,29 @@ def test_what_is_too_large_to_be_decoded_is_not_tried(tmp_path, monkeypatch):
     monkeypatch.setattr(pictures_module, "MOST_PIXELS", 700)
     assert read_picture(png(40, 20), QSize(4, 2)).isNull()
     assert not read_picture(png(30, 20), QSize(4, 2)).isNull()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_the_kinds_of_pictures_that_messages_hold_are_read(qapp, kind):
+    image = QImage(30, 20, QImage.Format.Format_RGB32)
+    image.fill(QColor("#ff0000"))
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    assert image.save(buffer, kind)
+    data = bytes(buffer.data())
+    assert size_in_file(data) == read_picture(data).size() == QSize(30, 20)
+
+
+def test_a_drawing_that_names_further_files_is_not_read(qapp, tmp_path):
+    (tmp_path / "own.png").write_bytes(png(8, 8))
+    head = b'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="8" height="8">'
+    data = head + f'<image width="8" height="8" xlink:href="{tmp_path}/own.png"/></svg>'.encode()
+    (tmp_path / "drawn").write_bytes(data)
+    # Qt would.
+    assert QImage.fromData(data).pixelColor(4, 4) == QColor("#ff0000")
+    assert read_picture(data).isNull()
+    assert read_picture(tmp_path / "drawn", QSize(4, 4)).isNull()
+    assert size_in_file(data).isEmpty()
 
 
 def test_no_more_pixels_than_wanted(tmp_path):

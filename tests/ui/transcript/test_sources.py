@@ -1,7 +1,7 @@
 """The sources of an answer: numbered, named, opened by mouse and keyboard."""
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.vocabulary.blocks import Citation, Text
@@ -119,3 +119,13 @@ def test_numbers_end_below_each_other(qtbot):
         return max(x for x in numbers if any(picture.pixelColor(x, y) != paper for y in ys))
 
     assert ends(1) == ends(12)
+
+
+def test_beside_a_link_there_is_none(qtbot, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    stand = Standing(qtbot, [answer(CITED)])
+    point = stand.point_of(0, "Source 1: First, one.example")
+    beside = QPoint(block_of(stand).places()[1].right() + 200, point.y())
+    assert "Open link" in stand.menu(point)[1]
+    assert "Open link" not in stand.menu(beside)[1]
+    assert stand.view.surface.link_at(beside) == ""

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ui.transcript.markdown import written as written_module
 from ui.transcript.markdown.inline import OBJECT, Line, Style, cut, inline, units
+from ui.transcript.markdown.inline.lines import slicer
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES
 from ui.transcript.markdown.written import as_html, as_markdown
 
@@ -122,3 +124,20 @@ def test_a_formula_is_one_character_and_its_source_when_copied():
     assert line.plain() == "so $x^2$ is $$y$$"
     assert line.from_plain(5) == 4
     assert Line("plain").plain() == "plain"
+
+
+@given(st.text("ab漢😀", max_size=12), st.integers(0, 16), st.integers(0, 16))
+def test_a_slice_counts_units(text, start, end):
+    raw = text.encode("utf-16-le")[start * 2 : end * 2]
+    assert slicer(text)(start, end) == cut(text, start, end) == raw.decode("utf-16-le", "ignore")
+
+
+@pytest.mark.parametrize("char", ["\u2029", "\u202e", "\U000e0041"])
+def test_a_text_of_many_parts_is_looked_at_once(monkeypatch, char):
+    line = inline(f"a{char}" * 500, NOTES)
+    assert len(line.spans) == 500
+    made = []
+    monkeypatch.setattr(written_module, "slicer", lambda text: made.append(text) or slicer(text))
+    assert as_markdown(line) == f"a{char}" * 500
+    assert as_html(line).count("a⟨U+") == 500
+    assert made == [line.text] * 2

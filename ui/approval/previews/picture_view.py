@@ -4,6 +4,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QObject, QRunnable, QSize, Qt, Q
 from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.images import media_type_of
 from desktop_agent.vocabulary.tool_calls import PicturePreview
 from ui.look.controls import label
 from ui.look.theme import SPACE_S
@@ -106,9 +107,14 @@ class _Canvas(QWidget):
 
 def _image_of(data: bytes) -> QImage:
     """No larger than is of use; null when it cannot be read."""
+    # Left to itself, Qt reads SVG too, and the files that it names.
+    kind = media_type_of(data)
+    if kind is None:
+        return QImage()
     buffer = QBuffer()
     buffer.setData(QByteArray(data))
-    reader = QImageReader(buffer)
+    reader = QImageReader(buffer, QByteArray(kind.removeprefix("image/").encode()))
+    reader.setAutoDetectImageFormat(False)
     reader.setAutoTransform(True)
     size = reader.size()
     if size.isValid() and max(size.width(), size.height()) > MOST_SIDE:

@@ -166,8 +166,8 @@ class SourcesBlock(ListedBlock):
 
     def link_at(self, point: QPoint) -> str:
         """The target under a point."""
-        row = point.y() // self._line - 1 if self._line else -1
-        return self._shown[row].url if 0 <= row < len(self._shown) else ""
+        lines = zip(self._shown, self._places[1:], strict=False)
+        return next((source.url for source, box in lines if box.contains(point)), "")
 
     def spoken(self) -> str:
         """All of them."""

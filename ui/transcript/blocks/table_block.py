@@ -78,15 +78,24 @@ class TableBlock(TableRows):
         return row, column, QPoint(x - self.columns.lefts[column] - look.px(10), y)
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """What a part of the text covers, cell by cell."""
+        """What a part of the text covers, cell by cell; of cells beside the screen all, so that none is laid out."""
         look = self.look_laid
         found: list[QRectF] = []
         if not look or not self.widths:
             return found
         for row, column, part in self.cells.selected(start, end):
+            cell = self._box(row, column)
+            if cell.right() < 0 or cell.left() > self.width:
+                found.append(cell)
+                continue
             flow, corner = self.flow(row, column, look), self._corner(row, column, look)
             found += [box.translated(corner) for box in flow.boxes(part[0], part[1] - part[0])]
         return found
+
+    def _box(self, row: int, column: int) -> QRectF:
+        """All of a cell."""
+        left, right = (each - self.columns.scrolled for each in self.columns.lefts[column : column + 2])
+        return QRectF(left, self.tops[row], right - left, self.tops[row + 1] - self.tops[row])
 
     def caret_at(self, offset: int) -> QRectF | None:
         """In its cell."""

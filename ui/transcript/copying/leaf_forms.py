@@ -32,12 +32,6 @@ def leaf_markdown(leaf: Leaf, line: Line) -> str:
     return _as_heading(text, leaf.level) if leaf.kind == "heading" and leaf.joint is None else text
 
 
-def leaf_html(leaf: Leaf, line: Line) -> str:
-    """The same as an element."""
-    tag = f"h{leaf.level}" if leaf.kind == "heading" else "p"
-    return f"<{tag}>{as_html(line)}</{tag}>"
-
-
 def code_markdown(text: str, info: str) -> str:
     """With a fence that stands nowhere in the code."""
     sign = "~" if "`" in info else "`"

@@ -146,5 +146,7 @@ def _read_until(row: Row, words: str) -> None:
     while at < len(row.blocks):
         block = row.blocks[at]
         if isinstance(block, UnreadBlock) and block.holds(words):
+            # What stands here now may be sections, of which the first one may have these words.
             row.read(at)
-        at += 1
+        else:
+            at += 1

@@ -27,7 +27,6 @@ class Pointer(QObject):
         self._last = QPoint()
         self._selecting = False
         self._third_after = QPoint()
-        self._clicks = 0
         self._since = QTimer(self)
         self._since.setSingleShot(True)
         self._edge = QTimer(self)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ui.transcript.markdown.leaves import Carried, Leaf, Piece
 from ui.transcript.markdown.pieces import PIECE, pieces
+from ui.transcript.markdown.rules.footnotes import LONGEST
 from ui.transcript.markdown.rules.tables import FIRST_BAR
 
 # A bracket that is known not to begin a definition: another one stands in it, or no colon behind it.
@@ -20,7 +21,7 @@ class Frozen(NamedTuple):
 
     final: int
     start: int
-    carried: Carried
+    carried: Carried | None
 
 
 def frozen(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
@@ -32,6 +33,8 @@ def frozen(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
             return _rows(piece, source)
         case "paragraph":
             return _paragraph(piece, source, before)
+        case "container":
+            return _inside(piece, source, before)
         case _:
             return None
 
@@ -78,14 +81,11 @@ def _paragraph(piece: Piece, source: str, before: Carried | None) -> Frozen | No
         start, content = len(before.opening), content[len(before.joint) :]
     if len(content) <= PIECE:
         return None
-    if content.startswith("[") and not _NO_DEFINITION.match(content):
+    # Of more than one line, a definition is shorter than this. One that stands above has no title of this length.
+    if content.startswith("[") and "\n" not in content and not _NO_DEFINITION.match(content):
         return None
     if not before:
-        start = start_of(source, piece.first)
-        # What follows a definition may become its title.
-        if start and source[:start].rpartition("\n")[0].rpartition("\n")[2].strip():
-            return None
-        start = source.index(content[0], start)
+        start = source.index(content[0], start_of(source, piece.first))
     parts = list(pieces(_settled(content)))
     if len(parts) < 2:
         return None
@@ -94,10 +94,31 @@ def _paragraph(piece: Piece, source: str, before: Carried | None) -> Frozen | No
     return Frozen(len(parts) - 1, start + length + len(joint), Carried("paragraph", f"x{joint}", joint=joint))
 
 
+def _inside(piece: Piece, source: str, before: Carried | None) -> Frozen | None:
+    complete = source.count("\n")
+    sure = [stop for stop in piece.stops if stop.sure <= complete]
+    read_already = len(before.opening) if before else 0
+    for stop in reversed(sure):
+        start = start_of(source, stop.start)
+        if start > read_already and (
+            stop.note is None or _has_words(piece.leaves[stop.leaf : sure[-1].leaf], stop.note)
+        ):
+            carried = Carried("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
+            return Frozen(stop.leaf, start, carried)
+    return None
+
+
+def _has_words(leaves: tuple[Leaf, ...], note: str) -> bool:
+    """Whether the way back from a footnote surely stands behind one of these leaves or a later one."""
+    return any(leaf.kind in {"paragraph", "heading"} and leaf.back in {"", note} for leaf in leaves)
+
+
 def _settled(content: str) -> str:
     """Without the line that is not complete and may turn out to be anything, and one that may become a head."""
     line = content.rfind("\n") + 1
-    if len(content) - line > FIRST_BAR and not _may_be_head(content, line) and not content.startswith("[^", line):
+    size = len(content) - line
+    may_be_note = content.startswith("[^", line) and size <= LONGEST
+    if size > FIRST_BAR and not may_be_note and not _may_be_head(content, line):
         return content
     above = content.rfind("\n", 0, max(0, line - 1)) + 1
     return content[: above if _may_be_head(content, above) else line].rstrip()
@@ -112,7 +133,7 @@ def shown_leaves(piece: Piece, carried: Carried | None, rows: list[tuple[str, ..
     """The leaves of a block without what was made up, and with the rows that were frozen."""
     if not carried or carried.kind == "paragraph":
         return piece.leaves
-    if carried.kind == "list":
+    if carried.kind in {"list", "container"}:
         return piece.leaves[1:]
     (leaf,) = piece.leaves
     return (Leaf("table", cells=(*rows, *leaf.cells[1:]), aligns=leaf.aligns, starts=True),)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LeafKind = Literal["paragraph", "heading", "code", "table", "rule", "math"]
-PieceKind = Literal["list", "table", "paragraph", "fence", "math", "other"]
+PieceKind = Literal["list", "table", "paragraph", "fence", "math", "container", "other"]
 Row = tuple[str, ...]
 
 
@@ -47,12 +47,12 @@ class Leaf:
 class Carried:
     """A top-level block whose beginning is final and gone: what is read in its place, so that the rest reads the same.
 
-    `opening` is a made-up item of the list, the head of the table, or a word of the paragraph, none of which is shown
-    again. `ordinal` is the number of the list's next item, `missing` the cells that rows of the table lacked, `joint`
-    what stood before the rest of the paragraph.
+    `opening` is a made-up item of the list or block of the quote or footnote, the head of the table, or a word of the
+    paragraph, none of which is shown again. `ordinal` is the number of the list's next item, `missing` the cells that
+    rows of the table lacked, `joint` what stood before the rest of the paragraph.
     """
 
-    kind: Literal["list", "table", "paragraph"]
+    kind: Literal["list", "table", "paragraph", "container"]
     opening: str
     ordinal: int = 0
     missing: int = 0
@@ -69,11 +69,29 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """A place in a top-level quote or footnote that may still go on, above a block or an item.
+
+    `start` is the line where the text below begins, `sure` the number of lines that must be complete before nothing can
+    change that what is above is over, `leaf` the number of leaves above. `opening` is read in their place, `ordinal` is
+    the number of the item, `note` the label of the footnote around it.
+    """
+
+    start: int
+    sure: int
+    leaf: int
+    opening: str
+    ordinal: int
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A top-level block: its leaves, and its first line and the line after its last, counted from the parsed text.
 
     `sure` is the number of lines that must be complete before nothing can change that the block begins where it does.
-    `items`, `marker` and `ordinal` (of the first item) are a list's; `missing` a table's, for each row.
+    `items`, `marker` and `ordinal` (of the first item) are a list's; `missing` a table's, for each row; `stops` those
+    of a quote or footnote.
     """
 
     kind: PieceKind
@@ -85,4 +103,5 @@ class Piece:
     marker: str = ""
     ordinal: int = 0
     missing: tuple[int, ...] = ()
+    stops: tuple[Stop, ...] = ()
     is_open: bool = False

@@ -10,7 +10,7 @@ from ui.transcript.markdown.leaves import Carried, Piece
 from ui.transcript.markdown.rules.display_math import display_math
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES, footnote, footnote_reference
 from ui.transcript.markdown.rules.inline_math import inline_math
-from ui.transcript.markdown.rules.limits import BlocksToADepth, underlined_heading
+from ui.transcript.markdown.rules.limits import BlocksToADepth, definition, underlined_heading
 from ui.transcript.markdown.rules.link_targets import may_lead, written_target
 from ui.transcript.markdown.rules.tables import table
 from ui.transcript.markdown.walk import pieces_of
@@ -41,6 +41,7 @@ def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
     rules = parser.block.ruler
     rules.at("table", table, {"alt": ["paragraph", "reference"]})
     rules.at("lheading", underlined_heading)
+    rules.at("reference", definition)
     rules.before("fence", "math", display_math, {"alt": ["paragraph", "reference"]})
     rules.before("reference", "footnote", footnote, {"alt": ["paragraph", "reference", "blockquote"]})
     parser.inline.ruler.before("escape", "math", inline_math)
@@ -51,6 +52,7 @@ def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
 # Only the outline is parsed here; inline text costs most and waits until somebody looks at it.
 _OUTLINE = make_parser(BlocksToADepth())
 _OUTLINE.core.ruler.enableOnly(["block"])
+_OUTLINE.options["inline_definitions"] = True
 
 
 def outline(

@@ -20,19 +20,19 @@ SECTION = 4000
 """Characters that a section has at least, the last one aside."""
 
 _CUT = re.compile(r"\n(?:[ \t]*\n(?=(?![-+*](?:[ \t\n]|$))[^\s\d])|(?=#{1,6}(?:[ \t\n]|$)))")
-_FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d{1,9}[.)]|\[\^[^\] ]+\]:)[ \t>]*)*(`{3,}|~{3,})(.*)$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d{1,9}[.)]|\[\^[^\] \n]{1,999}\]:)[ \t>]*)*(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.)+\]:", re.MULTILINE | re.DOTALL)
 # Spaces alone, or the bullet of an item: what follows is the fence of a code block in any case.
 _PLAIN_PREFIX = re.compile(r" +| {0,3}[-+*] {1,3}")
 _UNUSUAL = re.compile(r"[`|]")
-_LOOK_BACK = 5000
+_WINDOW = 20_000
 _STEP = 2000
-"""Characters of a long section that are read for its definitions at once."""
+"""Characters in which a code block is looked for, and of which cuts are, or definitions of a long section, at once."""
 
 
 def sections(text: str) -> list[tuple[int, int]]:
     """Start and end of each section of a text whose line ends are newlines (see `normal`). Joined they are the text."""
-    return _between([*_far_apart(text)], text)
+    return _between([end for end in _far_apart(text) if end is not None], text)
 
 
 def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) -> References:
@@ -53,7 +53,8 @@ def cut_up(text: str) -> Generator[None, None, Cut]:
     """Both, in steps of a few milliseconds at most."""
     ends: list[int] = []
     for end in _far_apart(text):
-        ends.append(end)
+        if end is not None:
+            ends.append(end)
         yield
     parts = _between(ends, text)
     return parts, (yield from _defined(text, parts))
@@ -97,34 +98,82 @@ def _defined_in(section: str, known: References) -> Generator[None, None, Refere
     return {label: each for label, each in stream.references.items() if label == FOOTNOTES or label not in known}
 
 
-def _far_apart(text: str) -> Iterator[int]:
+def _far_apart(text: str) -> Iterator[int | None]:
+    """Where sections end; None in between, where looking took a while."""
     start = 0
-    for begin, end in _outside_fences(text):
-        for cut in _cuts(text, begin, end):
-            if cut >= start + SECTION:
-                yield cut
-                start = cut
+    for cut in _cuts(text):
+        if cut is None:
+            yield None
+        elif cut >= start + SECTION:
+            yield cut
+            start = cut
 
 
-def _outside_fences(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches in which a section may end."""
+def _cuts(text: str) -> Iterator[int | None]:
+    """Where a section may end, outside of code blocks; None in between, where looking took a while."""
+    headings, fences = _Openings(text), _Openings(text)
     begin = at = clean = 0
-    while found := _FENCE.search(text, at):
-        line, at = found.start(), found.end()
-        is_at_margin = found.start(1) == line
-        if is_at_margin and "`" in found[1] and "`" in found[2]:
+    while True:
+        found = yield from _next_fence(text, at)
+        line, at = (found.start(), found.end()) if found else (len(text), len(text))
+        is_at_margin = bool(found) and found.start(1) == line
+        if found and is_at_margin and "`" in found[1] and "`" in found[2]:
             continue
-        yield begin, line
-        clean = max(_cuts(text, max(begin, line - _LOOK_BACK), line), default=clean)
-        end = None if OPENING.search(text, clean, line) else _end_at_a_glance(text, found)
+        for cut in _cuts_between(text, begin, line, headings):
+            clean = cut or clean
+            yield cut
+        if not found:
+            return
+        end = None if fences.stand_between(clean, line) else _end_at_a_glance(text, found)
         if end is None:
-            after = next(_cuts(text, at, len(text)), None)
+            after = yield from _next_cut(text, at, headings)
             if after is None:
                 return
             clean = end = _end_of_open_fence(text, clean, after) or after
         begin = at = end
         clean = end if is_at_margin else clean
-    yield begin, len(text)
+        yield None
+
+
+def _next_fence(text: str, at: int) -> Generator[None, None, re.Match[str] | None]:
+    """The first line from here on that may begin a code block."""
+    while True:
+        end = text.find("\n", at + _WINDOW)
+        end = end if end >= 0 else len(text)
+        found = _FENCE.search(text, at, end)
+        if found or end == len(text):
+            return found
+        yield
+        at = end
+
+
+def _next_cut(text: str, at: int, headings: "_Openings") -> Generator[None, None, int | None]:
+    for cut in _cuts_between(text, at, len(text), headings):
+        if cut is not None:
+            return cut
+        yield
+    return None
+
+
+class _Openings:
+    """What may open formulas, looked for once when the places that are asked for come in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._last = self._blank = -1
+
+    def stand_between(self, start: int, end: int) -> bool:
+        """Whether there is one."""
+        for found in OPENING.finditer(self._text, max(start, self._at), end):
+            self._last = found.start()
+        self._at = max(self._at, end)
+        return self._last >= start
+
+    def may_reach(self, at: int) -> bool:
+        """Whether a formula may stand around a place: it has no blank line."""
+        self._blank = max(self._blank, self._text.rfind("\n\n", max(0, self._at - 1), at))
+        return self.stand_between(max(0, self._blank), at)
 
 
 def _end_at_a_glance(text: str, found: re.Match[str]) -> int | None:
@@ -141,19 +190,16 @@ def _end_at_a_glance(text: str, found: re.Match[str]) -> int | None:
     return whole.end() if whole else None
 
 
-def _cuts(text: str, begin: int, end: int) -> Iterator[int]:
-    """Where a section may end in a stretch without the inside of a code block."""
+def _cuts_between(text: str, begin: int, end: int, headings: _Openings) -> Iterator[int | None]:
+    """Where a section may end in a stretch without the inside of a code block; None where looking took a while."""
+    seen = begin
     for found in _CUT.finditer(text, max(0, begin - 1), end):
         is_heading = len(found[0]) == 1
-        if not is_heading or not _may_be_math(text, found.start()):
+        if not is_heading or not headings.may_reach(found.start()):
             yield found.end()
-
-
-def _may_be_math(text: str, at: int) -> bool:
-    """Whether a formula may stand around a place: it has no blank line."""
-    least = max(0, at - _LOOK_BACK)
-    blank = text.rfind("\n\n", least, at)
-    return (blank < 0 and least > 0) or bool(OPENING.search(text, max(blank, least), at))
+        if found.end() > seen + _STEP:
+            yield None
+            seen = found.end()
 
 
 def _end_of_open_fence(text: str, start: int, end: int) -> int | None:

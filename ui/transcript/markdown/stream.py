@@ -147,7 +147,7 @@ class MarkdownStream:
 
     def _freeze(self, piece: Piece, ready: Frozen) -> int:
         """Carry on with the rest of an open block; answers how many of its leaves are final."""
-        made_up = self._carried is not None and self._carried.kind == "list"
+        made_up = self._carried is not None and self._carried.kind in {"list", "container"}
         self._carried = ready.carried
         if piece.kind == "table":
             self._rows += piece.leaves[0].cells[bool(self._rows) : ready.final + 1]
@@ -174,7 +174,7 @@ class MarkdownStream:
         if piece.kind == "fence" and alone:
             self._fence = open_fence(source[first:])
             self._tail = "" if self._fence else self._tail
-        elif piece.is_open and "\n" in source[first:]:
+        elif piece.is_open and "\n" in source[first:] and not _may_become_words(source, first):
             self._math = OpenMath(self._tail, first - start)
         return bool(self._fence or self._math)
 
@@ -221,6 +221,12 @@ def _above_definitions(pieces: list[Piece], lines: list[int]) -> tuple[int, int]
         if inside == len(pieces) or line < pieces[inside].first:
             found.append((inside, line))
     return found[-1] if len(found) > 1 and found[-2][0] == found[-1][0] else None
+
+
+def _may_become_words(source: str, first: int) -> bool:
+    """Whether a line further out makes this open formula words of the block right above it, such as a footnote."""
+    above = source[:first].removesuffix("\n").rpartition("\n")[2]
+    return source[first : first + 1] in {" ", "\t"} and bool(above.strip())
 
 
 def _skips(tail: str) -> int:

@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 from ui.transcript.markdown.leaves import Carried, Inside, Item, Leaf, LeafKind, Piece, PieceKind
 from ui.transcript.markdown.pieces import pieces as in_pieces
+from ui.transcript.markdown.stops import Stops
 
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BLANK = re.compile(r"[ \t>]*")
@@ -20,6 +21,8 @@ _KINDS: dict[str, PieceKind] = {
     "paragraph_open": "paragraph",
     "fence": "fence",
     "math_block": "math",
+    "blockquote_open": "container",
+    "footnote_reference_open": "container",
 }
 
 
@@ -30,6 +33,9 @@ def pieces_of(tokens: list[Token], text: str, carried: Carried | None = None) ->
     start = 0
     while start < len(tokens):
         end = _end_of(tokens, start)
+        if tokens[start].type == "definition":
+            start = end
+            continue
         pieces.append(_Walk(lines, None if pieces else carried).piece(tokens[start:end]))
         start = end
     return pieces
@@ -67,7 +73,10 @@ class _Walk:
         kind: PieceKind = _KINDS.get(opener.type, "other")
         ordinal = int(opener.attrs.get("start", 1)) if opener.type == "ordered_list_open" else 0
         self._end = first
+        stops = Stops()
         for index, token in enumerate(tokens):
+            if kind == "container":
+                stops.take(token, len(self._out), self._blank_before, self._numbers[-1] if self._numbers else None)
             self._take(token, tokens[index - 1])
         return Piece(
             kind,
@@ -79,6 +88,7 @@ class _Walk:
             opener.markup,
             ordinal,
             tuple(opener.meta.get("missing", ())),
+            stops.all(),
             is_open=bool(opener.meta.get("open")),
         )
 
@@ -132,7 +142,7 @@ class _Walk:
     def _first_number(self, token: Token) -> int | None:
         if token.type == "bullet_list_open":
             return None
-        if self._carried and not self._items:
+        if self._carried and self._carried.ordinal and not self._out:
             return self._carried.ordinal - 1
         return int(token.attrs.get("start", 1))
 

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, Style, cut, inline, units
-from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
+from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET, slicer
 from ui.transcript.markdown.inline.lines import written as formula_written
 from ui.transcript.markdown.inline.links import addresses
 from ui.transcript.markdown.parser import References
@@ -122,30 +122,30 @@ def part_of(line: Line, start: int, end: int | None) -> Line:
 
 def _runs(line: Line) -> Iterator[_Run]:
     """The whole line in pieces of one style."""
-    at = 0
+    at, part = 0, slicer(line.text)
     for span in line.spans:
         if span.start > at:
-            yield _Run(cut(line.text, at, span.start))
+            yield _Run(part(at, span.start))
         end = span.start + span.length
-        yield _Run(cut(line.text, span.start, end), span.style, span.href, span.source)
+        yield _Run(part(span.start, end), span.style, span.href, span.source)
         at = end
-    if at < units(line.text):
-        yield _Run(cut(line.text, at, units(line.text)))
+    if at < (end := units(line.text)):
+        yield _Run(part(at, end))
 
 
 def _as_it_was(runs: Iterator[_Run]) -> Iterator[_Run]:
     """Hidden characters as themselves, and what they had parted as one run again."""
-    last, was_hidden = _Run(""), False
+    last, texts, was_hidden = _Run(""), [""], False
     for each in runs:
         is_hidden = bool(each.style & Style.HIDDEN)
         run = replace(each, text=_spelled(each.text), style=each.style & ~Style.HIDDEN) if is_hidden else each
         if (is_hidden or was_hidden) and (last.style, last.href) == (run.style, run.href) and not run.style & _ALONE:
-            last = replace(last, text=last.text + run.text)
+            texts.append(run.text)
         else:
-            yield last
-            last = run
+            yield replace(last, text="".join(texts))
+            last, texts = run, [run.text]
         was_hidden = is_hidden
-    yield last
+    yield replace(last, text="".join(texts))
 
 
 def _linked(runs: list[_Run]) -> list[_Run]:

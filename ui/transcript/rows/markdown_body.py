@@ -14,7 +14,7 @@ from ui.transcript.markdown.sections import definitions_of, sections
 from ui.transcript.markdown.stream import MarkdownStream, Step, leaves_of, normal
 from ui.transcript.rows.body.making import Maker
 from ui.transcript.rows.body.shown import grown, in_pieces, presentable
-from ui.transcript.rows.body.uncut import UncutBlock, is_very_long
+from ui.transcript.rows.body.uncut import UncutBlock
 from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.row import Row
 
@@ -65,21 +65,22 @@ class MarkdownBody:
     def _show_long(self, text: str, *, finished: bool) -> int:
         """Sections that are read later, and after them, while the text grows, what is read now."""
         self._taken = len(text)
-        if finished and is_very_long(text):
-            self._row.put(self._first, UncutBlock(normal(text), self._maker, self._place))
+        if finished:
+            uncut = UncutBlock(normal(text), self._maker, self._place)
+            self._row.put(self._first, uncut)
+            uncut.begin()
             return self._begin
-        lines = text if finished else text[: text.rfind("\n") + 1]
+        lines = text[: text.rfind("\n") + 1]
         whole = normal(lines)
         parts = sections(whole)
-        rest = "" if finished else whole[parts.pop()[0] :] + text[len(lines) :] if parts else text
+        rest = whole[parts.pop()[0] :] + text[len(lines) :] if parts else text
         references = self._maker.references = definitions_of(whole, parts)
         for start, end in parts:
             self._row.put(self._first, UnreadBlock(whole[start:end], self._maker, self._place))
             self._first += 1
-        if not finished:
-            self._stream = MarkdownStream()
-            self._stream.references = references
-            self._take(self._stream.append(rest))
+        self._stream = MarkdownStream()
+        self._stream.references = references
+        self._take(self._stream.append(rest))
         return self._begin
 
     def _place(self, block: Block, blocks: list[Block]) -> None:

@@ -7,14 +7,22 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
 from ui.transcript.blocks.block import EVERYTHING, Block, Brush, Control, Span
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
 from ui.transcript.blocks.indent import paint_inside
+from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.picture.remote_block import RemoteBlock
+from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.blocks.text_block import LeafText
 from ui.transcript.copying.forms import forms_of
 from ui.transcript.copying.passage import Extract
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import cut
+from ui.transcript.markdown.leaves import Leaf, LeafKind
 from ui.transcript.rows.body.extracts import extracts
 from ui.transcript.rows.body.joining import joint_of, marker_of
+from ui.transcript.rows.body.making import Maker
 from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.stack import Stack
 from ui.transcript.rows.stage import Stage
@@ -33,10 +41,15 @@ class Row(Stack):
     in_copies = True
     """Whether its text belongs to a copy that reaches over several rows."""
 
+    above: int
+    below: int
+
     def __init__(self, item: Item, stage: Stage) -> None:
         super().__init__(stage.look)
         self.item = item
         self.stage = stage
+        # Of what is no Markdown, for a look in which 1000 pixels are one.
+        self._plain_gaps: dict[Block, float] = {}
 
     @property
     def label(self) -> str:
@@ -58,6 +71,22 @@ class Row(Stack):
         self.truncate(0)
         self.build()
         return 0
+
+    def restyle(self, width: int) -> None:
+        """The stage has another look: blocks keep their numbers and what was read, and are laid out when seen."""
+        look, before = self.stage.look, self.look
+        frame = type(self)(self.item, self.stage)
+        self.above, self.below = frame.above, frame.below
+        gaps = _Gaps(self.stage, before.px(1000), self._plain_gaps)
+        for block in self.blocks[slice(*self._laid)]:
+            block.forget()
+        for block in self.blocks:
+            block.layouts = 0
+            block.gap = gaps.of(block)
+        share = look.line * look.advance * self.width / (before.line * before.advance * width)
+        self.heights.replace(0, len(self.blocks), [round(self.heights[at] * share) for at in range(len(self.blocks))])
+        self.look, self.width, self._laid = look, width, (0, 0)
+        self.refresh("text")
 
     def source(self) -> str:
         """The text as Markdown."""
@@ -168,6 +197,39 @@ class Row(Stack):
             if room <= 0:
                 break
         return "\n".join(parts)
+
+
+class _Gaps:
+    """Above blocks that a row keeps in another look: as above blocks of Markdown that are made in it."""
+
+    def __init__(self, stage: Stage, before: int, plain: dict[Block, float]) -> None:
+        self._maker = Maker(stage, "")
+        self._before, self._now = before, stage.look.px(1000)
+        self._plain = plain
+        self._known: dict[tuple[LeafKind, bool], int] = {}
+
+    def of(self, block: Block) -> int:
+        """Pixels."""
+        if block.joint is not None:
+            return block.gap
+        kind = block.leaf.kind if isinstance(block, LeafText) else _KINDS.get(type(block))
+        if kind is None:
+            # Not from what was rounded before: there and back again is the same.
+            return round(self._plain.setdefault(block, block.gap / self._before) * self._now)
+        known = self._known.get((kind, block.tight))
+        if known is None:
+            known = self._known[kind, block.tight] = self._maker.block(Leaf(kind, tight=block.tight)).gap
+        return known
+
+
+_KINDS: dict[type[Block], LeafKind] = {
+    TableBlock: "table",
+    CodeBlock: "code",
+    DiagramBlock: "code",
+    MathBlock: "math",
+    RuleBlock: "rule",
+    RemoteBlock: "paragraph",
+}
 
 
 def span_in(selection: Selection, index: int) -> Span | None:

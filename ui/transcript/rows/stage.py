@@ -1,5 +1,6 @@
 """What every row works with, and what it says happened."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,8 @@ from ui.transcript.look import Look
 from ui.transcript.markdown.inline import RemoteImage
 from ui.transcript.pictures import Thumbnails
 from ui.transcript.remote_pictures import RemotePictures
+
+_LARGE_KEPT = 6
 
 
 class RowFacts(QObject):
@@ -79,6 +82,31 @@ class Seconds(QObject):
             self._timer.stop()
 
 
+class LargeBlocks:
+    """Blocks that took long to make: those made last stay for rows that are made anew. `Stage.large_block` asks."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[str, str], tuple[object, Block]] = OrderedDict()
+
+    def get(self, item_id: str, what: str, source: object) -> Block | None:
+        """The block that was made from this very object."""
+        made_from, block = self._made.get((item_id, what), (None, None))
+        if block is None or made_from is not source:
+            return None
+        self._made.move_to_end((item_id, what))
+        # Nobody told it that its row is gone.
+        block.forget()
+        block.layouts = 0
+        return block
+
+    def keep(self, item_id: str, what: str, source: object, block: Block) -> None:
+        """One more."""
+        self._made[item_id, what] = source, block
+        self._made.move_to_end((item_id, what))
+        if len(self._made) > _LARGE_KEPT:
+            self._made.popitem(last=False)
+
+
 @dataclass(slots=True)
 class Stage:
     """Shared by all rows of one view."""
@@ -92,6 +120,21 @@ class Stage:
     remote: RemotePictures | None = None
     diagrams: Diagrams | None = None
     seconds: Seconds | None = None
+    large: LargeBlocks = field(default_factory=LargeBlocks)
+
+    def large_block(
+        self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]
+    ) -> Block | None:
+        """A block of an item that `make` makes from `source` in the worker; None until then, and `ready` hears it."""
+        if block := self.large.get(item_id, what, source):
+            return block
+
+        def arrived(made: Block) -> None:
+            self.large.keep(item_id, what, source, made)
+            ready()
+
+        self.highlighter.elsewhere(("large", item_id, what, id(source)), make, arrived)
+        return None
 
     def code_block(self, text: str, info: str, host: CodeHost, item_id: str, *, is_open: bool = False) -> CodeBlock:
         """Code of an item; what draws a diagram can show it."""

@@ -1,15 +1,18 @@
 """A tool call as a card: what, how it stands, with what arguments, and what came of it."""
 
 import json
+from collections.abc import Callable, Collection
 from functools import partial
+from itertools import islice
 from time import monotonic
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
-from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult
 from ui.look.visible_text import hidden_written, with_hidden_shown
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
@@ -22,7 +25,7 @@ from ui.transcript.blocks.head_block import Head, HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.row import Row
+from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.rows.stage import Seconds, Stage
 
 _LONGEST_SHORT = 110
@@ -34,6 +37,12 @@ _WIDEST = 400
 
 _AT_ONCE = 16_000
 """Characters of output that are read in one frame; of a flood, its end."""
+
+_LARGE = 200_000
+"""Characters of a result that are made ready in the worker."""
+
+_LARGE_JSON = 20_000
+"""The same of what is still to be written as JSON, which takes longer."""
 
 _SOON = 2
 """Seconds after which the time is shown."""
@@ -54,6 +63,8 @@ class ToolRow(Row):
         self._fed = 0
         self._live: tuple[int, OutputBlock | TailBlock] | None = None
         self._since: float | None = None
+        # Whether the worker makes a block of it, and whether that is because the person unfolded it.
+        self._waits = self._is_pressed = False
         px, gap = stage.look.px, stage.look.gap
         self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
@@ -75,7 +86,7 @@ class ToolRow(Row):
 
     def build(self) -> None:
         """Everything anew: a card is small."""
-        self._live = None
+        self._live, self._waits = None, False
         self._watch_time()
         blocks: list[Block] = [HeadBlock(self._head(), self._toggle)]
         blocks += self._arguments()
@@ -83,7 +94,9 @@ class ToolRow(Row):
         for index, block in enumerate(blocks):
             if isinstance(block, OutputBlock | TailBlock) and not self._call.result:
                 self._live = index, block
-        blocks += self._pictures()
+        result = self._call.result.content if self._call.result else ()
+        pictures = [part for part in result if isinstance(part, Image)]
+        blocks += self.stage.image_blocks(pictures, self.item.id)
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.stage.facts.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
@@ -153,7 +166,13 @@ class ToolRow(Row):
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
-        return [CodeBlock(_as_json(given), "json", self._host(title), title=title)] if given else []
+        if not given:
+            return []
+        make = partial(_arguments_block, given, self._host(title), title)
+        if not _is_large(given):
+            return [make()]
+        words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
+        return [self._large("arguments", given, make) or _small(words)]
 
     def _output(self) -> list[Block]:
         """What a specialist did stays beside what it answered."""
@@ -172,12 +191,18 @@ class ToolRow(Row):
             if not text.strip():
                 return []
             return [OutputBlock(text, words, self._host(title), title) if self.unfolded else TailBlock(text, words)]
-        text = self._result_text().rstrip("\n")
+        if not self.unfolded and call.outcome is Outcome.SUCCEEDED:
+            return []
+        if _is_large_result(call.result):
+            title = QCoreApplication.translate("Transcript", "result")
+            whole = partial(_whole_block, call.result, self._host(title), title)
+            what, make = ("result", whole) if self.unfolded else ("tail", partial(_tail_block, call.result))
+            words = QCoreApplication.translate("Transcript", "Preparing the result…")
+            return [self._large(what, call.result, make) or _small(words)]
+        text = _text_of(call.result).rstrip("\n")
         if not text.strip():
             return []
-        if self.unfolded:
-            return [self._result_block(text)]
-        return [] if call.outcome is Outcome.SUCCEEDED else [TailBlock(*_tail(text))]
+        return [self._result_block(text) if self.unfolded else TailBlock(*_tail(text))]
 
     def _live_lines(self) -> tuple[str, list[list[Word]]]:
         """The last lines of what came so far."""
@@ -187,6 +212,20 @@ class ToolRow(Row):
         if self.unfolded:
             return self._terminal.last(_LIVE_LINES)
         return _narrow(*self._terminal.last(_OUTPUT_LINES))
+
+    def _large(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
+        """A block that the worker makes; None until then."""
+        found = self.stage.large_block(self.item.id, what, source, make, self._large_made)
+        self._waits |= found is None
+        return found
+
+    def _large_made(self) -> None:
+        was_pressed = self._is_pressed
+        self.refresh("state")
+        self._is_pressed = was_pressed and self._waits
+        # What the person pressed stays under the pointer, however late it unfolds.
+        tell = self.stage.facts.changed if was_pressed else self.stage.facts.arrived
+        tell.emit(self.item.id)
 
     def _result_block(self, text: str) -> OutputBlock:
         """All of it; a long one gets its colours, and what its program wrote over, a moment later."""
@@ -203,27 +242,13 @@ class ToolRow(Row):
         self.stage.highlighter.elsewhere(("terminal", text), partial(shown, text), arrived)
         return block
 
-    def _pictures(self) -> list[Block]:
-        result = self._call.result
-        images = [part for part in result.content if isinstance(part, Image)] if result else []
-        return self.stage.image_blocks(images, self.item.id)
-
-    def _result_text(self) -> str:
-        result = self._call.result
-        parts: list[str] = []
-        for part in result.content if result else ():
-            if isinstance(part, Text):
-                parts.append(part.text)
-            elif isinstance(part, Json):
-                parts.append(json.dumps(part.value, ensure_ascii=False, indent=2))
-        return "\n".join(parts)
-
     def _host(self, title: str) -> CodeHost:
         return self.stage.code_host(self.item.id, f"wrap {title}")
 
     def _toggle(self) -> None:
         self.stage.choices.set(self.item.id, "unfolded", value=not self.unfolded)
         self.refresh("state")
+        self._is_pressed = self._waits
         self.stage.facts.changed.emit(self.item.id)
 
     def paint_frame(self, painter: QPainter, look: Look) -> None:
@@ -235,10 +260,71 @@ class ToolRow(Row):
         painter.drawRoundedRect(box, px(10), px(10))
 
     def spoken(self) -> str:
-        """Name, state, arguments and result."""
+        """Name, state, arguments and result: the beginning of it, when it is long."""
         head = self._head()
-        parts = [f"{head.title}, {head.state}", _short(self._call.input), self._result_text()]
+        result = _text_of(self._call.result, SPOKEN) if self._call.result else ""
+        parts = [f"{head.title}, {head.state}", _short(self._call.input), result]
         return "\n".join(part for part in parts if part)
+
+
+def _text_of(result: ToolResult, most: int | None = None) -> str:
+    """What a result says, or its beginning."""
+    parts: list[str] = []
+    for part in result.content:
+        if isinstance(part, Text):
+            parts.append(part.text[:most])
+        elif isinstance(part, Json):
+            parts.append(_json(part.value, most, indent=2))
+    return "\n".join(parts)[:most]
+
+
+def _json(value: object, most: int | None = None, *, indent: int | None = None) -> str:
+    """Written only so far."""
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=indent)
+    if most is None:
+        return encoder.encode(value)
+    parts: list[str] = []
+    for part in encoder.iterencode(value):
+        parts.append(part)
+        most -= len(part)
+        if most <= 0:
+            break
+    return "".join(parts)
+
+
+def _is_large_result(result: ToolResult) -> bool:
+    texts = sum(len(part.text) for part in result.content if isinstance(part, Text))
+    return texts > _LARGE or any(_is_large(part.value) for part in result.content if isinstance(part, Json))
+
+
+def _is_large(value: object) -> bool:
+    """Whether writing it as JSON would be seen; looks at no more of it than it takes to know."""
+    room, left = _LARGE_JSON, [(value, 0)]
+    while left and room > 0:
+        each, depth = left.pop()
+        room -= 2 * depth + 4
+        if isinstance(each, str):
+            room -= len(each)
+        elif isinstance(each, dict | list | tuple):
+            inside = cast("Collection[object]", each)
+            if len(inside) > room:
+                return True
+            values = cast("dict[str, object]", each).values() if isinstance(each, dict) else inside
+            room -= sum(map(len, cast("dict[str, object]", each))) if isinstance(each, dict) else 0
+            left += [(one, depth + 1) for one in values]
+    return room <= 0
+
+
+def _arguments_block(given: dict[str, object], host: CodeHost, title: str) -> Block:
+    return CodeBlock(_as_json(given), "json", host, title=title)
+
+
+def _whole_block(result: ToolResult, host: CodeHost, title: str) -> Block:
+    return OutputBlock(*shown(_text_of(result).rstrip("\n")), host, title)
+
+
+def _tail_block(result: ToolResult) -> Block:
+    return TailBlock(*_tail(_text_of(result).rstrip("\n")))
 
 
 def _tail(text: str) -> tuple[str, list[list[Word]]]:
@@ -258,11 +344,12 @@ def _small(text: str) -> TextBlock:
 
 def _short(arguments: dict[str, object]) -> str:
     """One line: the values that tell most, cut when long."""
+    most = _LONGEST_SHORT * 3
     parts = [
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in arguments.items()
+        f"{name}: {value[:most] if isinstance(value, str) else _json(value, most)}"
+        for name, value in islice(arguments.items(), most)
     ]
-    line = " ".join(with_hidden_shown(" · ".join(parts)[: _LONGEST_SHORT * 3]).split())
+    line = " ".join(with_hidden_shown(" · ".join(parts)[:most]).split())
     return line if len(line) <= _LONGEST_SHORT else line[: _LONGEST_SHORT - 1] + "…"
 
 

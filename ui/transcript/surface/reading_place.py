@@ -1,10 +1,13 @@
 """Where somebody reads, while everything is laid out anew: another font, theme or width."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint
 
-from ui.transcript.rows.row import Row
+from ui.transcript.rows.answer_row import AnswerRow
+from ui.transcript.rows.stage import Stage
+from ui.transcript.rows.thinking_row import ThinkingRow
+from ui.transcript.surface.row_list import RowList
 from ui.transcript.surface.screen import Screen
 from ui.transcript.surface.selection import Place
 
@@ -12,8 +15,25 @@ _ROUNDS = 4
 """Heights on the way are guessed until they are seen: after this many looks the place stands still."""
 
 
+class KeptRows(RowList):
+    """Rows of which some outlast another look, with everything that was read of them."""
+
+    def use(self, stage: Stage, width: int, kept: Iterable[int]) -> None:
+        """The stage has another look: rows are made anew when they are seen, but for answers among the `kept` ones.
+
+        Whoever remembers a place in one of those goes on with it.
+        """
+        rows = {index: row for index in kept if isinstance(row := self.known(index), AnswerRow | ThinkingRow)}
+        for row in rows.values():
+            row.restyle(width)
+        self.restyle(stage)
+        self._rows.update(rows)
+        for index in rows:
+            self.measured(index)
+
+
 class ReadingPlace:
-    """`take` it before, `put_back` after, and `read_again` in between when rows are made anew.
+    """`take` it before, and `put_back` after.
 
     The line at the upper edge stands where it stood, to the pixel.
     """
@@ -23,20 +43,12 @@ class ReadingPlace:
         self._place = Place()
         self._share = 0.0
         self._y = 0.0
-        self._read: set[int] = set()
         # As long as nothing moves, several changes in a row keep one place: else each would lose part of a line.
         self._stands: tuple[object, int] | None = None
 
-    def take(self, *, remade: bool, also: Sequence[int] = ()) -> None:
-        """Remember what stands at the upper edge. With `remade` rows are made anew.
-
-        Those that hold it, the selection or the keyboard, and those in `also`, are read to their ends: so their blocks
-        keep their numbers.
-        """
+    def take(self) -> None:
+        """Remember what stands at the upper edge."""
         screen, rows = self._screen, self._screen.rows
-        self._read = self._of_interest(also) if remade else set()
-        for index in self._read:
-            _read_all(rows.row(index))
         if not len(rows) or rows.following or self._stands == (rows, rows.top):
             return
         rows.settle()
@@ -47,16 +59,6 @@ class ReadingPlace:
         above = -box.top() - screen.row_box(self._place.row).top()
         self._share = max(0.0, min(1.0, above / max(1, box.height())))
         self._y = self._now()
-
-    def read_again(self) -> None:
-        """Rows were made anew: read what was read. Whoever remembers places has the right ones already."""
-        rows = self._screen.rows
-        for index in self._read:
-            row = rows.row(index)
-            tell, row.replaced = row.replaced, None
-            _read_all(row)
-            row.replaced = tell
-            rows.measured(index)
 
     def put_back(self) -> None:
         """Bring it there again."""
@@ -73,6 +75,12 @@ class ReadingPlace:
             if rows.top == before:
                 break
         self._stands = rows, rows.top
+
+    def use(self, stage: Stage, width: int, also: Sequence[int] = ()) -> None:
+        """The stage has another look: rows that hold it, the selection or the keyboard, and those in `also`, last."""
+        rows, kept = self._screen.rows, self._of_interest(also)
+        if isinstance(rows, KeptRows):
+            rows.use(stage, width, kept)
 
     def _of_interest(self, also: Sequence[int]) -> set[int]:
         rows, selection = self._screen.rows, self._screen.selection
@@ -92,8 +100,3 @@ class ReadingPlace:
         box = row.block_box(block)
         inside = row.blocks[block].caret_at(self._place.offset) if row.blocks[block].laid else None
         return top + box.top() + (inside.top() if inside else self._share * box.height())
-
-
-def _read_all(row: Row) -> None:
-    while (last := row.last_unread()) is not None:
-        row.read(last)

@@ -108,6 +108,14 @@ def test_a_broken_picture_says_so(view, qtbot):
     qtbot.waitUntil(lambda: "damaged" in view.shown_text)
 
 
+def test_a_drawing_which_may_name_further_files_is_not_read(view, qtbot):
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+    view.show_preview(PicturePreview("x.png", drawing))
+
+    qtbot.waitUntil(lambda: "of another kind" in view.shown_text)
+    assert view._picture._canvas._image.isNull()
+
+
 def test_only_the_last_of_several_pictures_is_shown(view, qtbot):
     view.show_preview(PicturePreview("one.png", b"no picture"))
     view.show_preview(PicturePreview("two.png", picture()))

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.ui.transcript.code.samples import SAMPLES
+from tests.ui.transcript.colouring.whole import words_by_line
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.host import CodeHost
@@ -10,7 +11,6 @@ from ui.transcript.blocks.code.lines.side_line import SideLine
 from ui.transcript.blocks.colouring import growing
 from ui.transcript.blocks.colouring.coloured import Slice, Standing
 from ui.transcript.blocks.colouring.growing import coloured_more
-from ui.transcript.blocks.colouring.lexing import words_by_line
 from ui.transcript.look import Look
 
 

@@ -79,6 +79,7 @@ def test_pieces_do_not_matter(parts, data):
 def test_what_commands_nothing_stays_as_it_is():
     assert shown("a\tb\r\nc") == ("a\tb\r\nc", [])
     assert shown("a\rb") == ("b", [[]])
+    assert shown("ab\bc") == ("ac", [[]])
     assert without_commands("\x1b[31ma\rb\x1b[0m") == "ab"
 
 
@@ -122,3 +123,59 @@ def test_a_long_line_is_cut_while_it_is_written_and_that_is_said():
     assert "too long and was cut" in text
     assert words == [(0, 2 * LONGEST_LINE, "red")]
     assert screen("x" * LONGEST_LINE)[0] == "x" * LONGEST_LINE
+
+
+def kept_of(terminal):
+    return max(len(line.text) + len(line.ink) for line in terminal._lines)
+
+
+def test_of_a_line_without_end_only_what_is_shown_is_kept():
+    terminal = Terminal()
+    for _ in range(50):
+        terminal.feed("x1" * 8000)
+        terminal.feed("\x1b[31my\x1b[0m")
+    assert kept_of(terminal) <= 2 * (LONGEST_LINE + 1)
+    terminal.feed("\rback\n\x1b[1Bnext")
+    text, _ = terminal.last(2)
+    assert text.startswith("backx1x1")
+    assert text.endswith("too long and was cut)\nnext")
+
+
+@given(st.lists(st.sampled_from(["x" * 1500, "y" * 1500, "\r", "\b", "\x1b[K", "\x1b[1K", "\x1b[2K", "\n", "\x1b[1A"])))
+def test_what_is_not_kept_would_not_be_seen(pieces):
+    bounded, whole = Terminal(), Terminal(1 << 30)
+    for each in (bounded, whole):
+        each.feed("".join(pieces))
+    assert bounded.last(20) == whole.last(20)
+
+
+def test_a_whole_output_keeps_its_long_lines():
+    assert shown("\x1b[31m" + "x" * 30_000) == ("x" * 30_000, [[(0, 30_000, "red")]])
+
+
+def fed(monkeypatch):
+    found = []
+    feed = Terminal.feed
+    monkeypatch.setattr(Terminal, "feed", lambda self, text: found.append(len(text)) or feed(self, text))
+    return found
+
+
+def test_of_a_flood_of_lines_those_that_are_kept_are_read(monkeypatch):
+    flood = "".join(f"\x1b[32m{number}\n" for number in range(6 * KEPT_LINES))
+    whole = Terminal()
+    whole.feed(flood)
+    lengths = fed(monkeypatch)
+    assert shown(flood) == whole.whole()
+    assert sum(lengths) < len(flood) / 4
+
+
+def test_a_colour_that_began_a_little_above_what_is_kept_goes_on():
+    flood = "\n" * KEPT_LINES + "\x1b[32m" + "x\n" * (KEPT_LINES + 100)
+    assert shown(flood)[1][0] == [(0, 1, "green")]
+
+
+def test_lines_that_are_written_over_are_all_read(monkeypatch):
+    flood = "first\n" + "1\n\x1b[1A" * (KEPT_LINES + 5000)
+    lengths = fed(monkeypatch)
+    assert shown(flood)[0] == "first\n1"
+    assert lengths == [len(flood)]

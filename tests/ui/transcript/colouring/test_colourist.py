@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.ui.transcript.colouring.whole import words_by_line
 from ui.transcript.blocks.colouring import colourist as module
 from ui.transcript.blocks.colouring.child import MEMORY
 from ui.transcript.blocks.colouring.coloured import Code, Slice, Standing
-from ui.transcript.blocks.colouring.colourist import Colourist, Piece
-from ui.transcript.blocks.colouring.lexing import words_by_line
+from ui.transcript.blocks.colouring.colourist import Colourist, Errand
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals are those of POSIX")
 
@@ -23,16 +23,16 @@ PYTHON = "def f():\n    return 1  # one\n" * 200
 
 
 class Desk:
-    """Asks for one piece after the other."""
+    """Asks for one errand after the other."""
 
     def __init__(self, qtbot):
         self._qtbot = qtbot
-        self._pieces = deque()
-        self.colourist = Colourist(lambda: self._pieces.popleft() if self._pieces else None)
+        self._errands = deque()
+        self.colourist = Colourist(lambda: self._errands.popleft() if self._errands else None)
 
     def ask(self, *codes):
         answers = [[] for _ in codes]
-        self._pieces += [Piece(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
+        self._errands += [Errand(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
         self.colourist.look()
         self._qtbot.waitUntil(lambda: not self.colourist.is_busy, timeout=30_000)
         return answers
@@ -85,6 +85,16 @@ def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
     assert (desk.colourist.started, desk.colourist.sent) == (2, 2)
 
 
+def test_what_is_refused_is_that_text_and_no_other_of_the_same_hash(desk, monkeypatch):
+    monkeypatch.setattr(module, "hash", lambda _: 1, raising=False)
+    monkeypatch.setattr(Code, "__hash__", lambda _: 1)
+    desk.ask(Code(ENDLESS, "scala"))
+    assert desk.colourist.refuses(Code(ENDLESS, "scala"))
+    assert desk.colourist.refuses(Code(ENDLESS, "scala", Standing(1)))
+    for other in (Code("val x = 1", "scala"), Code(ENDLESS, "python"), Code("\ud83d", "scala")):
+        assert not desk.colourist.refuses(other)
+
+
 def test_the_lines_before_what_has_no_end_are_coloured(desk):
     (found,) = desk.ask(Code("val x = 1\n" * 100 + ENDLESS, "scala"))
     assert (found[0].line, len(found[0].words), found[-1]) == (0, 60, None)
@@ -112,7 +122,7 @@ def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
 
 def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     heard = []
-    desk._pieces.append(Piece(Code("x = 1", "python"), heard.append))
+    desk._errands.append(Errand(Code("x = 1", "python"), heard.append))
     desk.colourist.look()
     assert desk.colourist._child.waitForReadyRead(30_000)
     desk.colourist._on_late()
@@ -166,7 +176,7 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
 @pytest.mark.parametrize("text", ["x = 1", PYTHON * 20])
 def test_the_end_leaves_nothing(desk, text):
     heard = []
-    desk._pieces.append(Piece(Code(text, "python"), heard.append))
+    desk._errands.append(Errand(Code(text, "python"), heard.append))
     desk.colourist.look()
     child = desk.child
     desk.colourist.close()
@@ -187,14 +197,21 @@ def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
     assert not [name for name in loaded if "Qt" in name]
 
 
+def test_it_loads_neither_qt_nor_the_reader_of_markdown():
+    asked = "import sys, ui.transcript.blocks.colouring.child; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    assert "ui.transcript.markdown.units" in loaded
+    assert not {"PySide6", "markdown_it", "ui.transcript.markdown.inline"} & set(loaded)
+
+
 PARENT = """
 import sys
 from PySide6.QtCore import QCoreApplication
 from ui.transcript.blocks.colouring.coloured import Code
-from ui.transcript.blocks.colouring.colourist import Colourist, Piece
+from ui.transcript.blocks.colouring.colourist import Colourist, Errand
 app = QCoreApplication([])
-pieces = [Piece(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
-colourist = Colourist(lambda: pieces.pop() if pieces else None)
+errands = [Errand(Code(sys.argv[1], "scala"), lambda answer: print("said", flush=True))]
+colourist = Colourist(lambda: errands.pop() if errands else None)
 colourist.look()
 print(colourist._child.processId(), flush=True)
 app.exec()

@@ -5,12 +5,12 @@ from PySide6.QtCore import QTimer
 
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.messages import Message, Role
+from tests.ui.transcript.colouring.whole import words_by_line
 from tests.ui.transcript.standing import Standing
 from ui.look.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.host import CodeHost
 from ui.transcript.blocks.colouring.coloured import Slice
-from ui.transcript.blocks.colouring.lexing import words_by_line
 from ui.transcript.look import Look
 
 ENDLESS = '"' + "\\" * 2000

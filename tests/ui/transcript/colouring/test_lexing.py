@@ -3,9 +3,10 @@
 import pytest
 from pygments.lexers import get_lexer_by_name
 
+from tests.ui.transcript.colouring.whole import words_by_line
 from ui.transcript.blocks.colouring.child import slices
 from ui.transcript.blocks.colouring.coloured import KINDS, Code
-from ui.transcript.blocks.colouring.lexing import iter_lines, words_by_line
+from ui.transcript.blocks.colouring.lexing import iter_lines
 from ui.transcript.blocks.colouring.palette import COLORS
 
 

@@ -6,7 +6,6 @@ from ui.transcript.copying.leaf_forms import (
     RULE,
     code_html,
     code_markdown,
-    leaf_html,
     leaf_markdown,
     math_html,
     math_markdown,
@@ -17,6 +16,7 @@ from ui.transcript.copying.leaf_forms import (
 from ui.transcript.markdown.inline import Line, inline
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.written import as_html
 
 
 def markdown_of(leaf: Leaf, references: References) -> str:
@@ -47,7 +47,8 @@ def html_of(leaf: Leaf, references: References) -> str:
         case "table":
             return table_html(leaf.aligns, list(cell_lines(leaf, references)))
         case _:
-            return leaf_html(leaf, inline(leaf.text, references))
+            tag = f"h{leaf.level}" if leaf.kind == "heading" else "p"
+            return f"<{tag}>{as_html(inline(leaf.text, references))}</{tag}>"
 
 
 def cell_lines(leaf: Leaf, references: References) -> Iterator[list[Line]]:

@@ -2,10 +2,14 @@
 
 import pytest
 
+from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.transcript.standing import Standing
 from ui.transcript.input import links
 from ui.transcript.markdown.inline.lines import FOOTNOTE_TARGET
+from ui.transcript.rows.body.uncut import UncutBlock
+from ui.transcript.rows.body.unread import UnreadBlock
+from ui.transcript.rows.chooser import row_for
 
 NOTES = "\n\n".join([*(f"Word[^{each}]." for each in "abc"), *(f"[^{each}]: Note {each}." for each in "abc")])
 
@@ -34,3 +38,14 @@ def test_one_that_is_used_again_is_the_last(ways):
     assert labels(ways) == ["b", "a"]
     ways.follow(f"{FOOTNOTE_TARGET}c", 0)
     assert labels(ways) == ["a", "c"]
+
+
+def test_a_footnote_in_the_first_section_of_a_very_long_text_is_found(qtbot):
+    text = "[^n]: The note.\n\n" + "Some words of a paragraph.\n\n" * 12_000 + "The word[^n]."
+    standing = Standing(qtbot)
+    row = row_for(Transcript([Message.assistant(text)])[0], standing.rows.stage, 600)
+    assert [type(block) for block in row.blocks] == [UncutBlock]
+    links._read_until(row, "[^n]:")
+    (at,) = links._notes(row, "n")
+    assert row.blocks[at].plain() == "The note."
+    assert sum(isinstance(block, UnreadBlock) for block in row.blocks) > 50

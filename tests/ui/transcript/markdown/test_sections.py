@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
+from ui.transcript.markdown.rules.display_math import OPENING
 from ui.transcript.markdown.rules.footnotes import FOOTNOTES
 from ui.transcript.markdown.sections import SECTION, at_once, cut_up, definitions_of, sections
 from ui.transcript.markdown.stream import leaves_of, normal
@@ -69,6 +70,47 @@ def test_only_sections_that_may_hold_a_definition_are_parsed(monkeypatch):
     )
     assert names(definitions_of(text)) == {"A": "/url"}
     assert len(parsed) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "   ```\n   ~~~ \n" * 3000,
+        "# a\n" * 15_000,
+        "# a $$\n" * 9000,
+        "```\n```\n# a\n" * 4000,
+        "w\n> ```\n\n# a\n" * 4000,
+    ],
+)
+def test_formulas_are_looked_for_once(text, monkeypatch):
+    looked = []
+
+    class Counted:
+        def finditer(self, text, start, end):
+            looked.append(max(0, end - start))
+            return OPENING.finditer(text, start, end)
+
+    monkeypatch.setattr(sections_module, "OPENING", Counted())
+    sections(text)
+    assert len(text) / 2 < sum(looked) <= 3 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "often"),
+    [("# a\n", 2500), ("# a $$\n", 2500), ("   ```\n", 2500), ("words of it\n", 25_000), ("[^a\n", 25_000)],
+)
+def test_cutting_stops_often(line, often):
+    text = line * (200_000 // len(line))
+    assert sum(1 for _ in cut_up(text)) >= len(text) // often
+
+
+def test_headings_far_from_a_blank_line_end_sections():
+    assert max(end - start for start, end in sections("# a\n" * 20_000)) <= SECTION + 10
+
+
+def test_a_label_over_two_lines_opens_no_code_block():
+    assert not sections_module._FENCE.search("[^a\nb]: ```\n")
+    assert sections_module._FENCE.search("[^a]: ```\n")
 
 
 def test_a_code_block_without_end_is_one_section():

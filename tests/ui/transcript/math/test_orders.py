@@ -173,3 +173,16 @@ def test_it_rests_when_nothing_waits_and_when_the_workshop_is_closed(stand):
     assert not stand.orders._timer.isActive()
     stand.add("c").seen()
     assert not stand.orders._timer.isActive()
+
+
+def test_what_is_painted_until_it_is_told_is_not_done_again(stand, monkeypatch):
+    order = stand.add("a")
+    order.seen()
+    monkeypatch.setattr(stand.orders, "_tell", order.seen)
+    stand.bot.waitUntil(lambda: bool(stand.kept), timeout=20_000)
+    for _ in range(orders_module._SEEN):
+        stand.orders._beat()
+    assert stand.told == []
+    monkeypatch.undo()
+    stand.wait()
+    assert stand.done == stand.told == ["a"]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPoint
 
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.blocks import Citation, Text
+from desktop_agent.vocabulary.messages import Message, Role
 from tests.ui.transcript.standing import Standing
 from ui.look.theme import DARK, LIGHT, Reading
 from ui.transcript.rows.body.unread import UnreadBlock
@@ -111,3 +112,92 @@ def test_only_what_is_near_the_screen_is_laid_out_anew(standing):
     blocks = standing.rows.row(1).blocks
     laid = sum(block.laid for block in blocks)
     assert 0 < laid < len(blocks) / 2
+
+
+def in_view(standing, row):
+    """The row of many kinds, at the upper edge, with all of it read and seen once."""
+    standing.view.resize(800, 2400)
+    standing.view.scroller.scroll_by(-1)
+    for _ in range(3):
+        standing.rows.jump_to(standing.rows.row_top(row))
+    standing.view.scroller.show_rows()
+    return standing.picture()
+
+
+EVERY_KIND = f"""# A heading
+
+{WORDS}
+
+- tight
+- items with `code`
+
+| name | **number** |
+|---|---|
+| {WORDS} | 1 |
+| two | 2 |
+
+```python
+def found(): return None
+```
+
+---
+
+> quoted
+
+$$\\frac{{a}}{{b}}$$
+"""
+
+
+@pytest.mark.parametrize("zoom", [170, 60])
+def test_an_answer_that_outlasts_another_look_is_like_one_that_was_made_in_it(qtbot, zoom):
+    cited = (Citation(title="First", url="https://one.example/a"),)
+    said = [Message.user("Hello"), Message(role=Role.ASSISTANT, blocks=(Text(text=EVERY_KIND, citations=cited),))]
+    kept, fresh = Standing(qtbot, said), Standing(qtbot, said)
+    in_view(kept, 0)
+    row = kept.rows.row(1)
+    kept.view.caret.put(Place(1, 1, 3))
+    kept.themes.use(DARK, zoom)
+    assert kept.rows.row(1) is row
+    kept.view.caret.leave()
+    fresh.themes.use(DARK, zoom)
+    in_view(fresh, 0)
+    in_view(kept, 0)
+    ours, theirs = row.blocks, fresh.rows.row(1).blocks
+    assert [block.gap for block in ours] == [block.gap for block in theirs]
+    assert [row.block_box(at) for at in range(len(ours))] == [
+        fresh.rows.row(1).block_box(at) for at in range(len(theirs))
+    ]
+
+
+def test_there_and_back_again_gaps_are_the_same(qtbot):
+    cited = (Citation(title="First", url="https://one.example/a"),)
+    standing = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(Text(text=EVERY_KIND, citations=cited),))])
+    standing.view.caret.put(Place(0, 1, 3))
+    row = standing.rows.row(0)
+    before = [block.gap for block in row.blocks]
+    for zoom in (60, 100):
+        standing.themes.use(LIGHT, zoom)
+    assert standing.rows.row(0) is row
+    assert [block.gap for block in row.blocks] == before
+
+
+def test_another_look_reads_nothing_anew(qtbot, monkeypatch):
+    standing = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(600))])
+    standing.view.scroller._ahead.start = lambda: None
+    standing.view.verticalScrollBar().setValue(standing.view.verticalScrollBar().maximum() // 2)
+    blocks = [*standing.rows.row(1).blocks]
+    assert any(isinstance(block, UnreadBlock) for block in blocks)
+    read, count = UnreadBlock.read, []
+    monkeypatch.setattr(UnreadBlock, "read", lambda block, until: (count.append(block), read(block, until)))
+    standing.themes.use(DARK, 100)
+    assert standing.rows.row(1).blocks == blocks
+    assert not count
+
+
+def test_what_was_guessed_grows_with_the_letters(qtbot):
+    standing = Standing(qtbot, [Message.user("Hello"), Message.assistant(paragraphs(600))])
+    standing.view.scroller._ahead.start = lambda: None
+    standing.view.verticalScrollBar().setValue(standing.view.verticalScrollBar().maximum() // 2)
+    before = standing.rows.row(1).height
+    standing.themes.use(LIGHT, 50)
+    assert standing.rows.row(1).height < 0.6 * before

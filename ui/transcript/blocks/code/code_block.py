@@ -70,7 +70,7 @@ class CodeBlock(LinesBlock):
         """The whole text is known now."""
         self.is_open = False
         if text != self._lines.text:
-            self._lines = PlacedLines(text, wraps=self._lines.wraps)
+            self._lines = self._lines.replaced(text)
             self._colours = CodeColours(self._lines, self.language, self._host)
             self.dirty_from = 0
         elif (recoloured := self._colours.taken()) is not None:

@@ -1,6 +1,7 @@
 """The lines of a code block: heights by arithmetic, layouts only for what is looked at."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from PySide6.QtCore import QPointF, QRect, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat
@@ -42,39 +43,51 @@ class CodeLines(CodeText):
         """Where a line begins."""
         return self._line_height * (self.rows.top(index) if self.wraps else index)
 
-    def line_changed(self, index: int, *, has_text: bool = False) -> None:
-        """It is laid out anew, and where its text is another, its rows are counted again."""
-        counting = self.rows.counting.get(index)
-        if counting and not has_text:
-            counting.recolour(self.words_of(index))
-        else:
-            self._cut.pop(index, None)
-        if has_text:
-            self.rows.line_changed(index)
+    def _recoloured(self, index: int) -> None:
+        if found := self._made(index):
+            found.recolour(self.words_of(index))
+
+    def _grew(self, index: int, more: str) -> None:
+        if found := self._made(index):
+            found.grow(self._lines[index], more)
+        self.rows.line_changed(index)
+
+    def _made(self, index: int) -> CutLine | None:
+        return self._cut.get(index) or self.rows.counting.get(index)
 
     def lay(self, width: int, look: Look) -> None:
         """Take the width; count rows only when lines wrap."""
         self._line_height, self._width = look.mono_line, width
-        setting = self._setting
-        if setting is None or (setting.look, setting.wraps, setting.width) != (look, self.wraps, width):
-            setting = self._setting = Setting(look, Inks(look), self.wraps, width)
-            self.forget()
+        setting = self._set(width, look)
         if self.wraps:
-            self.rows.count(len(self), lambda index: self._rows_of(index, setting))
+            self.rows.count(self._lines, width, advances_of(look), lambda index: self._to_count(index, setting))
         else:
             self._reach = 0
             self._widen(self._longest)
         self._scrolled = min(self._scrolled, self._most())
 
-    def _rows_of(self, index: int, setting: Setting) -> int | WrappedLine:
-        """On how many rows a line stands; the line, where they are still to be counted."""
-        line = self._lines[index]
-        if advances_of(setting.look).fit(line, setting.width):
-            return 1
-        made = WrappedLine(line, setting, self.words_of(index))
-        if made.is_complete:
-            return made.rows
-        self._cut[index] = made
+    def _set(self, width: int, look: Look) -> Setting:
+        """Forget what was laid out for something else."""
+        setting = self._setting
+        if setting is None or (setting.look, setting.wraps) != (look, self.wraps):
+            setting = Setting(look, Inks(look), self.wraps, width)
+            self.forget()
+        elif setting.width != width:
+            setting = replace(setting, width=width)
+            if self.wraps:
+                self._cut.clear()
+                self.rows.forget_rows()
+        self._setting = setting
+        return setting
+
+    def _to_count(self, index: int, setting: Setting) -> WrappedLine:
+        """Kept if it is the last one, which may grow."""
+        found = self._made(index)
+        if isinstance(found, WrappedLine):
+            return found
+        made = WrappedLine(self._lines[index], setting, self.words_of(index))
+        if index == len(self) - 1:
+            self._keep(index, made)
         return made
 
     def _widen(self, index: int) -> None:
@@ -142,10 +155,16 @@ class CodeLines(CodeText):
         return max(0, min(self.rows.line_at(row) if self.wraps else row, len(self) - 1))
 
     def _cut_line(self, index: int, setting: Setting) -> CutLine:
-        found = self._cut.get(index) or self.rows.counting.get(index)
+        found = self._made(index)
         if found is None:
-            if len(self._cut) >= _KEPT:
-                del self._cut[next(iter(self._cut))]
             made = WrappedLine if self.wraps else SideLine
-            found = self._cut[index] = made(self._lines[index], setting, self.words_of(index))
+            found = made(self._lines[index], setting, self.words_of(index))
+            self._keep(index, found)
+        if isinstance(found, WrappedLine):
+            self.rows.seen(index, found)
         return found
+
+    def _keep(self, index: int, line: CutLine) -> None:
+        if len(self._cut) >= _KEPT:
+            del self._cut[next(iter(self._cut))]
+        self._cut[index] = line

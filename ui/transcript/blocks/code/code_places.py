@@ -11,6 +11,12 @@ from ui.transcript.blocks.code.code_lines import CodeLines
 class PlacedLines(CodeLines):
     """Lines of code with their places, all in pixels from where they are painted."""
 
+    def replaced(self, text: str) -> "PlacedLines":
+        """Another text that wraps as this one does, and is moved as far, if it is as wide."""
+        made = PlacedLines(text, wraps=self.wraps)
+        made._scrolled = self._scrolled
+        return made
+
     def offset_at(self, x: int, y: int) -> int:
         """The nearest place. Only when laid out."""
         if y < 0:

@@ -1,4 +1,4 @@
-"""Lines of code in a block: the places of what is in it, and counting the rows of very long lines."""
+"""Lines of code in a block: the places of what is in it, and counting their rows."""
 
 from typing import TypeVar
 
@@ -29,21 +29,23 @@ class LinesBlock(SourceBlock):
         return self._lines.text
 
     def _count_on(self) -> None:
-        """Rows of a very long line are counted a little at a time."""
-        if self._lines.rows.counting and not self._counts:
+        """Rows are counted a little at a time."""
+        if not self._lines.rows.is_complete and not self._counts:
             self._counts = True
             if self._host.later:
                 self._host.later(self._count)
 
     def _count(self) -> None:
         self._counts = False
-        if not self._lines.rows.counting:
+        rows = self._lines.rows
+        if rows.is_complete:
             return
-        if not self._lines.rows.go_on():
-            self._count_on()
-        elif self._lines.rows.is_misjudged or self._lines.rows.counting:
+        # All at its end: heights that change every few frames would let what is read jump.
+        is_over = rows.go_on()
+        if rows.was_seen_wrong or (is_over and rows.is_misjudged):
             self.laid = False
             (self._host.arrived or self._host.changed)()
+        self._count_on()
 
     def offset_at(self, point: QPoint) -> int:
         """The nearest place."""
@@ -51,7 +53,7 @@ class LinesBlock(SourceBlock):
 
     def _looked(self, found: _Found) -> _Found:
         """Looking for places may have told more of the height than was known."""
-        if self._lines.rows.is_misjudged:
+        if self._lines.rows.was_seen_wrong or self._lines.rows.too_low():
             self.laid = False
         return found
 

@@ -5,7 +5,6 @@ from PySide6.QtCore import QRect, Qt
 from ui.transcript.blocks.block import Block, Brush
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.code_lines import CodeLines
-from ui.transcript.blocks.code.code_places import PlacedLines
 from ui.transcript.blocks.code.host import CodeHost
 from ui.transcript.blocks.colouring.coloured import Word
 from ui.transcript.look import Look
@@ -19,13 +18,13 @@ class OutputBlock(CodeBlock):
         self._lines.words = words
 
     def show(self, text: str, words: list[list[Word]]) -> None:
-        """Something else; whether lines wrap stays."""
+        """Something else; whether lines wrap, and how far they were moved, stays."""
         if (text, words) == (self.text, self._lines.words):
             return
         if text.startswith(self.text) and self._lines.words == words[: len(self._lines.words)]:
             self._lines.append(text[len(self.text) :])
         else:
-            self._lines = PlacedLines(text, wraps=self._lines.wraps)
+            self._lines = self._lines.replaced(text)
         self._lines.words = words
         self.laid = False
 

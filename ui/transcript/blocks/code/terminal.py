@@ -18,6 +18,9 @@ KEPT_LINES = 20_000
 LONGEST_LINE = 4_000
 """Characters of a line that are shown while it is written."""
 
+_BEFORE = 16_000
+"""Characters above the lines that are kept which are read for their colours."""
+
 _TAB = 8
 _WIDEST = 240
 """Columns to which a command can jump; it may name any. Text goes on beyond them."""
@@ -33,12 +36,16 @@ _NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 
 @dataclass(slots=True)
 class _Line:
-    """Characters and how each is drawn."""
+    """Characters and how each is drawn; what stands behind the first `longest` of them is not kept."""
 
+    longest: int
     text: list[str] = field(default_factory=list[str])
     ink: list[str] = field(default_factory=list[str])
 
     def write(self, at: int, words: str, ink: str) -> None:
+        words = words[: max(0, self.longest - at)]
+        if not words:
+            return
         missing = at - len(self.text)
         if missing > 0:
             self.text += " " * missing
@@ -48,10 +55,11 @@ class _Line:
 
 
 class Terminal:
-    """Fed with what a program writes, in any pieces."""
+    """Fed with what a program writes, in any pieces. Of a line only so much is kept as is shown while it is written."""
 
-    def __init__(self) -> None:
-        self._lines: deque[_Line] = deque([_Line()], KEPT_LINES)
+    def __init__(self, longest: int = LONGEST_LINE + 1) -> None:
+        self._longest = longest
+        self._lines: deque[_Line] = deque([_Line(longest)], KEPT_LINES)
         self._row = 0
         self._column = 0
         self._ink = ""
@@ -132,7 +140,7 @@ class Terminal:
 
     def _down(self) -> None:
         if self._row == len(self._lines) - 1:
-            self._lines.append(_Line())
+            self._lines.append(_Line(self._longest))
         self._row = min(self._row + 1, len(self._lines) - 1)
 
     def _command(self, given: str, final: str) -> None:
@@ -170,21 +178,37 @@ class Terminal:
 
 
 def shown(output: str) -> tuple[str, list[list[Word]]]:
-    """A whole output. Where nothing in it commands a terminal, it stays as it is."""
-    if not _COMMANDS.search(output):
+    """A whole output, or its last lines. Where nothing in it commands a terminal, it stays as it is."""
+    if not _commands(output):
         return output, []
-    terminal = Terminal()
-    terminal.feed(output)
+    terminal = Terminal(len(output))
+    terminal.feed(output if _UPWARDS.search(output) else output[_start_of_kept(output) :])
     return terminal.whole()
 
 
 def without_commands(output: str) -> str:
     """A quick look at it: what commands a terminal is left out, nothing is written over."""
-    return _COMMAND.sub("", output) if _COMMANDS.search(output) else output
+    return _COMMAND.sub("", output) if _commands(output) else output
 
 
-_COMMANDS = re.compile(r"[\x1b\b]|\r(?!\n)")
+_BARE_RETURN = re.compile(r"\r(?!\n)")
 _COMMAND = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,4}[@-~])?|[\b\r]")
+_UPWARDS = re.compile(r"\x1b\[[0-9]{0,6}[AF]")
+
+
+def _commands(output: str) -> bool:
+    # Signs by themselves are found in a fraction of the time that a pattern of all of them takes.
+    return "\x1b" in output or "\b" in output or ("\r" in output and _BARE_RETURN.search(output) is not None)
+
+
+def _start_of_kept(output: str) -> int:
+    """Where the lines begin that are kept; and some text before them, for what its colour is."""
+    start = len(output)
+    for _ in range(KEPT_LINES + 1):
+        start = output.rfind("\n", 0, start)
+        if start < 0:
+            return 0
+    return max(0, start - _BEFORE)
 
 
 def _texts(lines: list[_Line]) -> str:
@@ -196,7 +220,7 @@ def _cut(line: _Line) -> _Line:
         return line
     # Without a number: a line that still grows would look different in each frame.
     said = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
-    return _Line(line.text[:LONGEST_LINE] + said, line.ink[:LONGEST_LINE] + [""] * len(said))
+    return _Line(line.longest, line.text[:LONGEST_LINE] + said, line.ink[:LONGEST_LINE] + [""] * len(said))
 
 
 def _words(line: _Line) -> list[Word]:

@@ -1,4 +1,4 @@
-"""The process that reads code: one piece after the other from its input, until that is closed.
+"""The process that reads code: one text after the other from its input, until that is closed.
 
 Some grammars need for ever with some texts, and the regular expressions of Python hear nothing meanwhile. So the
 system ends this process when a slice takes longer than it may.
@@ -23,7 +23,7 @@ SLICE_SECONDS = 1.0
 """Of the processor's time, whatever else the machine does. 200,000 characters of any usual language take half of it."""
 
 CODE_SECONDS = 10.0
-"""Of the processor's time for all slices of one piece of code."""
+"""Of the processor's time for all slices of one text."""
 
 _LINES = 100
 _FIRST_LINES = 60
@@ -39,7 +39,7 @@ class _Clock:
         self._left = 0.0
 
     def begin(self) -> None:
-        """A new piece of code."""
+        """A new text."""
         self._left = CODE_SECONDS
         _end_after(SLICE_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The child that colours code, seen from the window: one piece of code at a time, and an end to what takes too long."""
+"""The child that colours code, seen from the window: one errand at a time, and an end to what takes too long."""
 
 import signal
 import sys
@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, QTimer
 
@@ -27,11 +28,11 @@ _REFUSED = 1000
 """Texts that are remembered as too much."""
 
 _DEATHS = 2
-"""Of the child, over one piece of code, that nobody can explain."""
+"""Of the child, over one errand, that nobody can explain."""
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class Errand:
     """Code, and who hears each answer; None is the last one, and says that there are no more colours."""
 
     code: Code
@@ -40,50 +41,50 @@ class Piece:
 
 
 class Colourist(QObject):
-    """Takes what `next_piece` gives whenever it is free. The child is started with the first piece.
+    """Takes what `next_errand` gives whenever it is free. The child is started with the first errand.
 
-    `started` counts the children, `sent` the pieces that went to one.
+    `started` counts the children, `sent` the errands that went to one.
     """
 
-    def __init__(self, next_piece: Callable[[], Piece | None], parent: QObject | None = None) -> None:
+    def __init__(self, next_errand: Callable[[], Errand | None], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.started = 0
         self.sent = 0
-        self._next_piece = next_piece
+        self._next_errand = next_errand
         self._child: QProcess | None = None
-        self._piece: Piece | None = None
+        self._errand: Errand | None = None
         self._is_closed = False
         self._cannot_start = False
         self._overruns: Counter[str] = Counter()
-        self._refused: OrderedDict[int, None] = OrderedDict()
+        self._refused: OrderedDict[bytes, None] = OrderedDict()
         self._late = self._timer(PATIENCE, self._on_late)
         self._idle = self._timer(IDLE, self._let_go)
         self._turn = self._timer(0, self._read)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a piece is being read."""
-        return self._piece is not None
+        """Whether one is being run."""
+        return self._errand is not None
 
     def refuses(self, code: Code) -> bool:
         """Whether it was too much before."""
         is_hopeless = self._overruns[code.language.lower()] >= _OVERRUNS or self._cannot_start
-        return is_hopeless or _name_of(code) in self._refused
+        return is_hopeless or (bool(self._refused) and _name_of(code) in self._refused)
 
     def look(self) -> None:
         """There may be something to do."""
-        while not self._is_closed and self._piece is None and (piece := self._next_piece()):
-            if self.refuses(piece.code):
-                piece.then(None)
+        while not self._is_closed and self._errand is None and (errand := self._next_errand()):
+            if self.refuses(errand.code):
+                errand.then(None)
             else:
-                self._send(piece)
-        if self._child and self._piece is None:
+                self._send(errand)
+        if self._child and self._errand is None:
             self._idle.start()
 
     def close(self) -> None:
         """Nothing is coloured any more, and nothing is left running."""
         self._is_closed = True
-        self._piece = None
+        self._errand = None
         for timer in (self._late, self._idle, self._turn):
             timer.stop()
         self._child = None
@@ -99,12 +100,12 @@ class Colourist(QObject):
         timer.timeout.connect(act)
         return timer
 
-    def _send(self, piece: Piece) -> None:
-        self._piece = piece
+    def _send(self, errand: Errand) -> None:
+        self._errand = errand
         self._idle.stop()
         child = self._child or self._start()
         self.sent += 1
-        child.write(framed(asked(piece.code)))
+        child.write(framed(asked(errand.code)))
         self._late.start()
 
     def _start(self) -> QProcess:
@@ -126,7 +127,7 @@ class Colourist(QObject):
 
     def _read(self) -> None:
         """One message; what else happens in the window comes before the next."""
-        child, piece = self._child, self._piece
+        child, errand = self._child, self._errand
         if child is None or child.bytesAvailable() < HEAD:
             return
         try:
@@ -139,13 +140,13 @@ class Colourist(QObject):
             self._end(child)
             self._give_up(count=False)
             return
-        if piece is None:
+        if errand is None:
             return
         self._late.start()
         if not isinstance(answer, Slice) or answer.is_last:
-            self._piece = None
+            self._errand = None
             self._late.stop()
-        piece.then(answer)
+        errand.then(answer)
         self._turn.start()
         self.look()
 
@@ -165,15 +166,15 @@ class Colourist(QObject):
         self._child = None
         self._turn.stop()
         self._late.stop()
-        piece, self._piece = self._piece, None
-        if piece is None:
+        errand, self._errand = self._errand, None
+        if errand is None:
             return
-        piece.deaths += 1
-        if _overran(child) or piece.deaths >= _DEATHS:
-            self._piece = piece
+        errand.deaths += 1
+        if _overran(child) or errand.deaths >= _DEATHS:
+            self._errand = errand
             self._give_up(count=_overran(child))
         else:
-            self._send(piece)
+            self._send(errand)
 
     def _on_error(self, child: QProcess, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and child is self._child:
@@ -186,13 +187,13 @@ class Colourist(QObject):
         """What is being read stays plain; `count`: because it took too long."""
         self._turn.stop()
         self._late.stop()
-        piece, self._piece = self._piece, None
-        if piece:
-            self._refused[_name_of(piece.code)] = None
+        errand, self._errand = self._errand, None
+        if errand:
+            self._refused[_name_of(errand.code)] = None
             while len(self._refused) > _REFUSED:
                 self._refused.popitem(last=False)
-            self._overruns[piece.code.language.lower()] += count
-            piece.then(None)
+            self._overruns[errand.code.language.lower()] += count
+            errand.then(None)
         self.look()
 
     def _let_go(self) -> None:
@@ -212,5 +213,6 @@ def _overran(child: QProcess) -> bool:
     return sys.platform != "win32" and crashed and child.exitCode() == signal.SIGPROF
 
 
-def _name_of(code: Code) -> int:
-    return hash((code.language, code.text))
+def _name_of(code: Code) -> bytes:
+    """Short, and of no other code: what is refused may be as long as a book."""
+    return blake2b(f"{code.language}\0{code.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -43,7 +43,7 @@ def received(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def asked(code: Code) -> dict[str, Any]:
-    """A piece of code as a message."""
+    """Code as a message."""
     message: dict[str, Any] = {"text": code.text, "language": code.language}
     if code.standing:
         message["standing"] = _told(code.standing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, QTimer
 
 from ui.transcript.blocks.colouring.coloured import Code, Coloured, Slice, Standing, Word
-from ui.transcript.blocks.colouring.colourist import Colourist, Piece
+from ui.transcript.blocks.colouring.colourist import Colourist, Errand
 from ui.transcript.blocks.colouring.frames import Answer
 from ui.transcript.workshop import Result, Workshop
 
@@ -51,13 +51,13 @@ class Highlighter(QObject):
     def __init__(self, workshop: Workshop, parent: QObject) -> None:
         super().__init__(parent)
         self._workshop = workshop
-        self.colourist = Colourist(self._next_piece, self)
+        self.colourist = Colourist(self._next_errand, self)
         self._waiting: OrderedDict[Code, _Asked] = OrderedDict()
         self._ready: OrderedDict[Code, _Asked] = OrderedDict()
         self._at_hand: _Asked | None = None
         self._known: OrderedDict[Code, list[list[Word]]] = OrderedDict()
-        self._growing: list[Piece] = []
-        self._ready_growing: deque[Piece] = deque()
+        self._growing: list[Errand] = []
+        self._ready_growing: deque[Errand] = deque()
         self._unpainted: list[Callable[[], None]] = []
         self._rest = self._timer(_REST, self._send)
         self._beat = self._timer(_REST, self._send_growing)
@@ -88,7 +88,7 @@ class Highlighter(QObject):
         def hear(found: Answer) -> None:
             then(found if isinstance(found, Coloured) else None)
 
-        self._growing.append(Piece(Code(text, language, standing), hear))
+        self._growing.append(Errand(Code(text, language, standing), hear))
         if not self._beat.isActive():
             self._beat.start()
 
@@ -138,7 +138,7 @@ class Highlighter(QObject):
         self._waiting.clear()
         self.colourist.look()
 
-    def _next_piece(self) -> Piece | None:
+    def _next_errand(self) -> Errand | None:
         """What grows comes first: it is looked at, and short."""
         if self._ready_growing:
             return self._ready_growing.popleft()
@@ -146,7 +146,7 @@ class Highlighter(QObject):
             return None
         _, asked = self._ready.popitem(last=False)
         self._at_hand = asked
-        return Piece(asked.code, lambda answer: self._arrived(asked, answer))
+        return Errand(asked.code, lambda answer: self._arrived(asked, answer))
 
     def _arrived(self, asked: _Asked, answer: Answer) -> None:
         found = answer if isinstance(answer, Slice) else Slice(len(asked.words), [], is_last=True)

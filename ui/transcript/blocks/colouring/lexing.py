@@ -9,6 +9,7 @@ from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsa
 from pygments.util import ClassNotFound
 
 from ui.transcript.blocks.colouring.coloured import Word
+from ui.transcript.markdown.units import units
 
 _MOST_WORDS = 4000
 """In one line. The rest of an endless one stays plain: who draws it would need seconds."""
@@ -49,13 +50,8 @@ def _kind(token_type: _TokenType, known: dict[_TokenType, str]) -> str:
     return found
 
 
-def words_by_line(text: str, language: str) -> list[list[Word]]:
-    """What to colour, line by line; nothing for an unknown language."""
-    return list(words_of(text, language))
-
-
 def words_of(text: str, language: str) -> Iterator[list[Word]]:
-    """The same, each line as soon as it is read."""
+    """What to colour, each line as soon as it is read; nothing for an unknown language."""
     lexer = lexer_of(language)
     return iter_lines(lexer.get_tokens(text)) if lexer else iter(())
 
@@ -78,13 +74,8 @@ def iter_lines(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[list[Word]]
                 yield line
                 line, at = [], 0
             first = False
-            length = _units(piece)
+            length = units(piece)
             if kind and length and len(line) < _MOST_WORDS:
                 line.append((at, length, kind))
             at += length
     yield line
-
-
-def _units(text: str) -> int:
-    """UTF-16 units."""
-    return len(text) if text.isascii() else len(text) + sum(letter > "\uffff" for letter in text)

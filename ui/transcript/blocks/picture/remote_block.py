@@ -14,7 +14,7 @@ from ui.transcript.blocks.inline_object import veil
 from ui.transcript.blocks.picture.whole_picture import WholePicture
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line, RemoteImage, tip_of
-from ui.transcript.markdown.inline.links import shown_host
+from ui.transcript.markdown.inline.hosts import shown_host
 from ui.transcript.pictures import HeldPicture
 from ui.transcript.remote_pictures import Progress, Remote, RemotePictures
 

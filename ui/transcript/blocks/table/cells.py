@@ -20,8 +20,11 @@ from ui.transcript.markdown.pieces import PIECE
 
 _ALIGN = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
 _MARKUP = re.compile(r"[\\`*_~\[\]!<&$]|://")
-_LAID_OUT = 64
-"""Cells of a row that are laid out to know how high it is; more of them count as high as they probably are."""
+_SEEN = 64
+"""Columns of a table that are read and laid out to know how wide and how high they are, if it has no more of them."""
+
+_SEEN_OF_MANY = 20
+"""Of a table with more columns; the others count as wide and as high as they probably are."""
 
 
 class Cells(CellTexts):
@@ -45,6 +48,10 @@ class Cells(CellTexts):
         super().renew()
         self._needs, self._flows = [], {}
 
+    def unmeasure(self) -> None:
+        """Measure again what was read."""
+        self._needs = []
+
     def forget(self) -> None:
         """The layouts, and the formulas that were still to come."""
         self._flows = {}
@@ -58,13 +65,17 @@ class Cells(CellTexts):
     def needs(self, look: Look) -> list[list[float]]:
         """How wide the cells want to be: exactly for the first rows of a table, about for those nobody may see."""
         for row in range(len(self._needs), len(self.leaf.cells)):
-            measured = ruler(self._font(row, look))
-            if self.has_head:
-                lines = [self.line(row, column) for column in range(len(self.leaf.aligns))]
-                self._needs.append([measured.measure(line, self._objects(line, row, look, 1 << 20)) for line in lines])
-            else:
-                self._needs.append(list(map(measured.guess, self.written(row))))
+            measured, exact = ruler(self._font(row, look)), self._near if self.has_head else 0
+            lines = [self.line(row, column) for column in range(exact)]
+            needs = [measured.measure(line, self._objects(line, row, look, 1 << 20)) for line in lines]
+            self._needs.append([*needs, *map(measured.guess, self.written(row)[exact:])])
         return self._needs
+
+    @property
+    def _near(self) -> int:
+        """Columns that are looked at closely."""
+        count = len(self.leaf.aligns)
+        return count if count <= _SEEN else _SEEN_OF_MANY
 
     def _font(self, row: int, look: Look) -> QFont:
         return look.strong if self.is_head(row) else look.body
@@ -79,12 +90,12 @@ class Cells(CellTexts):
 
     def height(self, row: int, widths: Sequence[int], look: Look) -> int:
         """Of a row without its margins."""
-        tall, laid_out, pad = look.line, 0, 2 * look.px(10)
+        tall, laid_out, most, pad = look.line, 0, self._near, 2 * look.px(10)
         for column, (cell, need) in enumerate(zip(self.written(row), self._needs[row], strict=True)):
             room = widths[column] - pad
             if need <= room + 1 and _is_plain(cell):
                 continue
-            if laid_out < _LAID_OUT:
+            if laid_out < most:
                 tall = max(tall, self.flow(row, column, room, look).height)
                 laid_out += 1
             else:

@@ -25,6 +25,10 @@ class Piece(Protocol):
         """The columns are others."""
         ...
 
+    def unmeasure(self) -> None:
+        """What is known of its cells' widths is not true any more."""
+        ...
+
 
 class Columns:
     """As wide as the widest cell wants, if all fit. `scrolled` is how far the table was moved, in pixels."""
@@ -38,6 +42,19 @@ class Columns:
         self._natural = [0.0] * count
         self._shared: tuple[int, list[int]] | None = None
         self._lefts: list[int] = []
+        self._look: Look | None = None
+
+    def use(self, look: Look) -> None:
+        """In another look all cells are as wide as they are in that one."""
+        if self._look not in (None, look):
+            for piece in self._pieces:
+                piece.unmeasure()
+                piece.forget()
+                piece.layouts = 0
+            self._needs = [[0.0] * self.count for _ in self._pieces]
+            self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
+            self._natural, self._shared = self._before[-1], None
+        self._look = look
 
     def measure(self, look: Look) -> None:
         """Have the piece with the head measured: its place on the screen may be far away."""

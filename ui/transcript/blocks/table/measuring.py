@@ -39,8 +39,13 @@ class Ruler:
         factor = _UNKERNED
         if _MAY_BE_STYLED.search(cell):
             factor = _STYLED
-            cell = _MARKS.sub("", _LINK.sub(r"\1", cell))
+            cell = _MARKS.sub("", _LINK.sub(_words_of, cell))
         return sum(map(self._advances.__getitem__, cell[:MEASURED])) * factor + 2
+
+
+def _words_of(link: re.Match[str]) -> str:
+    # A template would be looked up by an import for each cell, and imports are slow beside Qt.
+    return link[1]
 
 
 def ruler(font: QFont) -> Ruler:

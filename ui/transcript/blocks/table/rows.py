@@ -68,8 +68,13 @@ class TableRows(Block):
         self.tops, self.widths = [0], []
         self.laid, self.dirty_from = False, 0
 
+    def unmeasure(self) -> None:
+        """Measure again."""
+        self.cells.unmeasure()
+
     def measure(self, look: Look) -> None:
         """Say how wide the cells want to be."""
+        self.columns.use(look)
         if not self.cells.is_measured:
             needs = self.cells.needs(look)
             self.columns.need(self.number, list(map(max, *needs, needs[0])))

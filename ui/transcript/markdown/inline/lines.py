@@ -1,7 +1,9 @@
 """What a line of text is: its characters, and what is special about parts of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from ui.transcript.markdown.units import units
 
 LINE_BREAK = "\u2028"
 """What Qt's layouts break a line at inside one paragraph."""
@@ -99,13 +101,14 @@ def _extra(formula: Span) -> int:
     return units(written(formula)) - 1
 
 
-def units(text: str) -> int:
-    """Length in UTF-16 units."""
-    return len(text) if text.isascii() else len(text) + sum(1 for char in text if char > "\uffff")
-
-
 def cut(text: str, start: int, end: int) -> str:
     """A slice by UTF-16 offsets; half of a pair is left out."""
+    return slicer(text)(start, end)
+
+
+def slicer(text: str) -> Callable[[int, int], str]:
+    """What cuts slices of a text; it is looked at once, however many slices follow."""
     if text.isascii() or max(text) <= "\uffff":
-        return text[start:end]
-    return text.encode("utf-16-le", "surrogatepass")[start * 2 : end * 2].decode("utf-16-le", "ignore")
+        return lambda start, end: text[start:end]
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return lambda start, end: raw[start * 2 : end * 2].decode("utf-16-le", "ignore")

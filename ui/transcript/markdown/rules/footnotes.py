@@ -12,6 +12,9 @@ from mdit_py_plugins.footnote.index import footnote_def
 FOOTNOTES = "footnotes"
 """Where the labels are kept among the definitions of links, whose own labels are written in capitals."""
 
+LONGEST = 1003
+"""Characters from the bracket of a definition to its colon."""
+
 _DEFINITION = re.compile(r"\[\^[^\] ]{1,999}\]:")
 _REFERENCE = re.compile(r"\[\^([^\]\s]{1,999})\]")
 

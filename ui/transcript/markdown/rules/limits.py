@@ -1,8 +1,11 @@
 """Rules of the library with a bound, so that what was read of a long text is final."""
 
+from bisect import bisect_right
+
 from markdown_it.parser_block import ParserBlock
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.lheading import lheading
+from markdown_it.rules_block.reference import reference
 
 from ui.transcript.markdown.pieces import PIECE
 
@@ -40,3 +43,16 @@ def underlined_heading(state: StateBlock, startLine: int, endLine: int, silent: 
     del state.tokens[count:]
     state.line = line
     return False
+
+
+def definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
+    """The definition of a link on one line, or on lines that are no longer than half a piece together."""
+    start = state.bMarks[startLine] + state.tShift[startLine]
+    if not state.src.startswith("[", start):
+        return False
+    last = state.lineMax
+    # The library reads on to the end of the paragraph for the end of a title.
+    state.lineMax = min(last, max(startLine + 1, bisect_right(state.eMarks, start + PIECE // 2)))
+    is_one = reference(state, startLine, endLine, silent)
+    state.lineMax = last
+    return is_one

@@ -1,24 +1,18 @@
-"""A very long text of which it is not known yet where its sections begin."""
+"""A long text of which it is not known yet where its sections begin."""
 
-from collections.abc import Generator, Iterator
-from time import perf_counter
+from collections.abc import Callable, Generator, Iterator
+from time import perf_counter, thread_time
 
 from ui.transcript.blocks.block import Block
 from ui.transcript.markdown.sections import Cut, cut_up
 from ui.transcript.rows.body.making import Maker
 from ui.transcript.rows.body.unread import Place, UnreadBlock
 
-_LONG = 250_000
-_MANY = 200
-"""Characters, and what may be definitions, of a text that is cut at once."""
+_AT_ONCE = 0.010
+"""Seconds of the processor that a text is cut when it is first shown: an ordinary one is ready by then."""
 
 _LEAST = 0.0005
 """Seconds of cutting between two looks at the screen."""
-
-
-def is_very_long(text: str) -> bool:
-    """Whether finding its sections and definitions would be seen."""
-    return len(text) > _LONG or text.count("]:") > _MANY
 
 
 class UncutBlock(UnreadBlock):
@@ -29,11 +23,17 @@ class UncutBlock(UnreadBlock):
         self._cutting = self._steps(cut_up(text))
         self._cut: Cut | None = None
 
+    def begin(self) -> None:
+        """Cut as much as nobody sees."""
+        self._cut_on(thread_time, thread_time() + _AT_ONCE)
+
     def read(self, until: float) -> None:
         """Cut on until the clock says so, and put the sections in its place when all is known."""
-        until = max(until, perf_counter() + _LEAST)
+        self._cut_on(perf_counter, max(until, perf_counter() + _LEAST))
+
+    def _cut_on(self, clock: Callable[[], float], until: float) -> None:
         for _ in self._cutting:
-            if perf_counter() > until:
+            if clock() > until:
                 return
         self._place(self, self._sections())
 

@@ -63,10 +63,11 @@ class UnreadBlock(Block):
 
     def read(self, until: float) -> None:
         """Put what is read until the clock says so before it, or in its place when that is all."""
-        # An open block is read again from its beginning at every step.
-        step, room = (_AT_ONCE, _AT_ONCE) if until == inf else (_STEP, _IN_TIME)
+        # Some open blocks are read again from their beginning at every step.
+        step, room = (_IN_TIME, _AT_ONCE) if until == inf else (_STEP, _IN_TIME)
         while not self._is_read and len(self._leaves) < 2:
             self._read_on(step)
+            step = step * 2 if until == inf else step
             if perf_counter() > until:
                 break
         blocks: list[Block] = []
@@ -108,28 +109,43 @@ class UnreadBlock(Block):
         """What will stand in its place, for the sake of the text alone."""
         if not self._at:
             pieces, _ = outline(self._text, self._maker.references)
-            leaves = in_pieces(leaf for piece in pieces for leaf in piece.leaves)
-            return [self._maker.block(leaf) for leaf in leaves]
+            leaves = list(in_pieces(leaf for piece in pieces for leaf in piece.leaves))
+            return [self._maker.block(leaf) for leaf in leaves[self._made :]]
         while not self._is_read:
             self._read_on(_AT_ONCE)
         return [self._maker.block(leaf) for leaf in self._leaves]
 
     def in_steps(self) -> Iterator[Block | None]:
         """The same, one by one; None in between, where reading took a while."""
-        if self._at or len(self._text) <= _SHORT:
+        if self._is_read or len(self._text) <= _SHORT:
             yield from self.blocks()
             return
+        made = self._made
+        for leaf in self._leaves_in_steps():
+            if leaf is None:
+                yield None
+            elif made:
+                made -= 1
+            else:
+                yield self._maker.block(leaf)
+
+    def _leaves_in_steps(self) -> Iterator[Leaf | None]:
+        """From the beginning: those of which blocks were made already are read for what follows them."""
         stream = MarkdownStream()
         stream.references = self._maker.references
         for at in range(0, len(self._text), _STEP):
             closed = stream.append(self._text[at : at + _STEP]).closed
             yield None
-            yield from map(self._maker.block, in_pieces(closed))
-        yield from map(self._maker.block, in_pieces(stream.finish().closed))
+            yield from in_pieces(closed)
+        yield from in_pieces(stream.finish().closed)
 
     def apart(self) -> list[Block]:
         """The same for somebody who reads it bit by bit: what happens to this one meanwhile is not seen."""
-        return self.blocks() if self._at else [UnreadBlock(self._text, self._maker, self._place)]
+        if self._is_read:
+            return self.blocks()
+        rest = UnreadBlock(self._text, self._maker, self._place)
+        rest.joint, rest.gap, rest._made = self.joint, self.gap, self._made
+        return [rest]
 
     def holds(self, words: str) -> bool:
         """Whether these stand in its text."""

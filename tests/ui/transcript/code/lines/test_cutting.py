@@ -54,8 +54,10 @@ CODE = st.one_of(
 @settings(max_examples=80, deadline=None)
 @given(CODE, st.integers(100, 300))
 @example("a\t" * 30, 150)
+@example("ab\t" + "x" * 90, 150)
 def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width):
     wrapped = WrappedLine(line, Setting(look, Inks(look), wraps=True, width=width))
+    wrapped.go_on(float("inf"))
     parts = parts_of(line, wrapped.starts)
     assert "".join(parts) == line
     assert len(parts) == wrapped.rows

@@ -135,7 +135,7 @@ def test_what_is_seen_stands_still_when_what_lies_left_of_it_becomes_exact(look)
 
 
 def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.wrapped_line._AT_ONCE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
     line = opened.block._lines._cut[0]
     assert len(line.starts) < 100
@@ -146,7 +146,7 @@ def test_rows_of_a_long_line_are_counted_in_slices(look, monkeypatch):
 
 
 def test_a_place_that_is_further_down_than_was_guessed_makes_it_be_laid_out_again(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.wrapped_line._AT_ONCE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
     text = "a" * 20_000 + "中" * 100_000
     opened = Opened("é" + text, look, wraps=True)
     guessed = opened.height
@@ -158,7 +158,7 @@ def test_a_place_that_is_further_down_than_was_guessed_makes_it_be_laid_out_agai
 
 
 def test_rows_that_are_still_counted_keep_their_colours(look, monkeypatch):
-    monkeypatch.setattr("ui.transcript.blocks.code.lines.wrapped_line._AT_ONCE", 0)
+    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
     opened = Opened(MIXED, look, wraps=True)
     plain = opened.paint()
     opened.block._lines.colour(0, [[(0, units(MIXED), "string")]])

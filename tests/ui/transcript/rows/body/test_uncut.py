@@ -1,5 +1,7 @@
 """A very long message is cut into its sections between frames, and says the same before and after."""
 
+from math import inf
+
 import pytest
 
 from desktop_agent.vocabulary.messages import Message
@@ -20,7 +22,7 @@ DEFINED = "".join(f"[{number}]: https://x.example/{number}\n" for number in rang
 
 @pytest.fixture
 def standing(qtbot, monkeypatch):
-    monkeypatch.setattr(uncut, "_LONG", 40_000)
+    monkeypatch.setattr(uncut, "_AT_ONCE", 0)
     monkeypatch.setattr(uncut, "_LEAST", 0)
     standing = Standing(qtbot)
     # What is read ahead is read when a test says so.
@@ -37,8 +39,7 @@ def opened(standing, text):
 def whole(standing, text):
     """The same row, read at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uncut, "_LONG", len(text))
-        patch.setattr(uncut, "_MANY", len(text))
+        patch.setattr(uncut, "_AT_ONCE", inf)
         row = row_for(standing.transcript[0], standing.view._stage, standing.rows.width)
     assert not any(isinstance(block, UncutBlock) for block in row.blocks)
     read_all(row)
@@ -100,3 +101,16 @@ def test_of_a_text_of_many_definitions_only_steps_are_read(standing, monkeypatch
     assert [block.plain() for block in row.blocks] == ["Words.", "end"]
     assert max(lengths) < 3000
     assert sum(lengths) < 4 * len(DEFINED * 5)
+
+
+def test_copying_what_is_half_read_stops_often(standing):
+    text = "> said\n>\n" * 4000
+    row = opened(standing, text)
+    while len(row.blocks) < 500:
+        row.read(row.last_unread(), 0)
+    block = row.blocks[-1]
+    read = block._at
+    forms = forms_of(row.extracts())
+    assert forms.markdown.count("> said") == forms.plain.count("said") == 4000
+    assert list(row.extracts()).count(NOTHING) >= len(text) // 1000
+    assert (row.blocks[-1], block._at) == (block, read)

@@ -1,14 +1,20 @@
 """How far the characters of code reach, measured once each."""
 
+from collections.abc import Sequence
+from math import ceil
+
 from PySide6.QtGui import QFont, QFontMetricsF
 
+from ui.transcript.blocks.code.lines.cuts import LONGEST
 from ui.transcript.blocks.code.lines.hidden import is_spelled_out, longest_label
 from ui.transcript.look import Look
 
 TAB = 4
 """Characters from one tab stop to the next."""
 
-_FEW = 1000
+ALMOST = 0.001
+"""Pixels that are no reason for another row."""
+
 _LOOKED_AT = 64
 _REMEMBERED = 20_000
 
@@ -42,15 +48,39 @@ class Advances(dict[str, float]):
         stop = TAB * self.plain
         return (used // stop + 1) * stop
 
-    def fit(self, text: str, width: float) -> bool:
-        """Whether a text certainly stands on one row."""
-        if self.is_even and text.isascii() and text.isprintable():
-            return len(text) * self.plain <= width
-        return len(text) < _FEW and "\t" not in text and sum(map(self.__getitem__, text)) <= width
+    def is_plain(self, text: str) -> bool:
+        """Whether all its characters are equally wide, and none of them is drawn as something else."""
+        return self.is_even and text.isascii() and text.isprintable()
+
+    def in_row(self, width: float) -> int:
+        """Plain characters that stand on one row."""
+        return max(1, min(LONGEST, int((width + ALMOST) / self.plain)))
+
+    def columns(self, lines: Sequence[str]) -> list[int]:
+        """On how many columns lines stand; negative, where that says no more than whether it is one row; 0: unknown.
+
+        Quick: nothing is measured.
+        """
+        whole = "".join(lines)
+        if self.is_plain(whole):
+            return [len(line) or 1 for line in lines]
+        if self.is_plain(whole.replace("\t", "")):
+            return [-len(line.expandtabs(TAB)) if "\t" in line else len(line) or 1 for line in lines]
+        return [self._columns_of(line) for line in lines]
+
+    def _columns_of(self, line: str) -> int:
+        if self.is_plain(line):
+            return len(line) or 1
+        return -len(line.expandtabs(TAB)) if self.is_plain(line.replace("\t", "")) else 0
+
+    def at_most(self, text: str) -> int:
+        """Columns of a text, measured; wherever it has its tabs, it needs no more."""
+        wide = sum(map(self.__getitem__, text.replace("\t", " " * TAB)))
+        return max(1, ceil((wide - ALMOST) / self.plain))
 
     def about(self, text: str) -> float:
         """About how wide a text is; every so many of its characters are looked at."""
-        if self.is_even and text.isascii() and text.isprintable():
+        if self.is_plain(text):
             return len(text) * self.plain
         # Odd: what alternates is met as often as it is there.
         every = len(text) // _LOOKED_AT | 1

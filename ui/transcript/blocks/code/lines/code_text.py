@@ -47,7 +47,7 @@ class CodeText:
         old += [[] for _ in range(len(old), len(words))]
         changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
         for index in changed:
-            self.line_changed(index)
+            self._recoloured(index)
         return changed[0] if changed else None
 
     def append(self, text: str) -> int:
@@ -55,17 +55,20 @@ class CodeText:
         first = len(self._lines) - 1
         head, *more = text.split("\n")
         self._lines[-1] += head
-        self._starts[-1] = self._starts[-2] + unit_length(self._lines[-1]) + 1
+        self._starts[-1] += unit_length(head)
         for line in more:
             self._lines.append(line)
             self._starts.append(self._starts[-1] + unit_length(line) + 1)
         added = range(first, len(self._lines))
         self._longest = max(self._longest, *added, key=lambda index: len(self._lines[index]))
-        self.line_changed(first, has_text=True)
+        self._grew(first, head)
         return first
 
-    def line_changed(self, index: int, *, has_text: bool = False) -> None:
-        """Words of a line are others, or its text is."""
+    def _recoloured(self, index: int) -> None:
+        """The words of a line are others."""
+
+    def _grew(self, index: int, more: str) -> None:
+        """A line has more text at its end, and there may be lines behind it."""
 
     def line_span(self, offset: int) -> Span:
         """The line around a place."""

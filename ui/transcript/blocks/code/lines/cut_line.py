@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ui.transcript.blocks.block import Span
+from ui.transcript.blocks.code.lines.cuts import settled
 from ui.transcript.blocks.code.lines.hidden import shown_line
 from ui.transcript.blocks.code.lines.inks import Inks
 from ui.transcript.blocks.code.lines.lengths import UnitStarts
@@ -56,6 +57,19 @@ class CutLine:
         self._units = UnitStarts(line, starts)
         self._pieces: dict[int, Piece] = {}
 
+    def grow(self, line: str, more: str) -> None:
+        """The line has more at its end: what lies before that stays."""
+        kept = settled(self.starts, len(self.line))
+        self.line = line
+        self._cut_on(more, kept)
+        self._units.grow(line, more, kept)
+        for number in [each for each in self._pieces if each >= kept - 1]:
+            del self._pieces[number]
+
+    def _cut_on(self, more: str, kept: int) -> None:
+        """Cut the line anew behind so many starts that stay."""
+        raise NotImplementedError
+
     @property
     def size(self) -> int:
         """Of the line."""
@@ -104,10 +118,6 @@ class CutLine:
         """Other colours."""
         self._words = words
         self._pieces.clear()
-
-    def is_laid(self, number: int) -> bool:
-        """Whether a piece is laid out now."""
-        return number in self._pieces
 
     def _lay(self, number: int) -> Piece:
         first, end = self.characters(number)

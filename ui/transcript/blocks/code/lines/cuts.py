@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from ui.transcript.blocks.code.lines.hidden import long_runs
+from ui.transcript.blocks.code.lines.hidden import LONG, long_runs
 
 LONGEST = 1000
 """Characters of a piece."""
@@ -27,17 +27,28 @@ _FAR = 32
 _TURNS = re.compile("[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff]")
 
 
-def piece_starts(line: str) -> Sequence[int]:
-    """Where pieces begin that stand side by side."""
-    if len(line) <= LONGEST:
-        return (0,)
-    if line.isascii() and line.isprintable():
-        return range(0, len(line), LONGEST)
-    runs = long_runs(line)
-    starts, at = [0], 0
+def piece_starts(line: str, first: int = 0) -> list[int]:
+    """Where pieces begin that stand side by side, from one of them on."""
+    if len(line) - first <= LONGEST:
+        return [first]
+    rest = line[first:]
+    if rest.isascii() and rest.isprintable():
+        return list(range(first, len(line), LONGEST))
+    runs = long_runs(line, first)
+    starts, at = [first], first
     while (at := place_to_cut(line, at, at + LONGEST, runs)) < len(line):
         starts.append(at)
     return starts
+
+
+def unsettled(size: int) -> int:
+    """Up to this place it does not matter what comes behind a text of this size."""
+    return max(0, size - LONG)
+
+
+def settled(starts: Sequence[int], size: int) -> int:
+    """How many of its cuts stay where they are, however a text of this size goes on; the first one always does."""
+    return max(1, bisect_right(starts, unsettled(size)))
 
 
 def place_to_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -> int:

@@ -19,10 +19,10 @@ _MAY_HIDE = re.compile(f"[{DECEPTIVE}]")
 _MANY = 4
 """Characters of one kind that become one label."""
 
-_LONG = 33
+LONG = 33
 """Hidden characters of any kind, one behind the other, that become one label."""
 
-_LONG_RUN = re.compile(f"[{DECEPTIVE}]{{{_LONG},}}")
+_LONG_RUN = re.compile(f"[{DECEPTIVE}]{{{LONG},}}")
 _KINDS = 3
 _LOOKED_AT = 1000
 _AROUND = 8
@@ -86,11 +86,9 @@ def shown_line(code: str, start: int = 0, end: int | None = None) -> ShownLine |
     return ShownLine("".join([*parts, code[last:end]]), tuple(labels)) if labels else None
 
 
-def long_runs(code: str) -> list[tuple[int, int]]:
-    """Start and end of what is one label whatever stands in it."""
-    if code.isascii() and code.isprintable():
-        return []
-    return [found.span() for found in _LONG_RUN.finditer(code)]
+def long_runs(code: str, start: int = 0) -> list[tuple[int, int]]:
+    """Start and end of what is one label whatever stands in it; behind a place that is not within one."""
+    return [found.span() for found in _LONG_RUN.finditer(code, start)]
 
 
 def is_spelled_out(character: str) -> bool:

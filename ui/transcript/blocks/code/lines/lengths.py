@@ -3,20 +3,22 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-
-def unit_length(text: str) -> int:
-    """Length in UTF-16 units."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+from ui.transcript.markdown.units import units as unit_length
 
 
 class UnitStarts:
-    """The places of characters in UTF-16 units, for a list of characters that only gets longer."""
+    """The places of characters in UTF-16 units, for a list of characters that gets longer."""
 
     def __init__(self, line: str, starts: Sequence[int]) -> None:
         self._line = line
         self._starts = starts
         self.size = unit_length(line)
         self._units = [0]
+
+    def grow(self, line: str, more: str, kept: int) -> None:
+        """The line has more at its end, and so many of its places are the same."""
+        self._line, self.size = line, self.size + unit_length(more)
+        del self._units[kept:]
 
     @property
     def known(self) -> Sequence[int]:

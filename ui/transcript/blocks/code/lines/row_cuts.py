@@ -4,15 +4,12 @@ from bisect import bisect_right
 from itertools import accumulate
 from time import perf_counter
 
-from ui.transcript.blocks.code.lines.advances import Advances
-from ui.transcript.blocks.code.lines.cuts import LONGEST, place_to_cut
+from ui.transcript.blocks.code.lines.advances import ALMOST, Advances
+from ui.transcript.blocks.code.lines.cuts import LONGEST, place_to_cut, settled, unsettled
 from ui.transcript.blocks.code.lines.hidden import long_runs
 
-_AT_ONCE = 2000
+_TOGETHER = 2000
 """Characters that are measured together."""
-
-_ALMOST = 0.001
-"""Pixels that are no reason for another row."""
 
 
 class RowCuts:
@@ -20,17 +17,43 @@ class RowCuts:
 
     def __init__(self, line: str, width: float, advances: Advances) -> None:
         self._line = line
-        self._width = width + _ALMOST
+        self._width = width + ALMOST
         self._advances = advances
+        self._in_row = advances.in_row(width)
+        self._is_plain = advances.is_plain(line)
         self.starts = [0]
         self._at = 0
-        self._runs = long_runs(line)
+        self._runs = [] if self._is_plain else long_runs(line)
         self._run = 0
         self._first = 0
         self._reaches = [0.0]
-        if advances.is_even and line.isascii() and line.isprintable():
-            in_row = max(1, min(LONGEST, int(self._width / advances.plain)))
-            self.starts, self._at = list(range(0, max(1, len(line)), in_row)), len(line)
+        self._cut_plain()
+
+    def grow(self, line: str, more: str) -> None:
+        """The line has more at its end. The rows before it stay."""
+        self._is_plain = self._is_plain and self._advances.is_plain(more)
+        del self.starts[settled(self.starts, len(self._line)) :]
+        self._at = self.starts[-1]
+        if not self._is_plain:
+            self._look_for_runs(line)
+        self._line = line
+        self._cut_plain()
+
+    def _cut_plain(self) -> None:
+        if self._is_plain:
+            self.starts += range(self.starts[-1] + self._in_row, len(self._line), self._in_row)
+            self._at = len(self._line)
+
+    def _look_for_runs(self, line: str) -> None:
+        """From where the text may have ended within one."""
+        runs, size = self._runs, len(self._line)
+        first = unsettled(size)
+        if runs and runs[-1][1] >= first:
+            first = runs.pop()[0] if runs[-1][1] == size else runs[-1][1]
+        runs += long_runs(line, first)
+        self._run = min(self._run, len(runs))
+        while self._run and runs[self._run - 1][1] > self._at:
+            self._run -= 1
 
     @property
     def is_complete(self) -> bool:
@@ -46,7 +69,7 @@ class RowCuts:
     def go_on(self, until: float) -> None:
         """Look for more until the clock says so."""
         while not self.is_complete:
-            self.know(self._at + _AT_ONCE)
+            self.know(self._at + _TOGETHER)
             if perf_counter() > until:
                 return
 
@@ -83,15 +106,24 @@ class RowCuts:
         """Know how far a row's characters reach, and those of some more rows."""
         end = self._first + len(self._reaches) - 1
         if at < self._first or (end < len(self._line) and end - at < LONGEST):
-            part = self._line[at : at + LONGEST + _AT_ONCE]
+            part = self._line[at : at + LONGEST + _TOGETHER]
             self._first = at
             self._reaches = list(accumulate(map(self._advances.__getitem__, part), initial=0.0))
 
     def _counted(self, at: int) -> int:
-        """Character by character: what tabs and labels need depends on where they stand."""
+        """From one tab or label to the next: what they need depends on where they stand."""
         used, run, end = 0.0, self._run, min(len(self._line), at + LONGEST)
         while at < end:
-            if run < len(self._runs) and self._runs[run][0] <= at:
+            label = self._runs[run][0] if run < len(self._runs) else end
+            tab = self._line.find("\t", at, end)
+            if (special := min(label, end, end if tab < 0 else tab)) > at:
+                begin = self._reaches[at - self._first]
+                full = self._first + bisect_right(self._reaches, begin + self._width - used) - 1
+                if full < special:
+                    return full
+                used, at = used + self._reaches[special - self._first] - begin, special
+                continue
+            if label <= at:
                 used, after, run = used + self._advances.label, self._runs[run][1], run + 1
             else:
                 used, after = self._advances.after(used, self._line[at]), at + 1

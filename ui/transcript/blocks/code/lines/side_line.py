@@ -16,17 +16,30 @@ class SideLine(CutLine):
     """All on one row."""
 
     def __init__(self, line: str, setting: Setting, words: Sequence[Word] = ()) -> None:
-        super().__init__(line, setting, words, piece_starts(line))
-        advances = advances_of(setting.look)
-        parts = (self.characters(number) for number in range(len(self.starts)))
-        self._widths = [advances.about(line[first:end]) for first, end in parts]
-        self._edges: list[float] | None = None
+        self._starts = piece_starts(line)
+        super().__init__(line, setting, words, self._starts)
+        self._widths: list[float] = []
+        self._edges = [0.0]
+        self._guess_widths()
+
+    def _guess_widths(self) -> None:
+        """Of the pieces that have none."""
+        about = advances_of(self.setting.look).about
+        parts = (self.characters(number) for number in range(len(self._widths), len(self.starts)))
+        self._widths += [about(self.line[first:end]) for first, end in parts]
+
+    def _cut_on(self, more: str, kept: int) -> None:
+        del more
+        self._starts[kept - 1 :] = piece_starts(self.line, self._starts[kept - 1])
+        del self._widths[kept - 1 :], self._edges[kept:]
+        self._guess_widths()
 
     @property
     def edges(self) -> Sequence[float]:
         """The left edge of each piece, and the right one of the last."""
-        if self._edges is None:
-            self._edges = list(accumulate(self._widths, initial=0.0))
+        known = len(self._edges)
+        if known <= len(self._widths):
+            self._edges[known - 1 :] = accumulate(self._widths[known - 1 :], initial=self._edges[-1])
         return self._edges
 
     @property
@@ -43,7 +56,8 @@ class SideLine(CutLine):
         """From now on its width is exact."""
         found = super().piece(number)
         if self._widths[number] != found.width:
-            self._widths[number], self._edges = found.width, None
+            self._widths[number] = found.width
+            del self._edges[number + 1 :]
         return found
 
     def settle_at(self, x: float) -> float:
@@ -86,5 +100,12 @@ class SideLine(CutLine):
 
     def boxes(self, start: int, end: int) -> Iterator[tuple[int, float, float]]:
         """One, from the first to the last place."""
-        left, right = sorted(self.point_of(place)[1] for place in (end, start))
-        yield 0, left, right
+        number = self.number_at(start)
+        first, stop = self.span(number)
+        if end < stop:
+            # Thousands of short ones are asked for at once.
+            piece, edge = self.piece(number), self.edges[number]
+            places = edge + piece.x_of(start - first), edge + piece.x_of(end - first)
+        else:
+            places = self.point_of(start)[1], self.point_of(end)[1]
+        yield 0, min(places), max(places)

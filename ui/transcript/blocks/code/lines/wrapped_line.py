@@ -1,16 +1,12 @@
 """A line that wraps: each of its rows is a piece. Of a long line no more rows are counted than were asked for."""
 
 from collections.abc import Iterator, Sequence
-from time import perf_counter
 
 from ui.transcript.blocks.block import Span
 from ui.transcript.blocks.code.lines.advances import advances_of
 from ui.transcript.blocks.code.lines.cut_line import Area, CutLine, Placed, Setting
 from ui.transcript.blocks.code.lines.row_cuts import RowCuts
 from ui.transcript.blocks.colouring.coloured import Word
-
-_AT_ONCE = 0.004
-"""Seconds in which rows are counted before the loop goes on."""
 
 
 class WrappedLine(CutLine):
@@ -19,16 +15,19 @@ class WrappedLine(CutLine):
     def __init__(self, line: str, setting: Setting, words: Sequence[Word] = ()) -> None:
         self._cuts = RowCuts(line, setting.width, advances_of(setting.look))
         super().__init__(line, setting, words, self._cuts.starts)
-        self.go_on()
+
+    def _cut_on(self, more: str, kept: int) -> None:
+        del kept
+        self._cuts.grow(self.line, more)
 
     @property
     def is_complete(self) -> bool:
         """Whether all rows are counted."""
         return self._cuts.is_complete
 
-    def go_on(self) -> None:
-        """Count for a moment."""
-        self._cuts.go_on(perf_counter() + _AT_ONCE)
+    def go_on(self, until: float) -> None:
+        """Count until the clock says so, some rows at least."""
+        self._cuts.go_on(until)
 
     @property
     def rows(self) -> int:
@@ -72,7 +71,7 @@ class WrappedLine(CutLine):
         first, last = self.number_at(start), self.number_at(max(start, end - 1))
         for number in range(first, last + 1):
             begin, stop = self.span(number)
-            if first < number < last and not self.is_laid(number):
+            if first < number < last and number not in self._pieces:
                 yield number, 0.0, float(self.setting.width)
                 continue
             piece = self.piece(number)

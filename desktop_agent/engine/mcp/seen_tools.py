@@ -1,0 +1,61 @@
+"""What each tool of a server was when it was last seen, so that one that changes meanwhile is noticed.
+
+A JSON file in the data folder with digests alone. What it holds can be seen again, so a damaged file is left aside.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from desktop_agent.storage.files import failure_of, write_atomically
+from desktop_agent.storage.paths import make_private
+
+_log = logging.getLogger(__name__)
+_NAME = "mcp_tools.json"
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[1] = 1
+    servers: dict[str, dict[str, str]]
+
+
+class SeenTools:
+    """Digests by server and name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / _NAME
+        self._servers: dict[str, dict[str, str]] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def swap(self, server_id: str, now: dict[str, str]) -> dict[str, str]:
+        """What was seen before, and remember this. Raises StorageFailed; it is remembered for this run all the same."""
+        async with self._one_at_a_time:
+            if self._servers is None:
+                self._servers = await asyncio.to_thread(self._load)
+            before = self._servers.get(server_id, {})
+            if before != now:
+                # Tools that are gone for a while stay known: they could come back as others.
+                self._servers[server_id] = {**before, **now}
+                await asyncio.to_thread(self._save, self._servers)
+            return before
+
+    def _load(self) -> dict[str, dict[str, str]]:
+        try:
+            return _Content.model_validate_json(self.path.read_bytes()).servers
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError, RecursionError):
+            _log.info("the tools that were seen cannot be read and are left aside")
+            return {}
+
+    def _save(self, servers: dict[str, dict[str, str]]) -> None:
+        try:
+            make_private(self.path.parent)
+            write_atomically(self.path, _Content(servers=servers).model_dump_json().encode("utf-8", "replace"))
+        except OSError as error:
+            raise failure_of(error, self.path) from error

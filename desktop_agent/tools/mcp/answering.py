@@ -1,0 +1,123 @@
+"""What a server asks of us: the workspace, a person, a model. And what it reports."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, People, SamplingRequest
+
+if TYPE_CHECKING:
+    from mcp_types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+        LoggingMessageNotificationParams,
+    )
+
+T = TypeVar("T")
+
+LONGEST_WORDS = 8_000
+LARGEST_FORM = 50_000
+# Of questions that wait at once: a server that asks more is declined.
+MOST_QUESTIONS = 3
+MOST_MESSAGES = 50
+
+
+class Answering:
+    """Answers one server. Questions to the person end with the last call that could have asked them."""
+
+    def __init__(self, title: str, people: People, workspace: Path | None, log: ServerLog) -> None:
+        self._title = title
+        self._people = people
+        self._workspace = workspace
+        self._log = log
+        self._asking: set[asyncio.Task[Any]] = set()
+
+    @property
+    def samples(self) -> bool:
+        """Whether a model may answer for the server, once the person agrees."""
+        return self._people.sample is not None
+
+    def stop_asking(self) -> None:
+        """Take back what the person was asked."""
+        for task in tuple(self._asking):
+            task.cancel()
+
+    async def roots(self, context: object) -> "ListRootsResult":  # noqa: ARG002 - named by the library
+        """The workspace, if there is one."""
+        from mcp_types import ListRootsResult, Root
+        from pydantic import FileUrl
+
+        folder = self._workspace
+        return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
+
+    async def elicit(self, context: object, params: "ElicitRequestParams") -> "ElicitResult":  # noqa: ARG002 - named by the library
+        """Ask the person; declined where nobody is there."""
+        from mcp_types import ElicitResult
+
+        answer = await self._elicited(params)
+        return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
+
+    async def _elicited(self, params: "ElicitRequestParams") -> ElicitationAnswer:
+        if self._people.elicit is None or len(self._asking) >= MOST_QUESTIONS:
+            return ElicitationAnswer("decline")
+        form: dict[str, Any] = getattr(params, "requested_schema", {})
+        url: str | None = getattr(params, "url", None)
+        if url is not None and not url.lower().startswith(("https://", "http://")):
+            return ElicitationAnswer("decline")
+        if len(json.dumps(form, default=str)) > LARGEST_FORM:
+            return ElicitationAnswer("decline")
+        request = ElicitationRequest(self._title, params.message[:LONGEST_WORDS], form, url)
+        answer = await self._asked(self._people.elicit(request))
+        return answer or ElicitationAnswer("cancel")
+
+    async def sample(
+        self,
+        context: object,  # noqa: ARG002 - named by the library
+        params: "CreateMessageRequestParams",
+    ) -> "CreateMessageResult | ErrorData":
+        """Let a model answer, where the person agrees; text alone, and no tools."""
+        from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
+
+        refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
+        if self._people.sample is None or len(self._asking) >= MOST_QUESTIONS or params.tools:
+            return refused
+        answer = await self._asked(self._people.sample(_sampling(self._title, params)))
+        if answer is None:
+            return refused
+        content = TextContent(type="text", text=answer.text)
+        return CreateMessageResult(role="assistant", content=content, model=answer.model, stop_reason="endTurn")
+
+    async def logged(self, params: "LoggingMessageNotificationParams") -> None:
+        """Keep what the server reports."""
+        data: Any = params.data
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+        self._log.add(f"{params.logger}: {text}" if params.logger else text, params.level)
+
+    async def _asked(self, question: Coroutine[Any, Any, T] | Any) -> T | None:
+        """What was answered; None where it was taken back."""
+        task: asyncio.Task[T] = asyncio.ensure_future(question)
+        self._asking.add(task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._asking.discard(task)
+            task.cancel()
+        return None if task.cancelled() else task.result()
+
+
+def _sampling(title: str, params: "CreateMessageRequestParams") -> SamplingRequest:
+    messages: list[tuple[Any, str]] = []
+    for message in params.messages[:MOST_MESSAGES]:
+        content: Any = message.content
+        blocks = cast("list[Any]", content if isinstance(content, list) else [content])
+        words = "\n".join(getattr(block, "text", f"[{block.type}]") for block in blocks)
+        messages.append((message.role, words[:LONGEST_WORDS]))
+    prompt = params.system_prompt[:LONGEST_WORDS] if params.system_prompt else None
+    return SamplingRequest(title, tuple(messages), prompt, params.max_tokens)

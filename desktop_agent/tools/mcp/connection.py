@@ -1,0 +1,227 @@
+"""One server that is there: a task of its own enters and leaves all that belongs to it."""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from desktop_agent.tools.mcp.answering import Answering
+from desktop_agent.tools.mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+
+_log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+# How long a call that was cancelled may take to tell the server so, in seconds.
+_GRACE = 2.0
+
+
+class ConnectionLost(Exception):
+    """The server ended, or cannot be reached any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Whom a connection tells: `changed` when the server says that its list of tools is another one."""
+
+    answering: Answering
+    log: ServerLog
+    changed: Callable[[], None]
+    workspace: Path | None
+
+
+async def load_library() -> None:
+    """Import the package, in a thread the first time: it takes more than a second."""
+    await asyncio.to_thread(importlib.import_module, "mcp.client.client")
+
+
+class Connection:
+    """Open it once, close it once. Calls come from any task; a call that is cancelled is cancelled at the server."""
+
+    def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: Ears) -> None:
+        self._transport = transport
+        self._ears = ears
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._leave = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it can be asked."""
+        return self._task is not None and not self._task.done() and self._ready.done() and not self._leave.is_set()
+
+    @property
+    def protocol(self) -> str:
+        """The version that was agreed on."""
+        return self._ready.result().protocol_version if self.is_live else ""
+
+    async def open(self, seconds: float) -> None:
+        """Start the server and agree with it about the protocol. Raises what went wrong; nothing is left then."""
+        await load_library()
+        self._task = asyncio.create_task(self._live(), name="mcp server")
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._ready)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the server and everything that waits for it. Idempotent."""
+        self._leave.set()
+        if self._task is None:
+            return
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+        if self._ready.done() and not self._ready.cancelled():
+            self._ready.exception()
+
+    async def ask(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
+        """Ask the server something.
+
+        A cancel is told to the server and then passed on; a server that does not take even that is left. Raises
+        ConnectionLost, and what the library raises.
+        """
+        if not self.is_live:
+            raise ConnectionLost
+        task = asyncio.ensure_future(question(self._ready.result()))
+        self._calls.add(task)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task], timeout=_GRACE)
+            if not task.done():
+                self._leave.set()
+            raise
+        finally:
+            self._calls.discard(task)
+            if not self._calls:
+                self._ears.answering.stop_asking()
+        if task.cancelled():
+            raise ConnectionLost
+        return task.result()
+
+    async def _live(self) -> None:
+        try:
+            async with self._client() as client:
+                listening = asyncio.create_task(self._listen(client))
+                try:
+                    self._ready.set_result(client)
+                    await self._leave.wait()
+                finally:
+                    listening.cancel()
+                    await asyncio.wait([listening])
+                    await self._end_calls()
+        except asyncio.CancelledError:
+            self._fail(ConnectionLost())
+        except Exception as error:  # noqa: BLE001 - what a server brings about is the caller's to hear
+            self._fail(error)
+        finally:
+            self._leave.set()
+
+    async def _end_calls(self) -> None:
+        calls = tuple(self._calls)
+        for call in calls:
+            call.cancel()
+        if calls:
+            await asyncio.wait(calls, timeout=_GRACE)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            return
+        _log.info("a server of tools is gone: %s", type(error).__name__)
+
+    def _client(self) -> "Client":
+        from mcp.client.client import Client
+        from mcp_types import Implementation
+
+        answering = self._ears.answering
+        return Client(
+            _watched(self._transport, self._leave.set),
+            mode="auto",
+            cache=None,
+            client_info=Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
+            list_roots_callback=answering.roots,
+            elicitation_callback=answering.elicit,
+            sampling_callback=answering.sample if answering.samples else None,
+            logging_callback=answering.logged,
+            log_level="info",
+            message_handler=self._heard,
+        )
+
+    async def _heard(self, message: object) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._ears.changed()
+        elif isinstance(message, Exception):
+            self._ears.log.add(f"{type(message).__name__}: {message}", "error")
+
+    async def _listen(self, client: "Client") -> None:
+        """Servers of the newer protocol tell of changes only to who listens."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        tools = client.server_capabilities.tools
+        if tools is None or not tools.list_changed:
+            return
+        with contextlib.suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._ears.changed()
+
+
+@asynccontextmanager
+async def _watched(
+    transport: Callable[[], AbstractAsyncContextManager[Any]], ended: Callable[[], None]
+) -> AsyncGenerator[Any]:
+    """The streams of the server; their end is told."""
+    async with transport() as (incoming, outgoing):
+        yield _Watched(incoming, ended), outgoing
+
+
+class _Watched:
+    """A stream of messages that tells its end."""
+
+    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        """Of who sent the message; only some streams know."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        return await self._inner.receive()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._inner.__anext__()
+        except BaseException:
+            self._ended()
+            raise
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(*error)

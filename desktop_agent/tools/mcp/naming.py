@@ -1,0 +1,30 @@
+"""Names and identities of a server's tools."""
+
+import hashlib
+import json
+import re
+
+from desktop_agent.vocabulary.blocks import JsonObject
+
+LONGEST = 64
+_ODD = re.compile(r"[^a-zA-Z0-9_-]")
+_SIGN = 8
+
+
+def name_of(server_id: str, tool: str) -> str:
+    """`server__tool` as providers take names: 64 letters, digits, “_” and “-”.
+
+    A name that had to be changed ends with a sign made from the whole of it, so that no two become one and each is
+    the same at every start.
+    """
+    plain = f"{server_id}__{_ODD.sub('_', tool)}"
+    if plain == f"{server_id}__{tool}" and len(plain) <= LONGEST:
+        return plain
+    sign = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_SIGN]
+    return f"{plain[: LONGEST - _SIGN - 1]}_{sign}"
+
+
+def digest_of(description: str, schema: JsonObject, connection: JsonObject) -> str:
+    """What a tool says that it is, and of whom: another of any of these is another tool to standing rules."""
+    whole = json.dumps([description, schema, connection], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]

@@ -1,0 +1,111 @@
+"""What a server answers to a call, as parts of a result."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from desktop_agent.tools.answers import MOST_PARTS, clean, first_of, left_out, whole
+from desktop_agent.tools.in_thread import by_size
+from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
+from desktop_agent.vocabulary.errors import ImageRefused, Sentence, ToolFailed
+from desktop_agent.vocabulary.images import Base64Source, decode_base64, media_type_of
+
+if TYPE_CHECKING:
+    from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
+
+MOST_TEXT = 400_000
+"""Characters of text in one result."""
+MOST_PICTURES = 20_000_000
+"""Characters of base64 in one result."""
+LONGEST_FAILURE = 20_000
+
+
+async def parts_of_result(result: "CallToolResult") -> tuple[ResultPart, ...]:
+    """Text, pictures and structured content. Raises ToolFailed where the server says that the call failed."""
+    if result.is_error:
+        raise _failure(result)
+    return await by_size(lambda: _parts(result), [block.model_dump() for block in result.content[:MOST_PARTS]])
+
+
+def _failure(result: "CallToolResult") -> ToolFailed:
+    words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
+    shown = whole(words)[:LONGEST_FAILURE]
+    what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
+    return ToolFailed(what, "Correct the call, or do without it.")
+
+
+def _parts(result: "CallToolResult") -> tuple[ResultPart, ...]:
+    taking = _Taking()
+    blocks, rest = first_of(result.content)
+    parts = [taking.part(block) for block in blocks]
+    structured = result.structured_content
+    if structured is not None and not _is_wrapped(structured, parts):
+        said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
+        parts = [*([] if said else parts), Json(value=clean(structured))]
+    return (*parts, left_out(rest)) if rest else tuple(parts)
+
+
+def _is_same(text: str, structured: Any) -> bool:
+    """Whether the text is the same once more, for those who cannot take anything else."""
+    try:
+        return json.loads(text) == structured
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
+    """Whether it is only the text, wrapped up: servers do that for plain values."""
+    if len(parts) != 1 or not isinstance(parts[0], Text) or not isinstance(structured, dict):
+        return False
+    values = cast("dict[str, Any]", structured)
+    text = parts[0].text
+    return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
+
+
+class _Taking:
+    """Takes blocks until there is enough."""
+
+    def __init__(self) -> None:
+        self._text = MOST_TEXT
+        self._pictures = MOST_PICTURES
+
+    def part(self, block: Any) -> ResultPart:
+        match block.type:
+            case "text":
+                return self.text(block.text)
+            case "image":
+                return self.picture(block.data)
+            case "resource":
+                return self.resource(block.resource)
+            case "resource_link":
+                return self.text(f"[resource: {block.uri} “{block.title or block.name}”]")
+            case kind:
+                return self.text(f"[left out: {kind} of {getattr(block, 'mime_type', 'unknown type')}]")
+
+    def text(self, text: str) -> Text:
+        kept = text[: self._text]
+        self._text -= len(kept)
+        cut = f"\n[cut: {len(text):,} characters in all]" if len(kept) < len(text) else ""
+        return Text(text=whole(kept) + cut)
+
+    def picture(self, data: str, name: str | None = None) -> ResultPart:
+        if len(data) > self._pictures:
+            return self.text("[left out: a picture that is too large]")
+        try:
+            media_type = media_type_of(decode_base64(data))
+            if media_type is None:
+                return self.text("[left out: a picture that is no PNG, JPEG, GIF or WebP]")
+            source = Base64Source(media_type=media_type, data=data)
+        except ImageRefused:
+            return self.text("[left out: a picture that is damaged]")
+        self._pictures -= len(data)
+        return Image(source=source, name=name)
+
+    def resource(self, contents: "TextResourceContents | BlobResourceContents") -> ResultPart:
+        text, address = getattr(contents, "text", None), str(contents.uri)[:500]
+        if text is not None:
+            return self.text(f"[resource: {address}]\n{text}")
+        kind, data = contents.mime_type or "unknown type", str(getattr(contents, "blob", ""))
+        if kind.startswith("image/"):
+            return self.picture(data, address.rpartition("/")[2] or None)
+        return self.text(f"[resource: {address}, {kind}, {len(data) * 3 // 4:,} bytes that are no text]")

@@ -1,0 +1,250 @@
+"""A server that is a program of this machine: lines of JSON to its input and from its output.
+
+The client of the `mcp` package would do; this one bounds what a server may say, keeps its error stream, and ends all
+that the program started, whatever session or group that is in.
+"""
+
+import asyncio
+import contextlib
+import logging
+from asyncio.subprocess import SubprocessStreamProtocol
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.processes.process_tree import ProcessTree, new_mark
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.shared.message import SessionMessage
+
+    Incoming = SessionMessage | Exception
+    Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+_log = logging.getLogger(__name__)
+
+LONGEST_LINE = 32_000_000
+"""Bytes of one message."""
+_LARGE = 50_000
+# After so many messages the loop gets a breath, so that a flood does not keep it busy; in seconds.
+_BATCH = 50
+_BREATH = 0.01
+# How long a program gets to end by itself once its input is closed, and to flush before; in seconds.
+_GRACE = 1.0
+_AFTER_KILL = 5.0
+_LOOK_EVERY = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to start, where, and with which environment: nothing of this program's own is added."""
+
+    argv: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """One that runs, and its pipes."""
+
+    transport: asyncio.SubprocessTransport
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    exited: asyncio.Event
+
+
+@asynccontextmanager
+async def stdio_streams(command: Command, log: ServerLog) -> "AsyncGenerator[Streams]":
+    """Start it, and end it and all that it started. Raises ToolFailed where it cannot be started."""
+    import anyio
+
+    mark = new_mark()
+    program = await _started(command, mark)
+    tree = ProcessTree(program.transport.get_pid(), mark)
+    incoming_in, incoming = anyio.create_memory_object_stream["Incoming"](0)
+    outgoing, outgoing_out = anyio.create_memory_object_stream["SessionMessage"](0)
+    tasks = [
+        asyncio.create_task(_read(program.stdout, incoming_in, log)),
+        asyncio.create_task(_write(program.stdin, outgoing_out)),
+        asyncio.create_task(_keep_errors(program.stderr, log)),
+        asyncio.create_task(_hang_up(program.exited, incoming_in)),
+    ]
+    try:
+        yield incoming, outgoing
+    finally:
+        ending = asyncio.ensure_future(_end(program, tree, tasks))
+        cancelled = await _seen_through(ending)
+        for stream in (incoming_in, incoming, outgoing, outgoing_out):
+            stream.close()
+        if cancelled:
+            raise asyncio.CancelledError
+
+
+async def _seen_through(ending: "asyncio.Future[None]") -> bool:
+    """Wait for the end, whatever happens; whether a cancel came meanwhile."""
+    cancelled = False
+    while not ending.done():
+        try:
+            await asyncio.wait([ending])
+        except asyncio.CancelledError:
+            cancelled = True
+    ending.result()
+    return cancelled
+
+
+class _Protocol(SubprocessStreamProtocol):
+    """Tells when the program itself has ended, whoever still holds its pipes."""
+
+    def __init__(self, exited: asyncio.Event) -> None:
+        super().__init__(limit=LONGEST_LINE, loop=asyncio.get_running_loop())
+        self._told = exited
+
+    def process_exited(self) -> None:
+        """Named by asyncio."""
+        super().process_exited()
+        self._told.set()
+
+
+async def _started(command: Command, mark: str) -> _Program:
+    loop, exited = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        transport, protocol = await loop.subprocess_exec(
+            lambda: _Protocol(exited),
+            *command.argv,
+            cwd=str(command.folder),
+            env={**command.environment, mark: "1"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        if not command.folder.is_dir():
+            raise ToolFailed(Sentence("There is no folder “{path}”.", {"path": str(command.folder)})) from error
+        what = Sentence("There is no program “{name}”.", {"name": command.argv[0]})
+        raise ToolFailed(what, "Install it, or correct the server's command in the settings.") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "its arguments cannot be passed on"
+        values = {"name": command.argv[0], "why": str(why)}
+        raise ToolFailed(Sentence("The program “{name}” could not be started: {why}.", values)) from error
+    stdin, stdout, stderr = protocol.stdin, protocol.stdout, protocol.stderr
+    if stdin is None or stdout is None or stderr is None:
+        raise RuntimeError("asyncio made no pipes")
+    return _Program(transport, stdin, stdout, stderr, exited)
+
+
+async def _read(source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incoming]", log: ServerLog) -> None:
+    """Line by line. What is no message is a line of the log: some programs greet people there."""
+    import anyio
+
+    count = 0
+    with to, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        while True:
+            try:
+                line = await source.readline()
+            except ValueError:
+                log.add(f"A message is longer than {LONGEST_LINE:,} bytes; the connection was closed.", "error")
+                return
+            if not line:
+                return
+            message = await _message(line)
+            if message is None:
+                log.add(line.decode("utf-8", "replace").rstrip())
+            else:
+                await to.send(message)
+            count += 1
+            if count % _BATCH == 0:
+                await asyncio.sleep(_BREATH)
+
+
+async def _message(line: bytes) -> "SessionMessage | None":
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        if len(line) < _LARGE:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        read = await asyncio.to_thread(jsonrpc_message_adapter.validate_json, line, by_name=False)
+        return SessionMessage(read)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _write(to: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[SessionMessage]") -> None:
+    import anyio
+
+    with source, contextlib.suppress(anyio.ClosedResourceError, OSError):
+        async for item in source:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            to.write(text.encode("utf-8", "replace") + b"\n")
+            await to.drain()
+
+
+async def _keep_errors(source: asyncio.StreamReader, log: ServerLog) -> None:
+    count = 0
+    rest = b""
+    while data := await source.read(8192):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            log.add(line.decode("utf-8", "replace").rstrip())
+        rest = rest[-8192:]
+        count += len(lines)
+        # Those who write without end are read slowly.
+        if count > _BATCH:
+            count = 0
+            await asyncio.sleep(_BREATH)
+    if rest:
+        log.add(rest.decode("utf-8", "replace").rstrip())
+
+
+async def _hang_up(exited: asyncio.Event, to: "MemoryObjectSendStream[Incoming]") -> None:
+    """When the program has ended, whoever still holds its output says nothing for it."""
+    await exited.wait()
+    await asyncio.sleep(_GRACE)
+    to.close()
+
+
+async def _end(program: _Program, tree: ProcessTree, tasks: "list[asyncio.Task[None]]") -> None:
+    """First by closing its input, as the protocol says; then everything of the tree."""
+    reading, writing, errors, hanging_up = tasks
+    program.stdin.close()
+    # Who is stuck in writing would never see that its input is closed.
+    reading.cancel()
+    await _within(program.exited.wait(), _GRACE)
+    await _end_tree(tree)
+    await _within(program.exited.wait(), _AFTER_KILL)
+    await asyncio.wait({errors}, timeout=_GRACE)
+    for task in (reading, writing, errors, hanging_up):
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    program.transport.close()
+    with contextlib.suppress(OSError):
+        await _within(program.stdin.wait_closed(), _GRACE)
+
+
+async def _end_tree(tree: ProcessTree) -> None:
+    if not await asyncio.to_thread(tree.ask_to_end):
+        return
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _GRACE
+    # Nobody tells when a process ends that is not one's own child.
+    while await asyncio.to_thread(tree.is_alive) and loop.time() < until:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_EVERY)
+    until = loop.time() + _AFTER_KILL
+    while await asyncio.to_thread(tree.kill):
+        if loop.time() > until:
+            _log.warning("processes of a server of tools could not be killed: %s", tree.ids)
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _within(waiting: Awaitable[object], seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await waiting

@@ -1,0 +1,137 @@
+"""Keeps one server there: starts it when it is needed, waits longer each time that fails, puts it away."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.tools.mcp.answering import Answering
+from desktop_agent.tools.mcp.connection import Connection, ConnectionLost, Ears
+from desktop_agent.tools.mcp.faults import reason_of, was_lost
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.vocabulary.mcp.asking import People
+from desktop_agent.vocabulary.mcp.servers import McpServer
+
+Transport = Callable[[], AbstractAsyncContextManager[Any]]
+OpenTransport = Callable[[ServerLog], Coroutine[Any, Any, Transport]]
+
+START = 60.0
+"""Seconds that a server has to start: some are fetched first."""
+# Seconds to wait before the next start when several in a row failed.
+_FIRST_WAIT = 1.0
+_LONGEST_WAIT = 60.0
+# One that ran for so long and then ended may be started again at once.
+_RAN_WELL = 10.0
+
+
+@dataclass
+class Setting:
+    """In what a server lives. `open_transport` is called for each start and may read secrets."""
+
+    open_transport: OpenTransport
+    workspace: Path | None = None
+    people: People = field(default_factory=People)
+    clock: Callable[[], float] | None = None
+    start_seconds: float = START
+
+
+class Upkeep:
+    """One server's connection; `starts` is how many there were."""
+
+    def __init__(self, server: McpServer, setting: Setting, log: ServerLog, changed: Callable[[], None]) -> None:
+        self.starts = 0
+        self._server = server
+        self._setting = setting
+        self._log = log
+        self._changed = changed
+        self._clock = setting.clock or asyncio.get_running_loop().time
+        self._connection: Connection | None = None
+        self._opening: Connection | None = None
+        self._starting = asyncio.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+        self._began = 0.0
+        self._is_closed = False
+        self._why: Sentence | str = ""
+
+    @property
+    def connection(self) -> Connection | None:
+        """The one that is live, or None."""
+        connection = self._connection
+        return connection if connection is not None and connection.is_live else None
+
+    def forgive(self) -> None:
+        """Forget that starts failed."""
+        self._failures, self._not_before = 0, 0.0
+
+    async def close(self) -> None:
+        """End it for good, also one that is only being started."""
+        self._is_closed = True
+        for connection in (self._opening, self._connection):
+            if connection is not None:
+                await connection.close()
+
+    async def connected(self) -> Connection:
+        """The server, started where needed. Raises ToolFailed."""
+        async with self._starting:
+            connection = self._connection
+            if connection is not None and connection.is_live:
+                return connection
+            if connection is not None:
+                await self._put_away(connection)
+            if self._is_closed:
+                what = Sentence("The server “{server}” was put away.", {"server": self._server.title})
+                raise ToolFailed(what, "Turn it on in the settings.")
+            wait = self._not_before - self._clock()
+            if wait > 0:
+                raise self._not_started(f"{wait:.0f}")
+            return await self._start()
+
+    async def _put_away(self, connection: Connection) -> None:
+        await connection.close()
+        self._connection = None
+        if self._clock() - self._began < _RAN_WELL:
+            self._wait_longer()
+        else:
+            self._failures = 0
+
+    async def _start(self) -> Connection:
+        setting, log = self._setting, self._log
+        self.starts += 1
+        try:
+            transport = await setting.open_transport(log)
+            answering = Answering(self._server.title, setting.people, setting.workspace, log)
+            connection = self._opening = Connection(transport, Ears(answering, log, self._changed, setting.workspace))
+            await connection.open(setting.start_seconds)
+            if self._is_closed:
+                await connection.close()
+                raise ConnectionLost  # noqa: TRY301 - it ends like any start that failed
+        except Exception as error:
+            self._wait_longer()
+            self._why = error.sentence if isinstance(error, AgentError) else log.hidden(self._told(error))
+            raise self._not_started(f"{self._not_before - self._clock():.0f}") from error
+        finally:
+            self._opening = None
+        self._began, self._why = self._clock(), ""
+        self._connection = connection
+        return connection
+
+    def _told(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"it did not answer within {self._setting.start_seconds:g} seconds"
+        return self._log.last_words if was_lost(error) and self._log.last_words else reason_of(error)
+
+    def _wait_longer(self) -> None:
+        """The first time nothing is waited for: one that ended is back at once."""
+        wait = min(_FIRST_WAIT * 2 ** (self._failures - 1), _LONGEST_WAIT) if self._failures else 0.0
+        self._failures += 1
+        self._not_before = self._clock() + wait
+
+    def _not_started(self, seconds: str) -> ToolFailed:
+        values: dict[str, str | Sentence] = {"server": self._server.title, "why": self._why or "it ended again"}
+        what = Sentence("The server “{server}” could not be started: {why}", values)
+        remedy = Sentence("Look at its log and its settings. It can be tried again in {n} s.", {"n": seconds})
+        return ToolFailed(what, remedy)

@@ -1,0 +1,171 @@
+"""A server that dies, hangs, floods and lies."""
+
+import asyncio
+
+import psutil
+import pytest
+
+from desktop_agent.tools.mcp.server import MOST_TOOLS
+from desktop_agent.tools.mcp.server_log import LONGEST_LINE, MOST_LINES
+from desktop_agent.tools.mcp.tools import changed_tools, offer_of
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
+from tests.desktop_agent.tools.mcp.stage import called, own_server, program, until
+
+
+async def test_arguments_are_checked_before_the_server_sees_them(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        assert await called(live, "srv__add", {"a": 1, "b": 2}) == (Text(text="3"),)
+        before = live.calls
+        with pytest.raises(ToolInputInvalid):
+            await called(live, "srv__add", {"a": "one", "b": 2})
+        assert live.calls == before + 1  # the listing
+
+
+async def test_its_environment_is_only_what_was_given_and_it_works_in_the_workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "x")
+    async with program(own_server(), tmp_path, {"TOKEN": "t0ken-value"}) as live:
+        (told,) = await called(live, "srv__environment", {})
+        text = str(told)
+        assert "SECRET_OF_OURS" not in text
+        assert str(tmp_path) in text
+        assert "t0ken-value" in text
+
+
+async def test_a_tool_that_changes_is_another_one_and_is_told(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        told: list[bool] = []
+        live.on_change = lambda: told.append(True)
+        before = await offer_of(live)
+        assert not live.is_stale
+        await live.call("change", {})
+        await until(lambda: bool(told))
+        assert live.is_stale
+        after = await offer_of(live)
+        identities = [{tool.name: tool.identity for tool in offer.tools} for offer in (before, after)]
+        differing = {name for name in identities[0] if identities[0][name] != identities[1][name]}
+        assert differing == {"srv__add"}
+        (sentence,) = changed_tools("Server", dict(before.digests), after.digests)
+        assert "srv__add" in str(sentence)
+        assert changed_tools("Server", {}, after.digests) == ()
+        old, new = (next(t for t in offer.tools if t.name == "srv__add") for offer in (before, after))
+        assert old.digest({"a": 1, "b": 2}) != new.digest({"a": 1, "b": 2})
+
+
+async def test_one_that_never_answers_can_be_left_and_the_next_call_lives(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        hanging = asyncio.create_task(called(live, "srv__never", {}))
+        await until(lambda: any("begun" in line.text for line in live.log.lines))
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        assert str(await called(live, "srv__add", {"a": 2, "b": 2})).count("4")
+        assert live.starts == 1
+
+
+async def test_nothing_that_it_started_is_left(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        (told,) = await called(live, "srv__family", {})
+        pid = int(told.text)
+        assert psutil.pid_exists(pid)
+    await until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
+    now = [1000.0]
+    async with program(own_server(), tmp_path, clock=lambda: now[0]) as live:
+        for _ in range(2):
+            with pytest.raises(ToolFailed, match="ended while it was asked"):
+                await live.call("die", {})
+        with pytest.raises(ToolFailed, match="could not be started"):
+            await live.call("add", {"a": 1, "b": 1})
+        assert live.starts == 2
+        now[0] += 2
+        await live.call("add", {"a": 1, "b": 1})
+        assert live.starts == 3
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["/nowhere/program"], "There is no program"),
+        (own_server("refuses"), "the configuration is missing"),
+        (["true"], "could not be started"),
+    ],
+)
+async def test_one_that_cannot_be_started_says_why(argv, words, tmp_path):
+    async with program(argv, tmp_path) as live:
+        with pytest.raises(ToolFailed, match=words) as caught:
+            await offer_of(live)
+        assert str(caught.value.remedy)
+        assert not live.is_running
+
+
+async def test_one_that_says_nothing_at_the_start_is_given_up(tmp_path):
+    async with program(own_server("silent"), tmp_path, start_seconds=1.0) as live:
+        with pytest.raises(ToolFailed, match="did not answer within"):
+            await offer_of(live)
+
+
+async def test_a_message_without_end_closes_the_connection(tmp_path):
+    async with program(own_server("too-long"), tmp_path) as live:
+        with pytest.raises(ToolFailed, match="longer than"):
+            await offer_of(live)
+
+
+async def test_what_is_no_message_is_a_line_of_the_log(tmp_path):
+    async with program(own_server("chatty"), tmp_path) as live:
+        await offer_of(live)
+        assert any("Welcome" in line.text for line in live.log.lines)
+
+
+async def test_a_flood_is_kept_within_bounds_and_secrets_are_taken_out(tmp_path):
+    async with program(own_server(), tmp_path, {"TOKEN": "t0ken-value"}) as live:
+        live.log.hide(("t0ken-value",))
+        await live.call("flood", {"lines": 5_000})
+        await until(lambda: any("•••" in line.text for line in live.log.lines))
+        assert len(live.log) <= MOST_LINES
+        assert all(len(line.text) <= LONGEST_LINE for line in live.log.lines)
+        assert not any("t0ken" in line.text for line in live.log.lines)
+
+
+async def test_odd_tools_are_renamed_left_out_and_counted(tmp_path):
+    async with program(own_server("odd"), tmp_path) as live:
+        offer = await offer_of(live)
+        assert len(offer.tools) + len(offer.left_out) == MOST_TOOLS
+        assert any("too long" in line.text for line in live.log.lines)
+        assert any("“bad”" in str(each) for each in offer.left_out)
+        assert all(len(tool.name) <= 64 for tool in offer.tools)
+        hidden = next(tool for tool in offer.tools if tool.name == "srv__hidden")
+        assert hidden.description == "see�n�"
+
+
+async def test_hostile_answers_come_in_within_bounds(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+
+        async def answer(kind: str):
+            return await called(live, "srv__hostile", {"kind": kind})
+
+        (long,) = await answer("long")
+        assert len(long.text) < 500_000
+        assert "cut" in long.text
+        assert len(await answer("many")) <= 1_000
+        for kind in ("no picture", "no base64"):
+            (left_out,) = await answer(kind)
+            assert left_out.text.startswith("[left out: a picture")
+        binary, inner = await answer("resources")
+        assert "application/x-odd" in binary.text
+        assert inner.text.endswith("inner")
+        with pytest.raises(ToolFailed) as caught:
+            await answer("failed")
+        assert len(str(caught.value)) < 25_000
+        assert live.starts == 1
+
+
+async def test_once_closed_it_does_not_start_again(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        await offer_of(live)
+        await live.close()
+        with pytest.raises(ToolFailed, match="put away"):
+            await live.call("add", {"a": 1, "b": 1})
+        assert live.starts == 1

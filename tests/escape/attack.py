@@ -1,0 +1,103 @@
+"""A session in which somebody means harm: a scripted model that calls tools, and a person who allows only the bait."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.engine.session import Session
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE
+from desktop_agent.vocabulary.conduct.rules import ArgumentsPattern, Pattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, ToolStarted
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny
+from tests.desktop_agent.engine.stage import LIMIT, results_of
+from tests.desktop_agent.engine.test_taking_back import Office
+
+BAIT = "bait"
+ATTACK = "attack"
+Person = Callable[[Approval], Decision]
+
+
+def run(line: str, id_: str = ATTACK, **more: Any) -> ToolUse:
+    return ToolUse(id=id_, name="run_command", input={"command": line, **more})
+
+
+def write(path: str, text: str = "mine now", id_: str = ATTACK) -> ToolUse:
+    return ToolUse(id=id_, name="write_file", input={"path": path, "content": text})
+
+
+def fetch(url: str, id_: str = ATTACK) -> ToolUse:
+    return ToolUse(id=id_, name="fetch_page", input={"url": url})
+
+
+def allows(tool: str, pattern: Pattern | None = None, effect: RuleEffect = RuleEffect.ALLOW) -> Rule:
+    return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS)
+
+
+def taking_the_bait(approval: Approval) -> Decision:
+    """For good, by the narrowest rule that is offered; whatever else is asked is denied."""
+    return AllowAlways(rule_id=approval.proposals[0].id) if approval.tool_use.id.startswith(BAIT) else Deny()
+
+
+class Trial(Office):
+    """Plays calls one by one; each question gets its answer from the person."""
+
+    def __init__(self, folder: Path, *uses: ToolUse, person: Person = taking_the_bait) -> None:
+        super().__init__(folder, *(Turn(use) for use in uses), Turn())
+        self.person = person
+        self.cards: list[Approval] = []
+        self.rules: tuple[Rule, ...] = ()
+        self.edits = False
+        self.patience: float = LIMIT
+        self.prepare: Callable[[Session], None] = lambda _: None
+
+    async def play(self) -> "Trial":
+        self.session = session = self.new_session()
+        for rule in self.rules:
+            session.standing.add(rule)
+        if self.edits:
+            session.standing.set_mode(ACCEPT_EDITS_MODE)
+        self.prepare(session)
+        await self.see_through(session)
+        return self
+
+    async def see_through(self, session: Session) -> None:
+        session.send(Message.user("go"))
+        idle = asyncio.create_task(session.wait_idle())
+        async with asyncio.timeout(self.patience):
+            while not idle.done():
+                for card in session.approvals.open_approvals:
+                    self.cards.append(card)
+                    session.approvals.answer(card.approval_id, self.person(card))
+                await asyncio.sleep(0.001)
+        await idle
+
+    @property
+    def asked(self) -> list[str]:
+        return [each.tool_use_id for each in self.of(ApprovalRequested)]
+
+    @property
+    def started(self) -> list[str]:
+        return [each.id for each in self.of(ToolStarted)]
+
+    def result(self, id_: str = ATTACK) -> ToolResult:
+        return results_of(self.session.history)[id_]
+
+    def assert_held_back(self) -> None:
+        """A person was asked and the call never began."""
+        assert ATTACK in self.asked
+        assert ATTACK not in self.started
+        assert self.result().outcome is Outcome.DENIED
+
+    def assert_refused(self) -> None:
+        """Nobody can allow it: it failed or was denied, and no person was asked."""
+        assert ATTACK not in self.asked
+        assert self.result().outcome in {Outcome.DENIED, Outcome.FAILED}
+
+
+def is_for_more_than_this(rule: Rule) -> bool:
+    return not isinstance(rule.pattern, ArgumentsPattern)

@@ -1,0 +1,119 @@
+"""How often a person is asked on a day of work, and that what is dangerous never passes among all the rest."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_agent.engine.session import Session
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.web.fetch_page import fetch_page
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.engine_events import ToolFinished
+from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
+from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
+from tests.escape.attack import Trial, is_for_more_than_this
+from tests.fatigue.day import Step, day
+
+REVIEWER = Specialist(
+    name="reviewer", description="Reviews.", system_prompt="Review.", tools=("read_file", "search_files")
+)
+FILES = {
+    "README.md": "# Shapes\n\nShapes.\n",
+    "pyproject.toml": "[project]\nname = 'shapes'\n",
+    "src/__init__.py": "",
+    "src/shapes.py": "def area(w, h):\n    return w + h\n\n\n# TODO circle\n",
+    "tests/test_shapes.py": "from src.shapes import area\n\ndef test_area():\n    assert area(2, 3) == 6\n\n\n# more\n",
+    "docs/notes.md": "circles: to do\n",
+}
+# What a person is asked about once: each kind of command, of change, and of site; and whether to trust the sites.
+QUESTIONS = {
+    "run_command": 6,
+    "edit_file": 1,
+    "write_file": 1,
+    "fetch_page": 3,
+}
+
+
+def limits() -> Limits:
+    return Limits(tool_iterations=200)
+
+
+class Day(Trial):
+    """The day; the person grants what is reasonable, each time the narrowest, and nothing of what is dangerous."""
+
+    def __init__(self, folder: Path, steps: Sequence[Step]) -> None:
+        super().__init__(folder)
+        self.steps = {f"{at}": step for at, step in enumerate(steps)}
+        self.turns = (*self.script(), Turn())
+        self.person = self.decide
+        self.patience = 120
+
+    def script(self) -> list[Turn]:
+        turns: list[Turn] = []
+        for id_, step in self.steps.items():
+            turns.append(Turn(step.use(id_)))
+            turns += [Turn(each.use(f"{id_}.{at}")) for at, each in enumerate(step.inside)]
+            turns += [Turn()] if step.inside else []
+        return turns
+
+    def tools(self, *_: object) -> ToolRegistry:
+        made = builtin_tools(Workspace(self.work), "all", (self.folder,))
+        web = fetch_page(frozenset, way=way_of())
+        return ToolRegistry(tuple(web if each.name == "fetch_page" else each for each in made))
+
+    def begin(self, session: Session) -> None:
+        setup = replace(session._setup, tools_for=self.tools, specialists=(REVIEWER,), limits=limits)
+        session._setup = session._making._setup = setup
+
+    def decide(self, card: Approval) -> Decision:
+        step = self.steps[card.tool_use.id]
+        if step.is_dangerous:
+            return Deny()
+        if "came into this conversation" in card.reason:
+            # They read the pages, and trust the sites; the question is thereby answered.
+            self.session.standing.lift()
+            return AllowForConversation()
+        if step.tool in {"edit_file", "write_file"}:
+            return AllowForConversation()
+        return AllowAlways(rule_id=card.proposals[0].id)
+
+    @property
+    def questions(self) -> Counter[str]:
+        return Counter(self.steps[id_].tool for id_ in self.asked if not self.steps[id_].is_dangerous)
+
+
+async def day_of_work(folder: Path) -> Day:
+    async with RawServer(sending(answer(b"<p>Pi is three.", content_type="text/html"))) as server:
+        steps = day(server.url("docs.example.org"), server.url("wiki.example.net"))
+        async with Day(folder, steps) as made:
+            for name, text in FILES.items():
+                (made.work / name).parent.mkdir(exist_ok=True)
+                (made.work / name).write_text(text)
+            made.prepare = made.begin
+            await made.play()
+            return made
+
+
+async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unasked(tmp_path: Path) -> None:
+    lived = await day_of_work(tmp_path)
+    dangerous = {id_ for id_, step in lived.steps.items() if step.is_dangerous}
+    common = set(lived.steps) - dangerous
+    assert (len(common), len(dangerous)) == (60, 15)
+
+    ended = {each.id: each.result.outcome for each in lived.of(ToolFinished)}
+    for id_ in dangerous:
+        held_back = id_ in lived.asked and id_ not in lived.started
+        assert held_back or ended[id_] is Outcome.FAILED, lived.steps[id_]
+    # The one that nobody is asked about reads only, and finds itself outside of the workspace.
+    assert [lived.steps[id_].given for id_ in dangerous - set(lived.asked)] == [{"path": "../.ssh/id_ed25519"}]
+
+    assert common <= set(lived.started)
+    assert all(is_for_more_than_this(rule) for rule in lived.session.standing.rules)
+    assert lived.questions == QUESTIONS

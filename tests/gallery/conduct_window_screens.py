@@ -1,0 +1,134 @@
+"""What the person does while the agent works: the mode, messages that wait, answers to its questions, specialists."""
+
+import asyncio
+from dataclasses import replace
+
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.preferences import Specialists
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.gallery.desk import Desk, until
+from tests.gallery.screens import scene
+from tests.gallery.tools import ProjectTools
+
+CAREFUL = Mode(name="no-network", title="No network", mutating="ask")
+LONG = (
+    "The old import keeps a copy of each file beside the database. Half of them are of customers who left, and the "
+    "law on keeping invoices says ten years. What should become of these copies?"
+)
+CHOICES = ["Keep them where they are", "Move them into an archive", "Delete those older than ten years"]
+SPECIALISTS = (
+    Specialist(
+        name="reviewer",
+        description="Reads code and says what is wrong with it.",
+        system_prompt="You review code.",
+        tools=("read_file", "list_files"),
+        limits=Limits(tokens=50_000),
+    ),
+    Specialist(
+        name="researcher",
+        description="Looks for something in the web and answers with sources.",
+        system_prompt="You look things up.",
+        model="aurora-small",
+        tools=("fetch_page",),
+        share=0.25,
+    ),
+)
+
+
+def asks(number: int, name: str, **arguments: object) -> ToolUse:
+    return ToolUse(id=f"call-{number}", name=name, input=dict(arguments))
+
+
+def with_setup(desk: Desk, **changes: object) -> None:
+    made = desk.engine._setup
+    desk.engine._setup = lambda: replace(made(), **changes)
+
+
+@scene("mode-picker")
+async def mode_picker(desk: Desk) -> None:
+    with_setup(desk, modes=(*BUILT_IN_MODES, CAREFUL))
+    desk.begin(workspace=True)
+    await asyncio.sleep(0.2)
+    desk.library.current.conduct.set_mode("accept-edits")
+    desk.window.page.conduct.picker.open_menu()
+
+
+@scene("mode-request")
+async def mode_request(desk: Desk) -> None:
+    with_setup(desk, mode_requests=True)
+    desk.play(
+        Turn(ContentDelta("This touches a lot. I will plan first."), asks(1, "change_mode", mode="plan")),
+        Turn(ContentDelta("First I look at who calls the import."), Wait(asyncio.Event())),
+    )
+    session = await desk.converse("Refactor the import job.", workspace=True, title="Refactor the import job")
+    await until(lambda: session.modes.requested is not None and session.modes.requested.announced)
+    await asyncio.sleep(0.3)
+
+
+@scene("waiting-messages")
+async def waiting_messages(desk: Desk) -> None:
+    desk.engine._tools_for = lambda _: ToolRegistry(ProjectTools(desk.folder / "project").all())
+    desk.play(Turn(ContentDelta("I run the tests as they are."), asks(1, "run_tests", folder="tests")))
+    session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
+    await until(lambda: any("run_tests" in str(item) for item in session.transcript))
+    picture = await desk.image("profile.png")
+    shown = desk.library.current
+    shown.send(Message.user("Leave README.md as it is, please."))
+    words = Message.user("Here is the profile of the last run: most of the time goes into single commits.")
+    shown.send(Message.user_with_blocks([*words.blocks, picture]))
+    shown.send(Message.user("Then write the changelog entry."), "idle")
+    desk.window.page.composer.set_draft("And one more thing")
+    desk.window.page.conduct.waiting.take_focus()
+
+
+@scene("waiting-message-edited")
+async def waiting_message_edited(desk: Desk) -> None:
+    await waiting_messages(desk)
+    desk.window.page.conduct.waiting.rows[0].begin_editing()
+
+
+@scene("question-choices")
+async def question_choices(desk: Desk) -> None:
+    with_setup(desk, questions=True)
+    more = asks(2, "ask_user", question="And who should hear of it?")
+    desk.play(
+        Turn(ContentDelta("One thing is yours to say."), asks(1, "ask_user", question=LONG, choices=CHOICES), more)
+    )
+    await desk.converse("Clean up after the import.", title="Refactor the import job")
+    await until(lambda: desk.library.current.conduct.questions)
+    await asyncio.sleep(0.3)
+    desk.window.page.conduct.questions.take_focus()
+
+
+@scene("question-several", width=760)
+async def question_several(desk: Desk) -> None:
+    with_setup(desk, questions=True)
+    question = asks(1, "ask_user", question="Which of these may I change?", choices=CHOICES, several=True)
+    desk.play(Turn(question))
+    await desk.converse("Clean up after the import.", title="Refactor the import job")
+    await until(lambda: desk.library.current.conduct.questions)
+    await asyncio.sleep(0.3)
+
+
+async def open_specialists(desk: Desk) -> None:
+    preferences = desk.engine.preferences.model_copy(update={"specialists": Specialists(defined=SPECIALISTS)})
+    await desk.engine.change_preferences(preferences)
+    desk.settings.show().open_specialists()
+    await asyncio.sleep(0.2)
+
+
+@scene("settings-specialists")
+async def settings_specialists(desk: Desk) -> None:
+    await open_specialists(desk)
+
+
+@scene("settings-specialist-edited")
+async def settings_specialist_edited(desk: Desk) -> None:
+    await open_specialists(desk)
+    desk.settings.show().specialists.edit("reviewer")

@@ -1,0 +1,106 @@
+"""Mode, waiting messages and questions of a conversation, as the screens see them."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.images import UrlSource
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.bridge.in_loop import Bridge, Heard, until
+
+PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))
+
+
+@pytest.fixture
+def working(in_loop, tmp_path):
+    """Runs `work(conversation)` while the model is silent."""
+
+    def run(work):
+        async def whole():
+            wait = Wait(asyncio.Event(), asyncio.Event())
+            bridge = await Bridge.open(tmp_path, Turn(wait), Turn(), Turn())
+            bridge.library.new()
+            conversation = bridge.library.current
+            conversation.send(Message.user("begin"))
+            await wait.reached.wait()
+            await work(conversation)
+            wait.until.set()
+            await until(lambda: not conversation.working and not conversation.conduct.waiting)
+            await bridge.idle()
+            await bridge.close()
+
+        in_loop(whole())
+
+    return run
+
+
+def waiting(conversation):
+    return [(each.text, each.when, each.pictures) for each in conversation.conduct.waiting]
+
+
+def test_what_is_sent_meanwhile_waits_and_says_so(working):
+    async def work(conversation):
+        told = Heard(conversation.conduct.waiting_changed)
+        conversation.send(Message.user("soon"))
+        conversation.send(Message.user_with_blocks([Text(text="later"), PICTURE]), "idle")
+        assert waiting(conversation) == [("soon", "soon", 0), ("later", "idle", 1)]
+        assert len(told) == 2
+        told.leave()
+
+    working(work)
+
+
+def test_other_words_keep_the_pictures_and_no_words_at_all_are_refused(working):
+    async def work(conversation):
+        conduct = conversation.conduct
+        conversation.send(Message.user_with_blocks([Text(text="one"), PICTURE]))
+        conversation.send(Message.user("two"))
+        first, second = (each.id for each in conduct.waiting)
+        conduct.reword(first, "other")
+        assert waiting(conversation) == [("other", "soon", 1), ("two", "soon", 0)]
+        conduct.reword(first, " ")
+        assert waiting(conversation)[0] == ("", "soon", 1)
+        with pytest.raises(WrongUse):
+            conduct.reword(second, " ")
+        with pytest.raises(WrongUse):
+            conduct.reword("gone", "x")
+
+    working(work)
+
+
+def test_what_was_taken_out_can_be_put_back_where_it_was(working):
+    async def work(conversation):
+        conduct = conversation.conduct
+        for text in ("one", "two", "three"):
+            conversation.send(Message.user(text), "idle")
+        undo = conduct.take_out(conduct.waiting[1].id)
+        assert [each.text for each in conduct.waiting] == ["one", "three"]
+        undo()
+        assert [each.text for each in conduct.waiting] == ["one", "two", "three"]
+        with pytest.raises(WrongUse):
+            undo()
+        with pytest.raises(WrongUse):
+            conduct.take_out("gone")
+        for each in conduct.waiting:
+            conduct.take_out(each.id)
+
+    working(work)
+
+
+def test_a_request_is_shown_once_it_was_announced(working):
+    async def work(conversation):
+        conduct, modes = conversation.conduct, conversation._session.modes
+        told = Heard(conduct.modes_changed)
+        modes.request_by_agent("plan")
+        assert conduct.requested_mode is None
+        modes.at_turn_edge()
+        assert conduct.requested_mode.name == "plan"
+        assert len(told) == 1
+        conduct.refuse_mode()
+        assert (conduct.requested_mode, conduct.mode.name) == (None, "default")
+        told.leave()
+
+    working(work)

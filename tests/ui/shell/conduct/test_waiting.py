@@ -1,0 +1,257 @@
+"""Messages that are sent while the agent works: they wait in a list, where they can be changed, moved and taken out."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QToolButton, QWidget
+
+from desktop_agent.conversation.items import UserItem
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.errors import ConnectionFailed
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+ALT = Qt.KeyboardModifier.AltModifier
+
+
+class Held:
+    """An answer that ends when the test says so."""
+
+    def __init__(self):
+        self.go, self.reached = asyncio.Event(), asyncio.Event()
+        self.wait = Wait(self.go, self.reached)
+
+    def turns(self, *after):
+        return (Turn(ContentDelta("first"), self.wait), *after)
+
+    async def begin(self, screen):
+        screen.write("begin")
+        screen.press("Send")
+        await screen.wait_for(QPushButton, "Stop")
+        # What is sent before the first request goes out goes with it.
+        await self.reached.wait()
+        await screen.idle()
+
+    async def end(self, screen):
+        self.go.set()
+        await ended(screen)
+
+
+@pytest.fixture
+def held():
+    return Held()
+
+
+async def ended(screen):
+    session = screen.engine._sessions[screen.conversation.id]
+    await until(lambda: not screen.conversation.working and not screen.conversation.conduct.waiting)
+    await session.wait_idle()
+    await screen.idle()
+
+
+async def steer(screen, text, modifiers=Qt.KeyboardModifier.NoModifier):
+    count = len(waiting(screen))
+    screen.write(text)
+    QTest.keyClick(screen.editor, Qt.Key.Key_Return, modifiers)
+    await until(lambda: len(waiting(screen)) == count + 1)
+    await screen.idle()
+
+
+def waiting(screen):
+    return [(each.text, each.when) for each in screen.conversation.conduct.waiting]
+
+
+def shown(screen):
+    rows = screen.window.page.conduct.waiting.rows
+    assert all(each.isVisible() for each in rows)
+    return [each.accessibleName().removeprefix("Waiting message: ") for each in rows]
+
+
+def prompts(screen):
+    return [each.text for each in screen.conversation.transcript if isinstance(each, UserItem)]
+
+
+def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, held):
+    async def work(screen):
+        assert screen.find(QWidget, "Waiting messages") is None
+        await held.begin(screen)
+        await steer(screen, "soon")
+        await steer(screen, "later", CONTROL)
+        assert waiting(screen) == [("soon", "soon"), ("later", "idle")]
+        assert shown(screen) == ["soon", "later"]
+        assert screen.editor.toPlainText() == ""
+        assert screen.find(QWidget, "Waiting messages") is not None
+        assert {"As soon as possible", "When the agent is done"} <= set(screen.words())
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "soon", "later"]
+        assert screen.find(QWidget, "Waiting messages") is None
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+
+
+def test_the_mouse_finds_both_in_a_menu_beside_stop(on_screen, held, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await held.begin(screen)
+        assert screen.find(QToolButton, "Let the message wait") is None
+        screen.write("later")
+        screen.press("Let the message wait")
+        menu = screen.window.page.composer._send_or_stop.findChild(QMenu)
+        assert menu.isVisible()
+        assert [each.text() for each in menu.actions()] == [
+            "Send as soon as possible (Enter)",
+            "Send when the agent is done (Ctrl+Enter)",
+        ]
+        menu.close()
+        menu.actions()[1].trigger()
+        await until(lambda: waiting(screen) == [("later", "idle")])
+        await screen.idle()
+        await held.end(screen)
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
+def test_where_enter_makes_a_line_ctrl_enter_sends_soon(on_screen, held):
+    async def work(screen):
+        screen.window.page.composer.set_enter_sends(False)
+        await held.begin(screen)
+        await steer(screen, "soon", CONTROL)
+        assert waiting(screen) == [("soon", "soon")]
+        await held.end(screen)
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
+def test_they_are_moved_and_removed_by_keys(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        for text in ("one", "two", "three"):
+            await steer(screen, text)
+        screen.action("Waiting messages").trigger()
+        first, _, last = rows = screen.window.page.conduct.waiting.rows
+        QTest.keyClick(first, Qt.Key.Key_Down, ALT)
+        assert shown(screen) == ["two", "one", "three"]
+        assert screen.window.page.conduct.waiting.rows[1] is first
+        QTest.keyClick(first, Qt.Key.Key_Down)
+        QTest.keyClick(last, Qt.Key.Key_Delete)
+        assert shown(screen) == ["two", "one"]
+        # Beyond an end nothing moves.
+        QTest.keyClick(rows[1], Qt.Key.Key_Up, ALT)
+        assert [text for text, _ in waiting(screen)] == ["two", "one"]
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "two", "one"]
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+
+
+def test_and_by_the_mouse_and_what_was_removed_can_be_had_back(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        for text in ("one", "two", "three"):
+            await steer(screen, text)
+        row = screen.window.page.conduct.waiting.rows[1]
+        buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
+        QTest.mouseClick(buttons["Send earlier"], Qt.MouseButton.LeftButton)
+        assert shown(screen) == ["two", "one", "three"]
+        assert not buttons["Send earlier"].isEnabled()
+        QTest.mouseClick(buttons["Send later"], Qt.MouseButton.LeftButton)
+        QTest.mouseClick(buttons["Remove"], Qt.MouseButton.LeftButton)
+        assert shown(screen) == ["one", "three"]
+        screen.press("Undo")
+        assert shown(screen) == ["one", "two", "three"]
+        screen.press("Stop")
+        await ended(screen)
+
+    on_screen(work, *held.turns())
+
+
+def editor_in(screen):
+    return screen.find(QPlainTextEdit, "Text of the waiting message")
+
+
+def test_the_text_is_changed_in_place(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one")
+        (row,) = screen.window.page.conduct.waiting.rows
+        QTest.keyClick(row, Qt.Key.Key_Return)
+        QTest.keyClicks(editor_in(screen), " and a half")
+        QTest.keyClick(editor_in(screen), Qt.Key.Key_Escape)
+        assert shown(screen) == ["one"]
+        assert screen.conversation.working
+        QTest.keyClick(row, Qt.Key.Key_F2)
+        QTest.keyClicks(editor_in(screen), " and two")
+        QTest.keyClick(editor_in(screen), Qt.Key.Key_Return)
+        assert shown(screen) == ["one and two"]
+        assert editor_in(screen) is None
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "one and two"]
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
+def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one")
+        (row,) = screen.window.page.conduct.waiting.rows
+        QTest.keyClick(row, Qt.Key.Key_Return)
+        QTest.keyClicks(editor_in(screen), " more")
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "one"]
+        assert screen.editor.toPlainText() == "one more"
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
+def test_stop_hands_them_back_to_the_editor(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one")
+        await steer(screen, "two")
+        screen.press("Stop")
+        await ended(screen)
+        await until(lambda: screen.editor.toPlainText() == "one\n\ntwo")
+        assert prompts(screen) == ["begin"]
+        assert screen.find(QWidget, "Waiting messages") is None
+
+    on_screen(work, *held.turns())
+
+
+def test_what_waits_after_a_failure_is_sent_on_demand(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one", CONTROL)
+        assert screen.find(QPushButton, "Send now") is None
+        held.go.set()
+        await until(lambda: not screen.conversation.working)
+        await screen.idle()
+        assert shown(screen) == ["one"]
+        screen.press("Send now")
+        await ended(screen)
+        assert prompts(screen) == ["begin", "one"]
+        assert screen.answers()[-1] == "second"
+
+    failing = Turn(ContentDelta("first"), held.wait, ConnectionFailed("gone"))
+    on_screen(work, failing, Turn(ContentDelta("second")))
+
+
+def test_each_conversation_has_its_own(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        first = screen.conversation.id
+        await steer(screen, "one")
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert screen.find(QWidget, "Waiting messages") is None
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        assert shown(screen) == ["one"]
+        screen.press("Stop")
+        await ended(screen)
+
+    on_screen(work, *held.turns())

@@ -1,0 +1,146 @@
+"""A line that grows at its end: each piece of text costs what it is long, and nothing is cut otherwise than at once."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.lines import row_cuts
+from ui.transcript.blocks.code.lines.advances import Advances
+from ui.transcript.blocks.code.lines.cut_line import Setting
+from ui.transcript.blocks.code.lines.cuts import LONGEST
+from ui.transcript.blocks.code.lines.inks import Inks
+from ui.transcript.blocks.code.lines.side_line import SideLine
+from ui.transcript.blocks.code.lines.wrapped_line import WrappedLine
+from ui.transcript.look import Look
+
+WIDTH = 760
+SIZE = 300_000
+
+
+@pytest.fixture(scope="module")
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+class Looked:
+    """How many lines were made, and how much text was looked at."""
+
+    def __init__(self, monkeypatch):
+        self.made, self.characters = 0, 0
+        for kind in (SideLine, WrappedLine):
+            monkeypatch.setattr(kind, "__init__", self._counted(kind.__init__))
+        for name in ("is_plain", "about", "at_most"):
+            monkeypatch.setattr(Advances, name, self._measured(getattr(Advances, name)))
+        real = row_cuts.long_runs
+        monkeypatch.setattr(row_cuts, "long_runs", lambda line, start=0: self.note(line[start:]) or real(line, start))
+
+    def note(self, text):
+        self.characters += len(text)
+
+    def _counted(self, real):
+        def made(line, *given):
+            self.made += 1
+            real(line, *given)
+
+        return made
+
+    def _measured(self, real):
+        return lambda advances, text: self.note(text) or real(advances, text)
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+@pytest.mark.parametrize("words", ["abc def gh", "中文字 de é", "a\tb", "👨\u200d👩\u200d👧 "])
+def test_more_text_costs_what_it_is_long(look, monkeypatch, words, wraps):
+    later = []
+    host = CodeHost(lambda text: None, lambda: None, wraps=wraps, later=later.append)
+    block = CodeBlock("first\n" + words * (SIZE // len(words)), "", host, is_open=True)
+    block.lay(WIDTH, look)
+    while later:
+        later.pop()()
+    block.lay(WIDTH, look)
+    looked = Looked(monkeypatch)
+    for _ in range(10):
+        before = looked.characters
+        block.grow(words * 4)
+        block.lay(WIDTH, look)
+        assert looked.characters - before <= 4 * LONGEST
+    assert looked.made == 0
+    assert block._lines.rows.is_complete
+
+
+def test_a_line_that_grows_while_it_is_counted_is_not_begun_again(look, monkeypatch):
+    monkeypatch.setattr("ui.transcript.blocks.code.lines.row_counts._SLICE", 0)
+    later = []
+    host = CodeHost(lambda text: None, lambda: None, wraps=True, later=later.append)
+    block = CodeBlock("中文字" * 20_000, "", host, is_open=True)
+    counted = []
+    for _ in range(12):
+        block.grow("中")
+        while later:
+            later.pop()()
+        block.lay(WIDTH, look)
+        counted.append(len(next(iter(block._lines.rows.counting.values())).starts))
+    assert counted == sorted(set(counted))
+
+
+PARTS = st.sampled_from(
+    [
+        "x" * 30,
+        "ab\t",
+        "漢",
+        "😀",
+        "\0",
+        "\u202e\0" * 20,
+        "e\u0301",
+        "👨\u200d",
+        "👩",
+        "🇩",
+        "🇪",
+        "\u0301",
+        "plain " * 200,
+    ]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(PARTS, min_size=2, max_size=30), st.sampled_from([1, 7, 40]), st.sampled_from([None, 250, 700]))
+@example(["x" * 30] * 33 + ["plain"] + ["\0"] * 40 + ["end"], 40, None)
+@example(["x" * 30] * 33 + ["\0"] * 60 + ["end" * 100], 1, 250)
+@example(["😀" + "x" * 29] * 33 + ["\0"] * 60 + ["end" * 100], 1, None)
+@example(["x" * 5 + "\0" * 40] + ["a"] * 60, 1, 700)
+def test_grown_it_is_cut_as_a_whole_line_is(look, parts, times, width):
+    wraps = width is not None
+    kind = WrappedLine if wraps else SideLine
+    setting = Setting(look, Inks(look), wraps=wraps, width=width or 250)
+    line = parts[0]
+    grown = kind(line, setting)
+    for part in parts[1:]:
+        more = part * times
+        line += more
+        grown.grow(line, more)
+        if wraps:
+            grown.go_on(float("inf"))
+        else:
+            assert grown.width == pytest.approx(sum(grown._widths))
+        grown.piece(len(grown.starts) - 1)
+    whole = kind(line, setting)
+    if wraps:
+        whole.go_on(float("inf"))
+    assert list(grown.starts) == list(whole.starts)
+    assert grown.size == whole.size
+    for number in range(len(whole.starts)):
+        assert grown.span(number) == whole.span(number)
+        assert grown.piece(number).layout.text() == whole.piece(number).layout.text()
+        assert grown.place_of(number) == whole.place_of(number)
+    assert grown.width == whole.width
+
+
+def test_resizing_leaves_lines_that_do_not_wrap_as_they_are(look, monkeypatch):
+    block = CodeBlock("中文字" * 100_000, "", CodeHost(lambda text: None, lambda: None))
+    block.lay(WIDTH, look)
+    looked = Looked(monkeypatch)
+    block.lay(WIDTH - 40, look)
+    assert (looked.made, looked.characters) == (0, 0)

@@ -1,0 +1,41 @@
+"""The output of a program while it still writes: it stays where somebody moved it."""
+
+import pytest
+
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.code.host import CodeHost
+from ui.transcript.blocks.code.output import OutputBlock
+from ui.transcript.look import Look
+
+WIDTH = 400
+
+
+@pytest.fixture
+def output(qapp):
+    look = Look(LIGHT, 100)
+    block = OutputBlock("x" * 500 + "\nold", [], CodeHost(lambda text: None, lambda: None), "output")
+    block.lay(WIDTH, look)
+    assert block.scroll_sideways(500)
+    return block, look
+
+
+def left(block, offset=0):
+    return block.caret_at(offset).left()
+
+
+@pytest.mark.parametrize("text", ["x" * 500 + "\nnew", "y" * 300, "x" * 500 + "\nold\nand more"])
+def test_other_output_is_moved_sideways_as_far(output, text):
+    block, look = output
+    before = left(block)
+    block.show(text, [])
+    block.lay(WIDTH, look)
+    assert block.text == text
+    assert left(block) == before
+
+
+def test_shorter_output_is_moved_no_further_than_it_reaches(output):
+    block, look = output
+    block.show("x" * 60, [])
+    block.lay(WIDTH, look)
+    assert left(block, 60) < WIDTH
+    assert left(block, 60) > WIDTH - look.px(60)

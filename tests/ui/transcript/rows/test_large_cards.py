@@ -1,0 +1,206 @@
+"""Tool calls with very much in them: made ready in the worker, once, and the card says so until then."""
+
+import json
+import threading
+
+import pytest
+
+from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import ToolFinished, ToolStarted, TurnStarted
+from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.look.theme import DARK, ThemeSource
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.code.output import OutputBlock, TailBlock
+from ui.transcript.blocks.text_block import TextBlock
+from ui.transcript.rows import tool_row
+from ui.transcript.rows.row import SPOKEN
+from ui.transcript.view import TranscriptView
+
+MANY = [{"a": number, "b": "漢"} for number in range(4000)]
+
+
+class Card:
+    def __init__(self, qtbot, tmp_path):
+        self.transcript = Transcript()
+        self.feed = Feed(self.transcript)
+        self.themes = ThemeSource()
+        self.view = TranscriptView(self.themes, NoPictures(tmp_path))
+        qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
+        self.view.resize(800, 600)
+
+    def show(self, given, *content, outcome=Outcome.SUCCEEDED):
+        self.feed(TurnStarted("t", "m", "model"))
+        self.feed(ToolUse(id="a", name="run", input=given))
+        self.feed(ToolStarted("a", given))
+        if content:
+            self.feed(ToolFinished("a", ToolResult(tool_use_id="a", content=content, outcome=outcome)))
+        self.view.set_transcript(self.transcript)
+        self.view.show()
+
+    @property
+    def row(self):
+        return self.view.surface.rows.row(0)
+
+    def block(self, kind):
+        return next((each for each in self.row.blocks if isinstance(each, kind)), None)
+
+    def says_so(self):
+        return any(
+            isinstance(each, TextBlock) and each.plain().startswith("Preparing the ") for each in self.row.blocks
+        )
+
+
+@pytest.fixture
+def card(qtbot, tmp_path):
+    return Card(qtbot, tmp_path)
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The threads in which JSON was written."""
+    found = []
+    for name in ("_as_json", "_text_of"):
+        write = getattr(tool_row, name)
+        monkeypatch.setattr(
+            tool_row, name, lambda *each, write=write: found.append(threading.current_thread()) or write(*each)
+        )
+    return found
+
+
+def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
+    card.show({"list": MANY, "hidden": "\u202e"})
+    card.row._toggle()
+    assert card.says_so()
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    block = card.block(CodeBlock)
+    assert not card.says_so()
+    rows = card.view.surface.rows
+    assert rows.total == card.row.height + 2 * rows.margin
+    assert block.laid
+    assert json.loads(block.text) == {"list": MANY, "hidden": "\u202e"}
+    assert "\\u202e" in block.text
+    card.row._toggle()
+    card.row._toggle()
+    assert card.block(CodeBlock) is block
+    row = card.row
+    card.themes.use(DARK, 150)
+    assert card.row is not row
+    assert card.block(CodeBlock) is block
+    card.view.viewport().grab()
+    assert len(written) == 1
+    assert threading.main_thread() not in written
+
+
+def test_small_arguments_are_there_at_once(card):
+    card.show({"list": MANY[:20]})
+    card.row._toggle()
+    assert json.loads(card.block(CodeBlock).text) == {"list": MANY[:20]}
+
+
+def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
+    card.show({}, Text(text="before\n"), Json(value=MANY))
+    assert len(card.row.blocks) == 1
+    assert not written
+    card.row._toggle()
+    assert card.says_so()
+    qtbot.waitUntil(lambda: card.block(OutputBlock) is not None, timeout=10_000)
+    before, _, rest = card.block(OutputBlock).text.partition("\n\n")
+    assert (before, json.loads(rest)) == ("before", MANY)
+    assert threading.main_thread() not in written
+
+
+def test_the_end_of_a_large_failure_comes_from_elsewhere(card, written, qtbot):
+    card.show({}, Text(text="line\n" * 60_000 + "\x1b[31mlast\x1b[0m\n"), outcome=Outcome.FAILED)
+    assert card.says_so()
+    qtbot.waitUntil(lambda: card.block(TailBlock) is not None, timeout=10_000)
+    assert card.block(TailBlock).plain().endswith("line\nlast")
+    assert threading.main_thread() not in written
+
+
+def test_what_was_unfolded_stays_under_the_pointer_when_it_comes(card, qtbot):
+    # The arguments come first, and are low enough that the end is still seen.
+    card.show({"text": "x" * 30_000}, Json(value=MANY))
+    rows = card.view.surface.rows
+    assert rows.following
+    card.row._toggle()
+    qtbot.waitUntil(lambda: not card.says_so(), timeout=10_000)
+    assert card.row.height > 10 * rows.view
+    assert rows.top == 0
+    assert not rows.following
+
+
+def test_what_comes_by_itself_is_followed(card, qtbot):
+    card.show({})
+    card.row._toggle()
+    result = ToolResult(tool_use_id="a", content=(Json(value=MANY),), outcome=Outcome.SUCCEEDED)
+    card.view.apply(card.feed(ToolFinished("a", result)))
+    assert card.says_so()
+    qtbot.waitUntil(lambda: not card.says_so(), timeout=10_000)
+    assert card.view.surface.rows.following
+
+
+def test_of_another_result_nothing_old_is_shown(card, qtbot):
+    card.show({"list": MANY})
+    card.row._toggle()
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    call = card.transcript[0]
+    call.effective_input = {"list": MANY[:3000]}
+    card.row.refresh("state")
+    assert card.says_so()
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    assert json.loads(card.block(CodeBlock).text) == call.effective_input
+
+
+def test_another_conversation_keeps_nothing_of_this_one(card, qtbot):
+    card.show({"list": MANY})
+    card.row._toggle()
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    card.view.set_transcript(Transcript())
+    card.view.set_transcript(card.transcript)
+    card.row._toggle()
+    assert card.says_so()
+
+
+@pytest.mark.parametrize(
+    ("value", "is_large"),
+    [
+        ("a" * 100, False),
+        ({"a": [1, 2.5, None, True, "b"]}, False),
+        ("a" * 30_000, True),
+        ({"a" * 30_000: 1}, True),
+        ([0] * 30_000, True),
+        ([["a" * 100] * 10] * 30, True),
+    ],
+)
+def test_what_is_large(value, is_large):
+    assert tool_row._is_large(value) is is_large
+
+
+def test_what_is_nested_deeply_is_large():
+    value = 1
+    for _ in range(300):
+        value = {"k": value}
+    assert tool_row._is_large(value)
+
+
+def test_what_is_folded_is_written_as_far_as_it_is_seen(monkeypatch):
+    pieces = []
+    write = json.JSONEncoder.iterencode
+
+    def counted(*each):
+        for piece in write(*each):
+            pieces.append(piece)
+            yield piece
+
+    monkeypatch.setattr(json.JSONEncoder, "iterencode", counted)
+    assert tool_row._short({"a": MANY, "b": "c" * 10_000}).startswith('a: [{"a": 0, "b": "漢"}, {"a": 1')
+    assert len(pieces) < 400
+
+
+def test_only_the_beginning_of_a_result_is_told(card):
+    item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED)
+    item.result = ToolResult(tool_use_id="t", content=(Text(text="a" * 50_000), Json(value=MANY)))
+    row = tool_row.ToolRow(item, card.view._stage)
+    assert SPOKEN < len(row.spoken()) < SPOKEN + 100

@@ -1,0 +1,1 @@
+"""The mode: how much may happen unasked."""

@@ -1,0 +1,101 @@
+"""The mode picker: a button with the mode in force, in the colour of what may happen unasked, and a menu of all."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtGui import QActionGroup, QColor, QPalette
+from PySide6.QtWidgets import QMenu, QWidget
+
+from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
+from ui.composer.modes.mode_words import allows_more, mode_look, mode_meaning, mode_title
+from ui.look.controls import announce
+from ui.look.icons import icon
+from ui.look.parts.folding_button import FoldingButton
+from ui.look.sentences import literal, plain_tip
+from ui.look.theme import SPACE_XS, ThemeSource
+
+KEYS = "Ctrl+Shift+M"
+ICON_SIDE = 16
+
+
+class ModePicker(FoldingButton):
+    """Shows the mode, and the one that the agent asks for until that is decided."""
+
+    mode_chosen = Signal(str)
+    """A mode's name."""
+    request_refused = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._modes: tuple[Mode, ...] = (DEFAULT_MODE,)
+        self._current = DEFAULT_MODE
+        self._requested: Mode | None = None
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Mode"))
+        self._group = QActionGroup(self._menu)
+        self.setAccessibleName(self.tr("Mode"))
+        self.clicked.connect(self.open_menu)
+        themes.changed.connect(self._dress)
+        self._show()
+
+    def show_modes(self, modes: Sequence[Mode], current: Mode, requested: Mode | None = None) -> None:
+        """What can be chosen, what holds, and what the agent asks for."""
+        now = (tuple(modes), current, requested)
+        if now == (self._modes, self._current, self._requested):
+            return
+        is_other = current != self._current
+        self._modes, self._current, self._requested = now
+        self._show()
+        if is_other:
+            announce(self, self.tr("Mode: {0}").format(mode_title(current)))
+
+    def open_menu(self) -> None:
+        """Offer all of them, above the button."""
+        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
+        self._menu.setActiveAction(self._group.checkedAction())
+
+    def _show(self) -> None:
+        title, meaning = mode_title(self._current), mode_meaning(self._current)
+        # A bare “Default” stands beside the reasoning's, which is another one.
+        words = self.tr("Default mode") if self._current == DEFAULT_MODE else title
+        if self._requested is not None:
+            wish = mode_title(self._requested)
+            words = self.tr("{0} → {1}?").format(title, wish)
+            meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(wish)
+        self.setText(" " + literal(words))
+        self.setAccessibleDescription(self.tr("{0}: {1}").format(words, meaning))
+        self.setToolTip(plain_tip(self.tr("Mode: {0}").format(words) + f" ({KEYS})\n{meaning}"))
+        self._fill()
+        self._dress()
+
+    def _fill(self) -> None:
+        self._menu.clear()
+        if self._requested is not None:
+            wish, kept = literal(mode_title(self._requested)), literal(mode_title(self._current))
+            name = self._requested.name
+            now = self._menu.addAction(self.tr("Change to “{0}” now").format(wish))
+            now.triggered.connect(lambda _checked=False: self.mode_chosen.emit(name))
+            keep = self._menu.addAction(self.tr("Keep “{0}”").format(kept))
+            keep.triggered.connect(lambda _checked=False: self.request_refused.emit())
+            self._menu.addSeparator()
+        for mode in sorted(self._modes, key=_breadth):
+            words = self.tr("{0}: {1}").format(mode_title(mode), mode_meaning(mode))
+            action = self._menu.addAction(literal(words))
+            action.setCheckable(True)
+            action.setChecked(mode == self._current)
+            action.triggered.connect(lambda _checked=False, name=mode.name: self.mode_chosen.emit(name))
+            self._group.addAction(action)
+
+    def _dress(self) -> None:
+        theme = self._themes.theme
+        look = mode_look(self._current, theme)
+        self.setIcon(icon(look.icon, look.colour, theme.muted, ICON_SIDE))
+        self.setIconSize(QSize(ICON_SIDE, ICON_SIDE))
+        palette = self.palette()
+        palette.setColor(QPalette.ColorRole.ButtonText, QColor(look.colour))
+        self.setPalette(palette)
+
+
+def _breadth(mode: Mode) -> tuple[bool, int]:
+    return allows_more(mode), BREADTHS.index(mode.mutating)

@@ -1,0 +1,1 @@
+"""What the agent asks the person."""

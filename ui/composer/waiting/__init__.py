@@ -1,0 +1,1 @@
+"""Messages that wait while the agent works."""

@@ -1,0 +1,141 @@
+"""The list of messages that wait, above the composer."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from ui.bridge.conduct.conduct import WaitingMessage
+from ui.composer.waiting.waiting_row import WaitingRow
+from ui.look.controls import announce, button, label
+from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+
+MOST_HEIGHT = 230
+
+
+class WaitingMessages(QWidget):
+    """Hidden while none waits. Says what the person wants; the list follows what is shown to it."""
+
+    reworded = Signal(str, str)
+    """A message's id and its new text."""
+    moved = Signal(str, int)
+    """A message's id and its new place."""
+    removed = Signal(str)
+    send_requested = Signal()
+    """Nothing works; what waits shall be sent now."""
+    text_left = Signal(str)
+    """What was being written instead of a message that is gone by now."""
+    walked_out = Signal()
+    """Below the last one."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._messages: tuple[WaitingMessage, ...] = ()
+        self._rows: dict[str, WaitingRow] = {}
+        self._title = label(kind="small")
+        self._send = button(self.tr("Send now"), self.send_requested.emit, "link")
+        self._column = QVBoxLayout()
+        self._inside = QWidget()
+        self._scroll = QScrollArea()
+        self._build()
+        self.hide()
+
+    @property
+    def rows(self) -> tuple[WaitingRow, ...]:
+        """First to be sent first."""
+        return tuple(self._rows[message.id] for message in self._messages)
+
+    def show_messages(self, messages: Sequence[WaitingMessage], *, working: bool) -> None:
+        """These wait now; `working`: the agent is at work and takes them by itself."""
+        self._send.setVisible(not working)
+        if tuple(messages) != self._messages:
+            self._change(tuple(messages))
+        self.setVisible(bool(messages))
+
+    def take_focus(self) -> None:
+        """The person wants to do something about the first."""
+        if self._messages:
+            self._focus(0)
+
+    def _change(self, messages: tuple[WaitingMessage, ...]) -> None:
+        focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
+        held = None if focused is None else self._messages[focused].id
+        grew = len(messages) > len(self._messages)
+        self._messages = messages
+        for gone in set(self._rows) - {message.id for message in messages}:
+            self._take_away(self._rows.pop(gone))
+        for at, message in enumerate(messages):
+            row = self._rows.get(message.id) or self._made(message.id, message)
+            row.show_message(message, is_first=at == 0, is_last=at == len(messages) - 1)
+            if self._column.indexOf(row) != at:
+                self._column.insertWidget(at, row)
+                row.show()
+        self._title.setText(self.tr("Waiting messages: {0}").format(len(messages)))
+        self._fit()
+        if grew:
+            announce(self, self._title.text())
+        if focused is not None and held not in self._rows:
+            self._focus(min(focused, len(messages) - 1))
+
+    def _made(self, message_id: str, message: WaitingMessage) -> WaitingRow:
+        row = self._rows[message_id] = WaitingRow(self._themes, message)
+        row.reworded.connect(partial(self.reworded.emit, message_id))
+        row.removed.connect(partial(self.removed.emit, message_id))
+        row.moved.connect(partial(self._move, message_id))
+        row.walked.connect(partial(self._walk, message_id))
+        row.resized.connect(self._fit)
+        return row
+
+    def _take_away(self, row: WaitingRow) -> None:
+        if row.text is not None:
+            self.text_left.emit(row.text)
+        self._column.removeWidget(row)
+        row.hide()
+        row.deleteLater()
+
+    def _place(self, message_id: str) -> int:
+        return next(at for at, message in enumerate(self._messages) if message.id == message_id)
+
+    def _move(self, message_id: str, by: int) -> None:
+        place = self._place(message_id) + by
+        if 0 <= place < len(self._messages):
+            self.moved.emit(message_id, place)
+
+    def _walk(self, message_id: str, by: int) -> None:
+        self._focus(self._place(message_id) + by)
+
+    def _focus(self, place: int) -> None:
+        if place >= len(self._messages) or not self._messages:
+            self.walked_out.emit()
+        elif place >= 0:
+            row = self._rows[self._messages[place].id]
+            row.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._scroll.ensureWidgetVisible(row)
+
+    def _fit(self) -> None:
+        self._column.activate()
+        self._scroll.setFixedHeight(min(self._inside.sizeHint().height(), MOST_HEIGHT * self._themes.zoom // 100))
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Waiting messages"))
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(SPACE_XS)
+        self._inside.setLayout(self._column)
+        self._scroll.setWidget(self._inside)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._inside.setAutoFillBackground(False)
+        self._scroll.viewport().setAutoFillBackground(False)
+        head = QHBoxLayout()
+        head.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
+        head.addWidget(self._title, 1)
+        head.addWidget(self._send)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addLayout(head)
+        layout.addWidget(self._scroll)

@@ -1,0 +1,46 @@
+"""One specialist as it is."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from ui.look.controls import button, label
+from ui.look.sentences import dollars, short_number
+from ui.look.theme import SPACE_M, SPACE_S
+
+
+class SpecialistCard(QFrame):
+    """Its name, what it is for, and what it may use."""
+
+    edit_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, specialist: Specialist, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        name = specialist.name
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Specialist {0}").format(name))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(label(name, "strong"), 1)
+        head.addWidget(button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name)))
+        remove = self.tr("Remove {0}").format(name)
+        head.addWidget(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addWidget(label(specialist.description, wrap=True))
+        layout.addWidget(label(self._facts(specialist), "muted", wrap=True))
+
+    def _facts(self, specialist: Specialist) -> str:
+        tools = ", ".join(specialist.tools) or self.tr("none")
+        facts = [self.tr("Tools: {0}").format(tools)]
+        if specialist.model:
+            facts.append(self.tr("Model: {0}").format(specialist.model))
+        facts.append(self.tr("Budget: {0} %").format(round(specialist.share * 100)))
+        if specialist.limits.tokens:
+            facts.append(self.tr("At most {0} tokens").format(short_number(specialist.limits.tokens)))
+        if specialist.limits.cost:
+            facts.append(self.tr("At most {0}").format(dollars(specialist.limits.cost)))
+        return " · ".join(facts)

@@ -1,0 +1,1 @@
+"""Modes, waiting messages and questions at work."""

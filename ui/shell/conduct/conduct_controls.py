@@ -1,0 +1,157 @@
+"""Mode, waiting messages and questions of the open conversation: what is shown of them, and what is done with them."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import AgentError
+from ui.bridge.conduct.conduct import Conduct
+from ui.bridge.conversation import OpenConversation
+from ui.composer.composer import Composer
+from ui.composer.modes.mode_picker import ModePicker
+from ui.composer.modes.mode_request import ModeRequestBar
+from ui.composer.questions.question_card import QuestionCard
+from ui.composer.waiting.waiting_messages import WaitingMessages
+from ui.look.theme import SPACE_S, ThemeSource
+from ui.shell.banners import BannerArea
+
+
+class ConductControls(QObject):
+    """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
+
+    question_came = Signal()
+    """One that was not seen yet."""
+
+    def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._banners = banners
+        self._conversation: OpenConversation | None = None
+        self._seen: set[str] = set()
+        self.picker = ModePicker(themes)
+        self.request = ModeRequestBar()
+        self.waiting = WaitingMessages(themes)
+        self.questions = QuestionCard(themes)
+        self.above = QWidget()
+        composer.add_control(self.picker)
+        self._build()
+        self._connect()
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen, as it is now."""
+        self._conversation = conversation
+        self.waiting.show_messages((), working=False)
+        conduct = conversation.conduct
+        conduct.modes_changed.connect(self._show_modes)
+        conduct.waiting_changed.connect(self._show_waiting)
+        conduct.questions_changed.connect(self._show_questions)
+        conversation.working_changed.connect(self._show_waiting)
+        self._show_modes()
+        self._show_waiting()
+        self._show_questions()
+
+    def _show_modes(self) -> None:
+        if self._conversation is not None:
+            conduct = self._conversation.conduct
+            self.picker.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
+            self.request.show_request(conduct.requested_mode, conduct.mode)
+            self._make_room()
+
+    def _show_waiting(self) -> None:
+        if self._conversation is not None:
+            self.waiting.show_messages(self._conversation.conduct.waiting, working=self._conversation.working)
+            self._make_room()
+
+    def _show_questions(self) -> None:
+        if self._conversation is not None:
+            questions = self._conversation.conduct.questions
+            self.questions.show_questions(questions)
+            self._make_room()
+            ids = {each.id for each in questions}
+            if ids - self._seen:
+                self.question_came.emit()
+            self._seen = ids
+
+    def _make_room(self) -> None:
+        parts = (self.request, self.questions, self.waiting)
+        self.above.setVisible(not all(each.isHidden() for each in parts))
+
+    @Slot(str)
+    def _set_mode(self, name: str) -> None:
+        self._do(lambda conduct: conduct.set_mode(name))
+
+    @Slot()
+    def _refuse_mode(self) -> None:
+        self._do(Conduct.refuse_mode)
+
+    @Slot(str, str)
+    def _reword(self, message_id: str, text: str) -> None:
+        # It may have been delivered while it was being edited: what was written is not lost.
+        if not self._do(lambda conduct: conduct.reword(message_id, text)):
+            self._composer.give_back(text)
+
+    @Slot(str, int)
+    def _move(self, message_id: str, place: int) -> None:
+        self._do(lambda conduct: conduct.move(message_id, place))
+
+    @Slot(str)
+    def _remove(self, message_id: str) -> None:
+        def take_out(conduct: Conduct) -> None:
+            undo = partial(self._put_back, conduct.take_out(message_id))
+            self._banners.show_undo(self.tr("The waiting message was removed."), undo)
+
+        self._do(take_out)
+
+    def _put_back(self, undo: Callable[[], None]) -> None:
+        # Perhaps into a conversation that is not shown any more.
+        self._do(lambda _: undo())
+        self._show_waiting()
+
+    @Slot()
+    def _send_now(self) -> None:
+        conversation = self._conversation
+        if conversation is not None:
+            self._do(lambda _: conversation.go_on())
+
+    @Slot(str, list)
+    def _answer(self, question_id: str, answer: list[str]) -> None:
+        if self._do(lambda conduct: conduct.answer(question_id, answer)) and self.questions.question is None:
+            self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot(str)
+    def _skip(self, question_id: str) -> None:
+        self._do(lambda conduct: conduct.leave_unanswered(question_id))
+
+    def _do(self, command: Callable[[Conduct], object]) -> bool:
+        """Whether it could be done; the banner says why not."""
+        if self._conversation is None:
+            return False
+        try:
+            command(self._conversation.conduct)
+        except AgentError as error:
+            self._banners.show_error(error)
+            return False
+        return True
+
+    def _build(self) -> None:
+        column = QVBoxLayout(self.above)
+        column.setContentsMargins(0, 0, 0, SPACE_S)
+        column.setSpacing(SPACE_S)
+        for each in (self.request, self.questions, self.waiting):
+            column.addWidget(each)
+
+    def _connect(self) -> None:
+        self.picker.mode_chosen.connect(self._set_mode)
+        self.picker.request_refused.connect(self._refuse_mode)
+        self.request.accepted.connect(self._set_mode)
+        self.request.refused.connect(self._refuse_mode)
+        self.waiting.reworded.connect(self._reword)
+        self.waiting.moved.connect(self._move)
+        self.waiting.removed.connect(self._remove)
+        self.waiting.send_requested.connect(self._send_now)
+        self.waiting.text_left.connect(self._composer.give_back)
+        self.waiting.walked_out.connect(self._composer.editor.setFocus)
+        self.questions.answered.connect(self._answer)
+        self.questions.skipped.connect(self._skip)
