@@ -47,7 +47,20 @@ _OPTIONS = _options()
 class Flow:
     """Laid out once, at once. All places are UTF-16 offsets of the line. Without objects formulas are their source."""
 
-    __slots__ = ("_chips", "_layout", "height", "is_right_to_left", "line", "objects", "starts", "tops", "width")
+    __slots__ = (
+        "_chips",
+        "_layout",
+        "_turns",
+        "height",
+        "is_right_to_left",
+        "length",
+        "line",
+        "objects",
+        "said",
+        "starts",
+        "tops",
+        "width",
+    )
 
     def __init__(
         self,
@@ -63,6 +76,10 @@ class Flow:
     ) -> None:
         self.line = line
         text = line.text
+        self.length = units(text)
+        self.said: int | None = None
+        """The length of its plain text, once its block has looked it up."""
+        self._turns: bool | None = None
         self.objects: Objects = {}
         if OBJECT in text:
             self.objects = objects or sources_of(line, font, look, width)
@@ -187,12 +204,12 @@ class Flow:
         if y < 0:
             return 0
         if y >= self.height:
-            return units(self.line.text)
+            return self.length
         line = self._layout.lineAt(self._row_at(y))
         place = line.xToCursor(x)
         last = line.textStart() + line.textLength()
         # The end of a wrapped line is the start of the next one; the click meant the line it hit.
-        return place - 1 if place == last and place < units(self.line.text) and line.textLength() else place
+        return place - 1 if place == last and place < self.length and line.textLength() else place
 
     def link_at(self, x: float, y: float) -> str:
         """The target of the link under a point."""
@@ -224,7 +241,7 @@ class Flow:
         """Left and right of what stands side by side: in lines of two directions a part of the text is several."""
         if end <= start:
             return []
-        if self.line.text.isascii() or not _TURNS.search(self.line.text):
+        if not self._has_turns():
             left, right = x_of(line, start), x_of(line, end)
             return [(left, right)] if left < right else []
         # Where a run begins, the places of a line do not tell on which side of a character they are.
@@ -236,6 +253,13 @@ class Flow:
                 found.append((box.left(), box.right()))
         return found
 
+    def _has_turns(self) -> bool:
+        """Whether something in it may run from right to left."""
+        if self._turns is None:
+            text = self.line.text
+            self._turns = not text.isascii() and _TURNS.search(text) is not None
+        return self._turns
+
     def caret_at(self, offset: int) -> QRectF:
         """Where a caret stands before the character at a place: no width, as high as its line."""
         line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
@@ -243,7 +267,7 @@ class Flow:
 
     def dirty_from(self, old: "Flow") -> int:
         """The y from which this looks different, given what was shown before and that text mostly grows at its end."""
-        same = units(old.line.text) if self.line.text.startswith(old.line.text) else 0
+        same = old.length if self.line.text.startswith(old.line.text) else 0
         for mine, theirs in zip(self.line.spans, old.line.spans, strict=False):
             if mine != theirs:
                 same = min(same, mine.start if mine.start != theirs.start else same, theirs.start)

@@ -20,11 +20,20 @@ class FlowBlock(LineBlock):
         """What a part of the text covers, line by line."""
         if not self._flow:
             return []
+        end = min(end, self._end_in(self._flow))
+        if not self._flow.objects:
+            return self._flow.boxes(start, end - start)
         line = self._flow.line
-        first, last = line.from_plain(start), line.from_plain(min(end, units(self.plain())))
+        first, last = line.from_plain(start), line.from_plain(end)
         # A part of a formula is all of it.
         first -= first == last and first > 0 and end > start
         return self._flow.boxes(first, last - first)
+
+    def _end_in(self, flow: Flow) -> int:
+        """Where its own text ends: looked up once for each flow, for that goes through all of the text."""
+        if flow.said is None:
+            flow.said = units(self.plain())
+        return flow.said
 
     def caret_at(self, offset: int) -> QRectF | None:
         """In its line."""

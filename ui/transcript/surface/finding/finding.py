@@ -133,7 +133,9 @@ class Finding(QObject):
             return
         self._changed.add(index)
         if not is_new:
-            self._texts.forget(self._screen.rows.transcript[index].id)
+            item_id = self._screen.rows.transcript[index].id
+            self._texts.forget(item_id)
+            self._marks.forget(item_id)
             self._screen.repaint_rows(index, index)
 
     def paint(self, painter: QPainter, region: QRegion) -> None:
@@ -156,10 +158,17 @@ class Finding(QObject):
         self._current = self._here = None
         count = len(self._tally)
         first = min(self._origin.row, count)
-        self._work = self._tally.count(chain(range(first, count), reversed(range(first))))
+        self._work = self._counted(chain(range(first, count), reversed(range(first))))
         self._screen.viewport.update()
         self._timer.start(0)
         self._go_on()
+
+    def _counted(self, indices: Iterable[int]) -> Iterator[int]:
+        """Row by row. Where the person reads, the row is read down to there before one of its matches is chosen."""
+        for index in self._tally.count(indices):
+            while index == self._origin.row and self._tally[index] and self._current is None and self._origin.read_on():
+                yield index
+            yield index
 
     def _go_on(self) -> None:
         """One slice."""

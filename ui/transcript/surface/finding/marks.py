@@ -9,20 +9,25 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from ui.transcript.blocks.block import Span
 from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.look import Look
 from ui.transcript.rows.row import Row, Selection
+from ui.transcript.surface.finding.near import Near
 from ui.transcript.surface.finding.needle import Needle
-from ui.transcript.surface.finding.texts import Stretch, first_piece, stretches
+from ui.transcript.surface.finding.texts import Stretch, text_of
 from ui.transcript.surface.places import boxes_in
 
-_REMEMBERED = 300
-"""Stretches of text whose matches are remembered: more than a screen shows."""
+_REMEMBERED = 100
+"""Texts whose matches are remembered: more than a screen shows."""
 
 _FEW = 30
 """Matches in a stretch of text that need no look at which of them are seen."""
 
 _FAR = 1 << 20
-_ALL: Span = (0, _FAR << 8)
+"""Pixels: to the left and to the right of every line, so that the nearest place is one of its ends."""
+
+_ALL: Span = (0, 1 << 28)
+"""Units: longer than any text, so that its length need not be known."""
 
 
 class Marks:
@@ -30,17 +35,18 @@ class Marks:
 
     def __init__(self, needle: Needle) -> None:
         self._needle = needle
-        self._known: OrderedDict[tuple[str, int], tuple[str, list[Span]]] = OrderedDict()
+        self._near = Near(needle)
+        self._known: OrderedDict[tuple[str, int, int], tuple[str, list[Span]]] = OrderedDict()
+
+    def forget(self, item_id: str) -> None:
+        """An item changed."""
+        self._near.forget(item_id)
 
     def in_row(self, row: Row, clip: QRect) -> Iterator[list[Selection]]:
         """The matches in a part of a row, stretch by stretch; some of them may stand a little outside."""
         if not row.blocks:
             return
-        index = first_piece(row, row.block_at(clip.top()))
-        last = row.block_at(clip.bottom())
-        for stretch in stretches(row, index):
-            if stretch.first > last:
-                return
+        for stretch in self._near.stretches(row, clip):
             spans, found = self._spans(row, stretch), list[Span]()
             at = 0
             for first, end in _seen(row, stretch, clip, len(spans)):
@@ -52,7 +58,7 @@ class Marks:
                 yield [stretch.selection(*span) for span in found]
 
     def _spans(self, row: Row, stretch: Stretch) -> list[Span]:
-        key = (row.item.id, stretch.first)
+        key = (row.item.id, stretch.first, stretch.starts[0])
         text, spans = self._known.get(key, ("", []))
         if text != stretch.text:
             spans = self._needle.spans(stretch.text)
@@ -65,13 +71,31 @@ class Marks:
 def _seen(row: Row, stretch: Stretch, clip: QRect, count: int) -> Sequence[Span]:
     """The parts of a stretch in a part of a row; for a few matches it does not matter."""
     block, box = row.blocks[stretch.first], row.block_box(stretch.first)
-    if count < _FEW or len(stretch.starts) > 1 or not block.laid:
+    if count < _FEW:
         return [_ALL] if count else []
-    if isinstance(block, CodeBlock):
-        return block.seen(clip.translated(-box.topLeft()))
+    if isinstance(block, CodeBlock) and block.laid:
+        start = stretch.starts[0]
+        return [(start + first, start + end) for first, end in block.seen(clip.translated(-box.topLeft()))]
+    last = min(row.block_at(clip.bottom()), stretch.first + len(stretch.starts) - 1)
+    found: list[Span] = []
+    for index in range(max(row.block_at(clip.top()), stretch.first), last + 1):
+        start = stretch.starts[index - stretch.first]
+        found += [(start + first, start + end) for first, end in _seen_of(row, index, clip)]
+    return found
+
+
+def _seen_of(row: Row, index: int, clip: QRect) -> Sequence[Span]:
+    """The part of a block's text in a part of a row."""
+    block, box = row.blocks[index], row.block_box(index)
+    if not block.laid:
+        return [_ALL]
     corners = (QPoint(x, y - box.top()) for y in (clip.top(), clip.bottom()) for x in (-_FAR, _FAR))
     ends = [block.offset_at(corner) for corner in corners]
-    return [(min(ends), max(ends))]
+    first, last = min(ends), max(ends)
+    if isinstance(block, TableBlock) and not text_of(block).isascii():
+        # The corners lie in two cells, and what is written from right to left begins at the right of its cell.
+        return [(block.paragraph_at(first)[0], block.paragraph_at(last)[1])]
+    return [(first, last)]
 
 
 def paint_marks(
@@ -100,16 +124,29 @@ def apart(row: Row, places: Sequence[Selection]) -> Iterator[tuple[Selection, li
     """
     ends = [(0, len(places) - 1)] if places else []
     known: dict[int, list[QRectF]] = {}
+    where: dict[int, QRectF] = {}
     while ends:
         first, last = ends.pop()
         for at in (first, last):
             if at not in known:
-                known[at] = list(boxes_in(row, places[at]))
+                known[at] = _boxes_of(row, places[at], where)
         if first == last or known[first] == known[last]:
             yield places[first], known[first]
         else:
             middle = (first + last) // 2
             ends += [(middle + 1, last), (first, middle)]
+
+
+def _boxes_of(row: Row, place: Selection, where: dict[int, QRectF]) -> list[QRectF]:
+    """What a match covers; `where` keeps the boxes of the blocks, of which thousands of matches stand in one."""
+    (index, start), (last, end) = place
+    if index != last or not row.blocks[index].laid:
+        return list(boxes_in(row, place))
+    if index not in where:
+        where[index] = QRectF(row.block_box(index))
+    box = where[index]
+    found = row.blocks[index].boxes(start, end) or [QRectF(0, 0, box.width(), box.height())]
+    return [each.translated(box.topLeft()) for each in found]
 
 
 def _paint(painter: QPainter, look: Look, boxes: Sequence[QRectF], *, is_current: bool) -> None:

@@ -18,7 +18,6 @@ _WORD_FREE = re.compile(
 )
 """Signs of scripts that put no spaces between words: with them, every place is the end of a word."""
 
-
 _PART = 20_000
 """Characters."""
 
@@ -68,10 +67,23 @@ class Needle:
             end = min(len(text), at + max(_PART, found[-1][1] if found else 0))
             if self._whole_words:
                 found = [(first, last) for first, last in found if _stands_alone(text, at + first, at + last)]
-            spans = found if window.isascii() else list(_in_units(window, found))
+            spans = found if units(window) == len(window) else list(_in_units(window, found))
             yield [(place + first, place + last) for first, last in spans]
             place += units(text[at:end])
             at = end
+
+    @property
+    def reach(self) -> int:
+        """The characters behind a place that may decide what is found before it."""
+        return len(self._sought) + 1
+
+    def is_apart(self, before: str, after: str) -> bool:
+        """Whether nothing found stands over the seam of two texts: then each of them can be looked at alone."""
+        most = len(self._sought) - 1
+        if most <= 0:
+            return True
+        seam = before[-most:] + after[:most]
+        return min(len(before), len(after)) >= most and next(self._found(seam), None) is None
 
     def _folded(self, text: str) -> str:
         # All of these are one character for one character.

@@ -1,11 +1,12 @@
 """Reads what can be found in rows, bit by bit, and remembers it as long as something is looked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
+from ui.transcript.blocks.block import Block
 from ui.transcript.rows.body.unread import UnreadBlock
 from ui.transcript.rows.row import Row
-from ui.transcript.surface.finding.texts import Stretch, shows_all, stretches, whole_row
+from ui.transcript.surface.finding.texts import Stretch, goes_on, shows_all, stretches, text_of, whole_row
 from ui.transcript.surface.row_list import RowList
 
 _REMEMBERED = 6_000_000
@@ -29,6 +30,7 @@ class Texts:
         item = self._rows.transcript[index]
         row, kept = self._rows.known(index), self._kept.get(item.id)
         if row and shows_all(row) and first_unread(row) is None:
+            yield from _pieces_read(row.blocks[first:])
             yield from stretches(row, first)
         elif kept is not None:
             yield from (each for each in kept if each.first >= first)
@@ -41,6 +43,7 @@ class Texts:
             at = unread
             row.read(at, perf_counter() + _STEP)
             yield None
+        yield from _pieces_read(row.blocks)
         found: list[Stretch] = []
         for stretch in stretches(row):
             found.append(stretch)
@@ -54,6 +57,17 @@ class Texts:
     def forget(self, item_id: str) -> None:
         """An item changed."""
         self._size -= _size(self._kept.pop(item_id, []))
+
+
+def _pieces_read(blocks: Sequence[Block]) -> Iterator[None]:
+    """Read the inline text of long paragraphs, which is remembered; something comes whenever that took a while."""
+    until = perf_counter() + _STEP
+    for block in blocks:
+        if goes_on(block):
+            text_of(block)
+        if perf_counter() > until:
+            yield None
+            until = perf_counter() + _STEP
 
 
 def _size(kept: list[Stretch]) -> int:

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from desktop_agent.conversation.items import (
@@ -43,7 +43,10 @@ class _Everything(Choices):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Blocks that are pieces of one paragraph, mostly one: their text, and where in it each of them begins."""
+    """Blocks that are pieces of one paragraph, mostly one: their text, and where in it each of them begins.
+
+    Of a part of a long block, the text is that part alone: the block begins before it, at a negative place.
+    """
 
     first: int
     text: str
@@ -54,7 +57,7 @@ class Stretch:
         return self._place(start), self._place(end)
 
     def _place(self, offset: int) -> tuple[int, int]:
-        at = bisect_right(self.starts, offset) - 1
+        at = bisect_right(self.starts, offset) - 1 if len(self.starts) > 1 else 0
         return self.first + at, offset - self.starts[at]
 
 
@@ -74,27 +77,35 @@ def stretches(row: Row, first: int = 0) -> Iterator[Stretch]:
     index = first
     while index < len(blocks):
         end = index + 1
-        while end < len(blocks) and _goes_on(blocks[end]):
+        while end < len(blocks) and goes_on(blocks[end]):
             end += 1
-        text = text_of(blocks[index])
-        starts = [0]
-        for at in range(index + 1, end):
-            text += blocks[at].joint or ""
-            starts.append(units(text))
-            text += text_of(blocks[at])
-        if text:
-            yield Stretch(index, text, tuple(starts))
+        found = stretch_of(blocks, index, end)
+        if found.text:
+            yield found
         index = end
+
+
+def stretch_of(blocks: Sequence[Block], first: int, end: int) -> Stretch:
+    """Some pieces of one paragraph, or a block alone."""
+    parts, starts, length = [text_of(blocks[first])], [0], 0
+    for block in blocks[first + 1 : end]:
+        joint = block.joint or ""
+        length += units(parts[-1]) + units(joint)
+        starts.append(length)
+        parts[-1] += joint
+        parts.append(text_of(block))
+    return Stretch(first, "".join(parts), tuple(starts))
 
 
 def first_piece(row: Row, index: int) -> int:
     """Where the stretch begins that a block belongs to."""
-    while _goes_on(row.blocks[index]):
+    while goes_on(row.blocks[index]):
         index -= 1
     return index
 
 
-def _goes_on(block: Block) -> bool:
+def goes_on(block: Block) -> bool:
+    """Whether a block is a piece of the paragraph that the block before it belongs to."""
     # Pieces of a table share no words.
     return block.joint is not None and isinstance(block, TextBlock)
 
