@@ -6,6 +6,7 @@ from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.landlock import without_services
+from desktop_agent.tools.processes.own_part import own_places
 
 # Not by the person's path, in which a workspace may stand.
 _WHERE = "/usr/bin:/bin:/usr/local/bin"
@@ -27,8 +28,9 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
         options += ["--tmpfs", place] if Path(place).is_dir() and not Path(place).is_symlink() else []
     if bounds.network:
         options.append("--share-net")
-        for place in _NAMES:
-            options += ["--ro-bind-try", place, place]
+        # The program itself sets up the filter in there, and may lie where nothing else is seen.
+        for place in (*_NAMES, *filter(_is_empty, own_places())):
+            options += ["--ro-bind-try", str(place), str(place)]
     options += _closed(tuple(each for each in bounds.hidden if not _is_empty(each)))
     for each in bounds.writable:
         options += ["--bind", str(each), str(each), *_closed(bounds.hidden_below(each))]
@@ -44,6 +46,7 @@ def _closed(places: tuple[Path, ...]) -> list[str]:
     return options
 
 
-def _is_empty(place: Path) -> bool:
+def _is_empty(place: Path | str) -> bool:
     """Whether it is gone anyway."""
+    place = Path(place)
     return any(Path(each) in (place, *place.parents) for each in (*_EMPTY, "/dev"))

@@ -20,3 +20,9 @@ def part_command(part: str, module: str, *words: str) -> list[str]:
 def part_environment() -> dict[str, str]:
     """Nothing of the person's but what the system needs to start a program."""
     return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
+
+
+def own_places() -> tuple[Path, ...]:
+    """The folders that a part is read from: the interpreter's, and the program's."""
+    places = (Path(sys.executable).parent, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
+    return tuple(dict.fromkeys(places))

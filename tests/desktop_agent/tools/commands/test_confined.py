@@ -17,7 +17,8 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.ways import way
 
-PYTHON = sys.executable
+# Not a virtual environment: the one of the tests may lie where a command sees nothing.
+PYTHON = str(Path(sys.executable).resolve())
 CONNECT = 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).sendall(b"hi")'
 SEND = (
     'import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(sys.argv[1])))'

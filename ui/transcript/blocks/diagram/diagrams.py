@@ -143,5 +143,5 @@ def _work(renderer: Renderer, attempt: _Attempt) -> tuple[bytes, QImage] | NoDia
     found = renderer.draw(attempt.sketch)
     if isinstance(found, NoDiagram):
         return found
-    image = QImage.fromData(found, b"PNG")
+    image = QImage.fromData(found)
     return NoDiagram(Reason.BROKE) if image.isNull() else (found, image)
