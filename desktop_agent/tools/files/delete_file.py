@@ -2,26 +2,24 @@
 
 import stat
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from desktop_agent.tools.files.places import changes_of, subjects_of
+from desktop_agent.tools.files.changing import OneFile, changing_tool
 from desktop_agent.tools.files.text_files import NotText, decode
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.keeping.looking import SAVED_LIMIT
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.images import media_type_of
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, PicturePreview, Preview, TextPreview, ToolClass
+from desktop_agent.vocabulary.tool_calls import DiffPreview, PicturePreview, Preview, TextPreview
 
 _SHOWN_LIMIT = 2_000_000
 
 
-class DeleteFileInput(BaseModel):
+class DeleteFileInput(OneFile):
     """What to delete."""
-
-    model_config = ConfigDict(extra="forbid")
 
     path: str = Field(min_length=1, description="The file or empty folder, relative to the workspace folder.")
 
@@ -42,23 +40,13 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
         place = workspace.locate(wanted.path)
         return _folder_preview(workspace, place) if _is_folder(workspace, place) else _file_preview(workspace, place)
 
-    async def run(wanted: DeleteFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
-
-    async def preview(wanted: DeleteFileInput) -> Preview:
-        return await in_thread(lambda _sign: look(wanted))
-
-    return Tool(
-        name="delete_file",
-        description="Delete one file of the workspace, or one folder with nothing in it.",
-        schema=ModelSchema(DeleteFileInput),
-        run=run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.WRITE}),
-        preview=preview,
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
-        changes=lambda wanted: changes_of(workspace, wanted.path),
-        scope=str(workspace.folder),
+    return changing_tool(
+        workspace,
+        "delete_file",
+        "Delete one file of the workspace, or one folder with nothing in it.",
+        DeleteFileInput,
+        work,
+        look,
     )
 
 

@@ -1,27 +1,25 @@
 """The tool that changes a passage of a text file."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from desktop_agent.tools.files.changing import OneFile, changing_tool
 from desktop_agent.tools.files.passages import Edited, edited
-from desktop_agent.tools.files.places import changes_of, subjects_of
 from desktop_agent.tools.files.text_files import NotText, decode_as_written, encode, with_plain_newlines
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.keeping.looking import Stamp, stamp_of
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview
 
 PASSAGE_LIMIT = 1_000_000
 _FILE_LIMIT = 16_000_000
 _DIFF_LIMIT = 2_000_000
 
 
-class EditFileInput(BaseModel):
+class EditFileInput(OneFile):
     """What to change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     path: str = Field(min_length=1, description="The file, relative to the workspace folder.")
     old_text: str = Field(
@@ -61,26 +59,16 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
             return TextPreview(f"Edits {place}: {made.told}.\n\nOld:\n{wanted.old_text}\n\nNew:\n{wanted.new_text}")
         return DiffPreview(str(place), with_plain_newlines(made.before), with_plain_newlines(made.after))
 
-    async def run(wanted: EditFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
-
-    async def preview(wanted: EditFileInput) -> Preview:
-        return await in_thread(lambda _sign: look(wanted))
-
-    return Tool(
-        name="edit_file",
-        description=(
+    return changing_tool(
+        workspace,
+        "edit_file",
+        (
             "Replace a passage of a text file of the workspace. The old text must stand in the file exactly once, "
             "unless all of it is to be replaced. Encoding and line ends are kept."
         ),
-        schema=ModelSchema(EditFileInput),
-        run=run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.WRITE}),
-        preview=preview,
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
-        changes=lambda wanted: changes_of(workspace, wanted.path),
-        scope=str(workspace.folder),
+        EditFileInput,
+        work,
+        look,
     )
 
 

@@ -2,25 +2,23 @@
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from desktop_agent.tools.files.places import changes_of, subjects_of
+from desktop_agent.tools.files.changing import OneFile, changing_tool
 from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode, encode, with_plain_newlines
-from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.in_thread import StopSign
+from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
-from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.vocabulary.tool_calls import DiffPreview, Preview, TextPreview
 
 CONTENT_LIMIT = 4_000_000
 _OLD_LIMIT = 64_000_000
 _DIFF_LIMIT = 2_000_000
 
 
-class WriteFileInput(BaseModel):
+class WriteFileInput(OneFile):
     """What to write."""
-
-    model_config = ConfigDict(extra="forbid")
 
     path: str = Field(min_length=1, description="The file, relative to the workspace folder; made if it is not there.")
     content: str = Field(max_length=CONTENT_LIMIT, description="The whole new text of the file.")
@@ -54,26 +52,16 @@ def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
         place = workspace.locate(wanted.path)
         return _preview(place, _old(workspace, place), wanted.content)
 
-    async def run(wanted: WriteFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
-
-    async def preview(wanted: WriteFileInput) -> Preview:
-        return await in_thread(lambda _sign: look(wanted))
-
-    return Tool(
-        name="write_file",
-        description=(
+    return changing_tool(
+        workspace,
+        "write_file",
+        (
             "Write a text file of the workspace, replacing the whole file if it is there and making its folders "
             "if they are not. An existing file keeps its encoding and line ends."
         ),
-        schema=ModelSchema(WriteFileInput),
-        run=run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.WRITE}),
-        preview=preview,
-        subjects=lambda wanted: subjects_of(workspace, wanted.path),
-        changes=lambda wanted: changes_of(workspace, wanted.path),
-        scope=str(workspace.folder),
+        WriteFileInput,
+        work,
+        look,
     )
 
 
