@@ -106,6 +106,15 @@ QCheckBox::indicator {{
   width: {check}px; height: {check}px; border: 1px solid {muted}; border-radius: 4px; background: {window}; }}
 QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url("{tick}"); }}
 
+QRadioButton {{
+  spacing: {s}px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }}
+QRadioButton:focus {{ border-color: {accent}; }}
+QRadioButton::indicator {{
+  width: {radio}px; height: {radio}px; border: 1px solid {muted}; border-radius: {radius}px; background: {window}; }}
+QRadioButton::indicator:checked {{
+  border: 1px solid {accent}; background: qradialgradient(cx: 0.5, cy: 0.5, radius: 0.5, fx: 0.5, fy: 0.5,
+    stop: 0 {accent}, stop: 0.55 {accent}, stop: 0.65 {window}, stop: 1 {window}); }}
+
 QListView, QTreeView {{ background: transparent; border: 0; }}
 QListView::item {{ border-radius: {radius}px; }}
 
@@ -223,6 +232,7 @@ _PIXELS = {
     "icon": 20,
     "spin": 140,
     "check": 16,
+    "radio": 14,
     "chevron_size": 14,
     "arrow": 10,
     "bar": 12,

@@ -16,19 +16,9 @@ from PySide6.QtWidgets import (
 
 from ui.bridge.conduct.conduct import OpenQuestion
 from ui.look.sentences import literal
-from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.look.theme import SPACE_S, SPACE_XS
 
 EDITOR_LINES = 2
-# The platform's own are all but invisible on a dark card.
-_ROUND = """
-QRadioButton {{ spacing: 8px; padding: 2px; margin-left: -4px; border: 2px solid transparent; border-radius: 4px; }}
-QRadioButton:focus {{ border-color: {accent}; }}
-QRadioButton::indicator {{
-  width: {side}px; height: {side}px; border: 1px solid {muted}; border-radius: {round}px; background: {window}; }}
-QRadioButton::indicator:checked {{
-  border: 1px solid {accent}; background: qradialgradient(cx: 0.5, cy: 0.5, radius: 0.5, fx: 0.5, fy: 0.5,
-    stop: 0 {accent}, stop: 0.55 {accent}, stop: 0.65 {window}, stop: 1 {window}); }}
-"""
 
 
 class OwnWords(QPlainTextEdit):
@@ -63,9 +53,8 @@ class AnswerChoices(QWidget):
     given = Signal()
     """Enter was pressed."""
 
-    def __init__(self, themes: ThemeSource, question: OpenQuestion, parent: QWidget | None = None) -> None:
+    def __init__(self, question: OpenQuestion, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._themes = themes
         self._question = question
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
@@ -87,8 +76,6 @@ class AnswerChoices(QWidget):
             layout.addWidget(self._own)
             self._own.textChanged.connect(self._on_written)
             self._own.given.connect(self.given)
-        themes.changed.connect(self._dress)
-        self._dress()
 
     @property
     def answer(self) -> Sequence[str]:
@@ -110,17 +97,6 @@ class AnswerChoices(QWidget):
         box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         box.click()
         return True
-
-    def _dress(self) -> None:
-        theme, zoom = self._themes.theme, self._themes.zoom / 100
-        colours = {
-            "muted": theme.muted,
-            "window": theme.window,
-            "accent": theme.accent,
-            "side": str(round(14 * zoom)),
-            "round": str(round(8 * zoom)),
-        }
-        self.setStyleSheet(_ROUND.format_map(colours))
 
     def _on_chosen(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen and not self._question.several and self._own is not None:

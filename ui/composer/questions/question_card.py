@@ -83,7 +83,7 @@ class QuestionCard(QFrame):
     def _show(self, question: OpenQuestion) -> None:
         self._words.setText(question.question)
         self._words.setAccessibleName(question.question)
-        self._choices = AnswerChoices(self._themes, question)
+        self._choices = AnswerChoices(question)
         self._choices.changed.connect(self._refresh)
         self._choices.given.connect(self._give)
         self._column.addWidget(self._choices)
