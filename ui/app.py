@@ -1,6 +1,7 @@
 """Builds everything, once, and ends it in order."""
 
 import asyncio
+import importlib
 import logging
 import os
 import sys
@@ -176,6 +177,7 @@ class Desk:
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
         self.servers.refresh_models()
         self._tasks.start(self._engine.connections.warm_up())
+        self._tasks.start(_load_tools())
 
     def raise_window(self) -> None:
         """Come to the front: the program was started again."""
@@ -230,3 +232,8 @@ async def _tell_and_wait(error: AgentError) -> None:
     box.finished.connect(on_finished)
     box.open()
     await done
+
+
+async def _load_tools() -> None:
+    """In a thread, so that neither the start nor the first question waits for it."""
+    await asyncio.to_thread(importlib.import_module, "desktop_agent.tools.toolsets")

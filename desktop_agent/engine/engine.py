@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from pydantic import SecretStr
@@ -31,7 +32,6 @@ from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
-from desktop_agent.tools.toolsets import Which, builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -41,6 +41,9 @@ from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+
+if TYPE_CHECKING:
+    from desktop_agent.tools.toolsets import Which
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 
@@ -56,7 +59,7 @@ class RunDefaults:
     endpoint: Endpoint | None = None
     api_key: SecretStr | None = None
     model: str | None = None
-    toolset: Which = "all"
+    toolset: "Which" = "all"
     config: ProviderConfig = field(default_factory=ProviderConfig)
     questions: bool = False
     mode_requests: bool = False
@@ -246,6 +249,9 @@ class Engine:
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _folder(record), self._defaults.toolset
         workspace = Workspace(folder) if folder else None
+        # Late: nothing of the tools is needed before the first question.
+        from desktop_agent.tools.toolsets import builtin_tools
+
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts))
         return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
 

@@ -1,11 +1,14 @@
 """The tools of one conversation of which some come and go."""
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.tools.toolsets import Which
 from desktop_agent.vocabulary.tool_calls import ToolClass, ToolSpec
+
+if TYPE_CHECKING:
+    from desktop_agent.tools.toolsets import Which
 
 
 class LiveTools(ToolRegistry):
@@ -50,7 +53,7 @@ class LiveTools(ToolRegistry):
         return self._made[1]
 
 
-def chosen(which: Which, offered: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
+def chosen(which: "Which", offered: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
     """Of these the ones that belong to a set of tools."""
     if which == "all":
         return offered
