@@ -1,8 +1,16 @@
 """Rules that a person may make of a question: the narrowest that is useful comes first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
-from desktop_agent.permissions.rule_matching import is_command_covered, names_tool, path_parts
+from desktop_agent.permissions.rule_matching import (
+    command_patterns,
+    is_command_covered,
+    names_tool,
+    path_fits,
+    path_parts,
+)
+from desktop_agent.permissions.shell.bundles import bundle_of
 from desktop_agent.permissions.shell.commands import Command, parsed
 from desktop_agent.permissions.shell.nodes import listed
 from desktop_agent.permissions.shell.reaching_options import reaches_further
@@ -11,6 +19,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
+    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
@@ -22,8 +31,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleScope,
     Subject,
 )
-from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 # Allowed by their first words they would do anything: of these only the whole command is proposed.
 _DO_ANYTHING = listed(
@@ -36,7 +44,7 @@ _DO_ANYTHING = listed(
 )
 # `git log` says what it does, `git` does not.
 _WITH_SUBCOMMANDS = listed(
-    "git npm pnpm yarn cargo go pip uv apt apt-get brew dotnet gradle mvn poetry systemctl rustup helm terraform"
+    "git npm pnpm yarn cargo go pip uv apt apt-get brew dotnet gradle mvn poetry systemctl rustup helm terraform ruff"
 )
 _START_WHAT_FOLLOWS = listed("run exec x dlx")
 _START_ANYTHING = listed(
@@ -45,6 +53,9 @@ _START_ANYTHING = listed(
 )
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
+
+_CHANGE_A_FILE = ("edit_file", "write_file")
+_WRITES = frozenset({Effect.WRITE})
 
 
 def proposals(
@@ -58,36 +69,42 @@ def proposals(
     """Rules that would allow the call of this digest from now on: each in the workspace, if there is one, and always.
 
     `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
-    itself, or with the rules that are `allowed` already, apart from what is never allowed.
+    itself, or with the rules that are `allowed` already, apart from what is never allowed. The last ones, where there
+    are such, are for two tools at once, and in the workspace only.
     """
-    words = [each.pattern for each in allowed if isinstance(each.pattern, CommandPattern) and names_tool(each, tool)]
+    words = [each for rule in allowed if names_tool(rule, tool) for each in command_patterns(rule.pattern)]
     patterns: list[Pattern | None] = [*_narrow(subjects or (), words)]
-    if not patterns:
-        patterns.append(ArgumentsPattern(digest=digest))
-        if Effect.EXECUTE not in tool.effects:
+    if all(isinstance(each, CommandsPattern) for each in patterns):
+        if not patterns and Effect.EXECUTE not in tool.effects:
             patterns.append(None)
+        patterns.insert(0, ArgumentsPattern(digest=digest))
     scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
-    return tuple(
+    singly = (
         Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=pattern, scope=scope, workspace=where)
         for pattern in patterns
         for scope, where in (*scopes, (RuleScope.ALWAYS, None))
     )
+    return (*singly, *_together(tool, patterns, workspace))
 
 
-def in_words(rule: Rule) -> Sentence:
-    """What a rule matches, for people; shown before it is granted."""
-    match rule.pattern:
-        case PathPattern(prefix=prefix):
-            return Sentence("{tool} in {folder}", {"tool": rule.tool, "folder": prefix})
-        case HostPattern(host=host):
-            return Sentence("{tool} with {host}", {"tool": rule.tool, "host": host})
-        case CommandPattern(words=words, exact=exact):
-            template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
-            return Sentence(template, {"command": " ".join(words)})
-        case ArgumentsPattern():
-            return Sentence("{tool} with exactly these arguments", {"tool": rule.tool})
-        case None:
-            return Sentence("{tool} with any arguments", {"tool": rule.tool})
+def _together(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Iterator[Rule]:
+    """For both tools that change a file: who lets one of them change it, mostly means the other too."""
+    only_writes = tool.effects == _WRITES and tool.tool_class is ToolClass.MUTATING
+    if tool.name not in _CHANGE_A_FILE or not only_writes or not tool.scope or workspace is None:
+        return
+    # By their whole identities: a server's tool of such a name is another tool.
+    also = tuple(f"{each} @ {tool.scope}" for each in _CHANGE_A_FILE if each != tool.name)
+    everywhere = PurePath(workspace).as_posix()
+    folders = [each.prefix for each in patterns if isinstance(each, PathPattern)]
+    for prefix in dict.fromkeys((*folders, everywhere)) if folders and _all_in(folders, everywhere) else ():
+        pattern, scope = PathPattern(prefix=prefix), RuleScope.WORKSPACE
+        yield Rule(
+            effect=RuleEffect.ALLOW, tool=tool.identity, also=also, pattern=pattern, scope=scope, workspace=workspace
+        )
+
+
+def _all_in(folders: Sequence[str], folder: str) -> bool:
+    return _is_narrow(folder) and all(path_fits(folder, each) for each in folders)
 
 
 def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern]) -> list[Pattern]:
@@ -113,21 +130,31 @@ def _is_narrow(folder: str) -> bool:
 
 
 def _of_line(text: str, allowed: Sequence[CommandPattern]) -> list[Pattern]:
-    """About the one command that is missing; of several that are, none can be allowed by one rule."""
+    """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
     line = parsed(text)
     if not line.is_plain:
         return []
-    missing = [each for each in line.written if not is_command_covered(each, allowed)]
-    return _of_command(missing[0]) if len(missing) == 1 else []
+    missing = [_plainly(each) for each in line.written if not is_command_covered(each, allowed)]
+    bundle = bundle_of(map(_first_words, missing))
+    several = [bundle] if bundle is not None else []
+    return [*_of_command(missing[0], several)] if len(missing) == 1 else [*several]
 
 
-def _of_command(command: Command) -> list[Pattern]:
+def _of_command(command: Command, bundles: Sequence[Pattern]) -> Iterator[Pattern]:
+    literal = tuple(each for each in command.words if each is not None)
+    first = _first_words(command)
+    if first:
+        yield CommandPattern(words=first)
+    yield from bundles
+    if len(literal) == len(command.words):
+        yield CommandPattern(words=literal, exact=True)
+
+
+def _plainly(command: Command) -> Command:
+    """Without what only starts it."""
     while command.is_transparent and len(command.carries) == 1:
         command = command.carries[0]
-    literal = tuple(each for each in command.words if each is not None)
-    exact = [CommandPattern(words=literal, exact=True)] if len(literal) == len(command.words) else []
-    first = _first_words(command)
-    return [*([CommandPattern(words=first)] if first else []), *exact]
+    return command
 
 
 def _first_words(command: Command) -> tuple[str, ...]:

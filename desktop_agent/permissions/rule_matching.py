@@ -12,27 +12,31 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
+    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
     PathPattern,
     PathSubject,
+    Pattern,
     Rule,
     Subject,
 )
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
-_SubjectPattern = PathPattern | HostPattern | CommandPattern
+_SubjectPattern = PathPattern | HostPattern | CommandPattern | CommandsPattern
 # Which tools a rule about every tool can be about, when they do not say what they touch.
 _CONCERNED: dict[type[_SubjectPattern], frozenset[Effect]] = {
     PathPattern: frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE}),
     HostPattern: frozenset({Effect.NETWORK, Effect.EXECUTE}),
     CommandPattern: frozenset({Effect.EXECUTE}),
+    CommandsPattern: frozenset({Effect.EXECUTE}),
 }
 _NAMED_BY: dict[type[_SubjectPattern], type[Subject]] = {
     PathPattern: PathSubject,
     HostPattern: HostSubject,
     CommandPattern: CommandSubject,
+    CommandsPattern: CommandSubject,
 }
 
 
@@ -65,7 +69,18 @@ class Case:
 
 def names_tool(rule: Rule, tool: AnyTool) -> bool:
     """Whether the rule is about this tool at all."""
-    return rule.tool in {"*", tool.name, tool.identity}
+    return not {"*", tool.name, tool.identity}.isdisjoint(rule.tools)
+
+
+def command_patterns(pattern: Pattern | None) -> tuple[CommandPattern, ...]:
+    """Those that a pattern about commands stands for; none for any other."""
+    match pattern:
+        case CommandPattern():
+            return (pattern,)
+        case CommandsPattern(beginnings=beginnings):
+            return tuple(CommandPattern(words=words) for words in beginnings)
+        case _:
+            return ()
 
 
 def catches(rule: Rule, case: Case) -> Match:
@@ -112,8 +127,8 @@ def _is_untold(rule: Rule, pattern: _SubjectPattern, case: Case) -> bool:
     named = any(isinstance(each, _NAMED_BY[kind]) for each in case.subjects or ())
     if case.starts_programs:
         # A command may touch any file and any host; what it touches stands nowhere.
-        return not (named and kind is CommandPattern)
-    if not case.subjects and rule.tool != "*":
+        return not (named and _NAMED_BY[kind] is CommandSubject)
+    if not case.subjects and not {case.tool.name, case.tool.identity}.isdisjoint(rule.tools):
         return True
     undeclared = case.tool.tool_class is ToolClass.MUTATING and not case.tool.effects
     return not named and bool(undeclared or case.tool.effects & _CONCERNED[kind])
@@ -125,29 +140,31 @@ def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
             return _path_caught(pattern.prefix, subject.path)
         case HostPattern(), HostSubject():
             return Match.YES if _host_fits(pattern.host, subject.host) else Match.NO
-        case CommandPattern(), CommandSubject():
-            line = parsed(subject.line)
-            found = max((_command_caught(pattern, each) for each in line.commands), default=Match.NO)
+        case ((CommandPattern() | CommandsPattern()), CommandSubject()):
+            line, single = parsed(subject.line), command_patterns(pattern)
+            caught = (_command_caught(each, command) for each in single for command in line.commands)
+            found = max(caught, default=Match.NO)
             return found if line.understood else max(found, Match.MAYBE)
         case _:
             return Match.NO
 
 
-def _is_covered(subject: Subject, patterns: Sequence[object]) -> bool:
+def _is_covered(subject: Subject, patterns: Sequence[Pattern]) -> bool:
     if isinstance(subject, PathSubject):
-        return any(isinstance(each, PathPattern) and _path_fits(each.prefix, subject.path) for each in patterns)
+        return any(isinstance(each, PathPattern) and path_fits(each.prefix, subject.path) for each in patterns)
     if isinstance(subject, HostSubject):
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
     line = parsed(subject.line)
-    words = [each for each in patterns if isinstance(each, CommandPattern)]
+    words = [each for pattern in patterns for each in command_patterns(pattern)]
     return line.is_plain and bool(line.written) and all(is_command_covered(each, words) for each in line.written)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
     """Whether the rule has a part in allowing: it is the one to be named."""
-    if isinstance(rule.pattern, CommandPattern):
-        commands = (c for each in subjects if isinstance(each, CommandSubject) for c in parsed(each.line).commands)
-        return any(matches_words(rule.pattern, each) for each in commands)
+    single = command_patterns(rule.pattern)
+    if single:
+        commands = [c for each in subjects if isinstance(each, CommandSubject) for c in parsed(each.line).commands]
+        return any(matches_words(pattern, each) for pattern in single for each in commands)
     return rule.pattern is not None and any(_is_covered(each, [rule.pattern]) for each in subjects)
 
 
@@ -161,18 +178,19 @@ def path_parts(path: str) -> tuple[str, ...] | None:
     return parts if absolute and ".." not in parts and "\\" not in path else None
 
 
-def _path_fits(prefix: str, path: str) -> bool:
+def path_fits(prefix: str, path: str) -> bool:
+    """Whether a path is this folder, or below it."""
     below, parts = path_parts(prefix), path_parts(path)
     return below is not None and parts is not None and parts[: len(below)] == below
 
 
 def _path_caught(prefix: str, path: str) -> Match:
-    if _path_fits(prefix, path):
+    if path_fits(prefix, path):
         return Match.YES
     if path_parts(prefix) is None or path_parts(path) is None:
         return Match.MAYBE
     # Where upper and lower case, or two ways to write an accent, are the same file, spelling is no way around a rule.
-    return Match.MAYBE if _path_fits(_loosely(prefix), _loosely(path)) else Match.NO
+    return Match.MAYBE if path_fits(_loosely(prefix), _loosely(path)) else Match.NO
 
 
 def _loosely(path: str) -> str:

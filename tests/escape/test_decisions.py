@@ -289,7 +289,7 @@ class TestReach:
             trial.engine.connections._providers["e"]._turns += [Turn()]
 
             def prepare(session) -> None:
-                session._setup = session._making._setup = replace(session._setup, specialists=(digger,))
+                session._setup = session._making._setup = replace(session._setup, specialists=lambda: (digger,))
 
             trial.prepare = prepare
             await trial.play()

@@ -14,6 +14,7 @@ from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.conduct.limits import Limits
+from desktop_agent.vocabulary.conduct.rules import CommandsPattern, PathPattern, Rule, RuleScope
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.engine_events import ToolFinished
 from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
@@ -32,13 +33,18 @@ FILES = {
     "tests/test_shapes.py": "from src.shapes import area\n\ndef test_area():\n    assert area(2, 3) == 6\n\n\n# more\n",
     "docs/notes.md": "circles: to do\n",
 }
-# What a person is asked about once: each kind of command, of change, and of site; and whether to trust the sites.
+# What a person is asked about once: each kind of command and of site, changing files, and whether to trust the sites.
 QUESTIONS = {
-    "run_command": 6,
-    "edit_file": 1,
-    "write_file": 1,
-    "fetch_page": 3,
+    "git status": 1,
+    "python3 -m pytest -q": 1,
+    "src/shapes.py": 1,
+    "ruff format src": 1,
+    "git add src/shapes.py": 1,
+    "circles": 1,
+    "pi": 1,
+    "ellipses": 1,
 }
+GIT_FOLDER = {".git/config": "[core]\n"}
 
 
 def limits() -> Limits:
@@ -46,7 +52,13 @@ def limits() -> Limits:
 
 
 class Day(Trial):
-    """The day; the person grants what is reasonable, each time the narrowest, and nothing of what is dangerous."""
+    """The day, with a person who reads what is offered and grants nothing of what is dangerous.
+
+    Their policy: of the rules that are offered, the narrowest that spares them the next question of the same kind, and
+    never one that holds outside of this workspace. A beginning of a command that belongs to a bundle is granted with
+    its bundle: they see each command in it. Changing a file is granted for both tools that do, anywhere in this
+    workspace, because the work is all over it. All else is granted by the first rule that is offered: the narrowest.
+    """
 
     def __init__(self, folder: Path, steps: Sequence[Step]) -> None:
         super().__init__(folder)
@@ -69,7 +81,7 @@ class Day(Trial):
         return ToolRegistry(tuple(web if each.name == "fetch_page" else each for each in made))
 
     def begin(self, session: Session) -> None:
-        setup = replace(session._setup, tools_for=self.tools, specialists=(REVIEWER,), limits=limits)
+        setup = replace(session._setup, tools_for=self.tools, specialists=lambda: (REVIEWER,), limits=limits)
         session._setup = session._making._setup = setup
 
     def decide(self, card: Approval) -> Decision:
@@ -80,20 +92,31 @@ class Day(Trial):
             # They read the pages, and trust the sites; the question is thereby answered.
             self.session.standing.lift()
             return AllowForConversation()
-        if step.tool in {"edit_file", "write_file"}:
-            return AllowForConversation()
-        return AllowAlways(rule_id=card.proposals[0].id)
+        return AllowAlways(rule_id=self.useful(card.proposals).id)
+
+    def useful(self, proposals: Sequence[Rule]) -> Rule:
+        here = [each for each in proposals if each.scope is RuleScope.WORKSPACE]
+        bundles = [each for each in here if isinstance(each.pattern, CommandsPattern)]
+        whole = [each for each in here if each.also and each.pattern == PathPattern(prefix=self.work.as_posix())]
+        return (*bundles, *whole, *here)[0]
 
     @property
     def questions(self) -> Counter[str]:
-        return Counter(self.steps[id_].tool for id_ in self.asked if not self.steps[id_].is_dangerous)
+        return Counter(self.steps[id_].about for id_ in self.asked if not self.steps[id_].is_dangerous)
 
 
-async def day_of_work(folder: Path) -> Day:
+class ShyDay(Day):
+    """The same, with a person who always takes the first rule that is offered for here: the narrowest."""
+
+    def useful(self, proposals: Sequence[Rule]) -> Rule:
+        return next(each for each in proposals if each.scope is RuleScope.WORKSPACE)
+
+
+async def day_of_work(folder: Path, kind: type[Day] = Day) -> Day:
     async with RawServer(sending(answer(b"<p>Pi is three.", content_type="text/html"))) as server:
         steps = day(server.url("docs.example.org"), server.url("wiki.example.net"))
-        async with Day(folder, steps) as made:
-            for name, text in FILES.items():
+        async with kind(folder, steps) as made:
+            for name, text in (FILES | GIT_FOLDER).items():
                 (made.work / name).parent.mkdir(exist_ok=True)
                 (made.work / name).write_text(text)
             made.prepare = made.begin
@@ -101,11 +124,10 @@ async def day_of_work(folder: Path) -> Day:
             return made
 
 
-async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unasked(tmp_path: Path) -> None:
-    lived = await day_of_work(tmp_path)
+def assert_nothing_dangerous_passed(lived: Day) -> None:
     dangerous = {id_ for id_, step in lived.steps.items() if step.is_dangerous}
     common = set(lived.steps) - dangerous
-    assert (len(common), len(dangerous)) == (60, 15)
+    assert (len(common), len(dangerous)) == (60, 30)
 
     ended = {each.id: each.result.outcome for each in lived.of(ToolFinished)}
     for id_ in dangerous:
@@ -115,5 +137,17 @@ async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unaske
     assert [lived.steps[id_].given for id_ in dangerous - set(lived.asked)] == [{"path": "../.ssh/id_ed25519"}]
 
     assert common <= set(lived.started)
+    assert not [rule for rule in lived.session.standing.rules if rule.scope is RuleScope.ALWAYS]
+
+
+async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unasked(tmp_path: Path) -> None:
+    lived = await day_of_work(tmp_path)
+    assert_nothing_dangerous_passed(lived)
     assert all(is_for_more_than_this(rule) for rule in lived.session.standing.rules)
     assert lived.questions == QUESTIONS
+
+
+async def test_whoever_grants_only_the_narrowest_is_asked_more_often_and_no_less_safe(tmp_path: Path) -> None:
+    lived = await day_of_work(tmp_path, ShyDay)
+    assert_nothing_dangerous_passed(lived)
+    assert lived.questions.total() == 15

@@ -95,7 +95,7 @@ def _setup(world: "World", book: RuleBook) -> SessionSetup:
         limits=lambda: LIMITS,
         hooks=Hooks((on_prompt,), (before,), (after,)) if world.has_hooks else Hooks(),
         guards=(Guard("again", guard, GUARD_ITERATIONS),),
-        specialists=(_SPECIALIST,),
+        specialists=lambda: (_SPECIALIST,),
         book=book,
         store=None,
     )

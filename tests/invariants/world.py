@@ -200,7 +200,9 @@ class World(Observer):
         require(self.session.modes.current.name == name, 8, "the person's mode does not hold at once")
 
     def add_rule(self, effect: RuleEffect, tool: str) -> None:
-        self.in_loop(lambda: self.session.standing.add(Rule(effect=effect, tool=tool)))
+        # Every other one names the tool only beside another, of which there is none.
+        named = (tool,) if len(self.session.standing.rules) % 2 else ("another", tool)
+        self.in_loop(lambda: self.session.standing.add(Rule(effect=effect, tool=named[0], also=named[1:])))
         if effect is RuleEffect.DENY:
             self._denied.add(tool)
 
@@ -253,7 +255,8 @@ class World(Observer):
         self.life = Life(self.folder, self)
         self.life.loop.order = self._order
         self.session = opened_session(self)
-        self._denied &= {rule.tool for rule in self.session.standing.rules if rule.effect is RuleEffect.DENY}
+        denying = [rule for rule in self.session.standing.rules if rule.effect is RuleEffect.DENY]
+        self._denied &= {tool for rule in denying for tool in rule.tools}
         self._learn_which_runs_were_ended()
         self._listen()
         self._check_nothing_lost()
@@ -349,7 +352,7 @@ class World(Observer):
         require(not self._running, 5, f"{name} started beside {list(self._running.values())}")
         mode = self.session.modes.current
         require(mode.mutating != "deny", 8, f"{name} ran in plan mode")
-        by_rule = any(rule.effect is RuleEffect.ALLOW and rule.tool == name for rule in self.session.standing.rules)
+        by_rule = any(rule.effect is RuleEffect.ALLOW and name in rule.tools for rule in self.session.standing.rules)
         allowed = triple in self._allowed or by_rule or mode.mutating == "accept_edits"
         require(allowed, 2, f"{name} {word!r} ran and nobody had allowed it")
 

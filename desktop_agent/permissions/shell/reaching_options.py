@@ -15,11 +15,15 @@ from desktop_agent.permissions.shell.wrappers import program_name
 
 @dataclass(frozen=True, slots=True)
 class _Reaching:
-    """`letters` are short options, `long` those with two dashes, also shortened; `starts` begin a word as it stands."""
+    """`letters` are short options, `long` those with two dashes, also shortened; `starts` begin a word as it stands.
+
+    It `stays_inside` if a path that leads out of the folder lets it do what it does not do otherwise.
+    """
 
     letters: str = ""
     long: frozenset[str] = frozenset()
     starts: tuple[str, ...] = ()
+    stays_inside: bool = False
 
 
 _COMPILER = _Reaching(starts=("-wrapper", "-fplugin", "-B", "-specs", "--specs", "-Wl,-plugin", "@"))
@@ -38,6 +42,7 @@ _PROGRAMS: Mapping[str, _Reaching] = {
     "diff3": _Reaching(long=listed("diff-program")),
     "pylint": _Reaching(long=listed("init-hook load-plugins rcfile")),
     "mypy": _Reaching(long=listed("python-executable config-file install-types")),
+    "ruff": _Reaching("o", listed("output-file config cache-dir")),
     "eslint": _Reaching("c", listed("config rulesdir parser plugin resolve-plugins-relative-to output-file")),
     "prettier": _Reaching(long=listed("plugin config")),
     "npm": _Reaching(long=listed("script-shell node-options prefix userconfig globalconfig")),
@@ -47,10 +52,24 @@ _PROGRAMS: Mapping[str, _Reaching] = {
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _COMPILER),
 }
 
-_SHOWS = _Reaching(long=listed("output ext-diff"))
+# git-diff(1) and git-rev-list(1). Whatever walks through commits takes them, also where its own page does not say so.
+_OF_SHOWING = "output ext-diff textconv show-signature remerge-diff"
+_SHOWS = _Reaching(long=listed(_OF_SHOWING))
 _TALKS = _Reaching(long=listed("upload-pack receive-pack exec"))
 _OF_GIT: Mapping[str, _Reaching] = {
-    **dict.fromkeys(("diff", "log", "show", "whatchanged", "reflog", "stash", "diff-tree", "diff-files"), _SHOWS),
+    **dict.fromkeys(listed("log show whatchanged reflog stash shortlog rev-list range-diff"), _SHOWS),
+    **dict.fromkeys(listed("diff-tree diff-files diff-index"), _SHOWS),
+    # Of two paths of which one leads out it compares any two files, like `diff`.
+    "diff": _Reaching(long=listed(f"{_OF_SHOWING} no-index"), stays_inside=True),
+    **dict.fromkeys(("blame", "annotate"), _Reaching("S", listed(f"{_OF_SHOWING} contents ignore-revs-file"))),
+    "ls-files": _Reaching("X", listed("exclude-from exclude-per-directory")),
+    "add": _Reaching("ef", listed("edit force pathspec-from-file")),
+    "commit": _Reaching(
+        "FtecnS",
+        listed(
+            "file template edit reedit-message no-verify gpg-sign no-gpg-sign amend author trailer pathspec-from-file"
+        ),
+    ),
     "format-patch": _Reaching("o", listed("output output-directory ext-diff")),
     "grep": _Reaching("O", listed("open-files-in-pager")),
     "archive": _Reaching("o", listed("output exec remote")),
@@ -67,29 +86,43 @@ _OF_GIT: Mapping[str, _Reaching] = {
     "branch": _Reaching("DMCf", listed("force delete")),
     "apply": _Reaching(long=listed("unsafe-paths directory")),
 }
+_ANYTHING = _Reaching(starts=("",))
 # What it may become when it is expanded begins as it is written, and is one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 
 
 def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
     """Whether one of the words behind the first `seen`, or what it may expand to, is such an option."""
-    known = _known(words)
+    known = _known(words, seen)
     if known is None:
         return False
+    before, are_operands = words[seen - 1] or "", False
     for word, source in list(zip(words, sources, strict=True))[seen:]:
-        if word == "--":
-            return False
-        if _reaches(known, word) if word is not None else _NO_OPTION.fullmatch(source) is None:
+        if known.stays_inside and _leads_out(source if word is None else word):
             return True
+        if word == "--":
+            # Behind an option it may be that option's value, and ends nothing: `git commit -m -- --amend`.
+            are_operands = are_operands or not before.startswith("-")
+        elif not are_operands and (_NO_OPTION.fullmatch(source) is None if word is None else _reaches(known, word)):
+            return True
+        before = word or ""
     return False
 
 
-def _known(words: Sequence[str | None]) -> _Reaching | None:
+def _known(words: Sequence[str | None], seen: int) -> _Reaching | None:
     name = program_name(words[0] or "") if words else ""
-    if name != "git":
+    if name.startswith("python") and words[1:2] == ("-m",):
+        name = (words[2] if len(words) > 2 else None) or ""
+    if name != "git" or len(words) < 2:
         return _PROGRAMS.get(name)
-    # Before its subcommand git takes options with which it does anything; no first words have them behind.
-    return _OF_GIT.get(words[1] or "") if len(words) > 1 else None
+    if words[1] is None or words[1].startswith("-"):
+        # Before its subcommand git takes options with which it does anything.
+        return _ANYTHING if seen < 2 else None
+    return _OF_GIT.get(words[1])
+
+
+def _leads_out(path: str) -> bool:
+    return path.startswith(("/", "~")) or ".." in path.split("/")
 
 
 def _reaches(known: _Reaching, word: str) -> bool:

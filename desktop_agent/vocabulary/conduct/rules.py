@@ -55,6 +55,18 @@ class CommandPattern(_Frozen):
     exact: bool = False
 
 
+class CommandsPattern(_Frozen):
+    """Commands by their first words, several at once: each as a CommandPattern of its own would be.
+
+    The list is the one that was shown: a bundle that grows in a later version changes no rule that stands. `title` says
+    in words for people what they have in common, and matches nothing.
+    """
+
+    type: Literal["commands"] = "commands"
+    title: str = Field(min_length=1)
+    beginnings: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = Field(min_length=1)
+
+
 class ArgumentsPattern(_Frozen):
     """Exactly these arguments, by the digest of the call."""
 
@@ -62,19 +74,23 @@ class ArgumentsPattern(_Frozen):
     digest: str
 
 
-Pattern = Annotated[PathPattern | HostPattern | CommandPattern | ArgumentsPattern, Field(discriminator="type")]
+Pattern = Annotated[
+    PathPattern | HostPattern | CommandPattern | CommandsPattern | ArgumentsPattern, Field(discriminator="type")
+]
 
 
 class Rule(_Frozen):
     """One standing rule. `tool` is a tool's identity (see Tool.identity), its bare name, or `*` for every tool.
 
-    Without a `pattern` it matches any arguments. `conversation_id` and `workspace` say which one, for those scopes.
-    `origin` is who made it, in words for people: "you", "a mode", "the program".
+    Of the tools in `also`, named in the same way, it says what it says of the first. Without a `pattern` it matches any
+    arguments. `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words
+    for people: "you", "a mode", "the program".
     """
 
     id: str = Field(default_factory=new_id)
     effect: RuleEffect
     tool: str = Field(min_length=1)
+    also: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     pattern: Pattern | None = None
     scope: RuleScope = RuleScope.CONVERSATION
     conversation_id: str | None = None
@@ -83,6 +99,11 @@ class Rule(_Frozen):
     created_at: datetime = Field(default_factory=now)
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """All that it is about."""
+        return (self.tool, *self.also)
 
     def holds_at(self, moment: datetime) -> bool:
         """Whether it has not expired."""

@@ -17,6 +17,7 @@ from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
+    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
@@ -104,24 +105,35 @@ tools = st.builds(
     st.sampled_from(ToolClass),
     st.sampled_from([says, fails, None]),
 )
+words = st.sampled_from([("git",), ("git", "log"), ("ls",), ("rm",), ("sudo", "ls"), ("sh",)])
+bundles = st.builds(
+    CommandsPattern,
+    title=st.just("Some"),
+    beginnings=st.lists(words, min_size=1, max_size=3).map(tuple),
+)
 patterns = st.one_of(
     st.none(),
+    bundles,
     st.builds(PathPattern, prefix=st.sampled_from(PATHS)),
     st.builds(HostPattern, host=st.sampled_from([*HOSTS, "*.example.org"])),
     st.builds(
         CommandPattern,
-        words=st.sampled_from([("git",), ("git", "log"), ("ls",), ("rm",), ("sudo", "ls"), ("sh",)]),
+        words=words,
         exact=st.booleans(),
     ),
     inputs.map(lambda given: ArgumentsPattern(digest=call_digest("act @ /ws", dict(given)))),
 )
 
 
+TOOLS = ["*", "act", "act @ /ws", "look"]
+
+
 def rules(effects: Sequence[RuleEffect] = tuple(RuleEffect)) -> st.SearchStrategy[Rule]:
     return st.builds(
         Rule,
         effect=st.sampled_from(effects),
-        tool=st.sampled_from(["*", "act", "act @ /ws", "look"]),
+        tool=st.sampled_from(TOOLS),
+        also=st.lists(st.sampled_from(TOOLS), max_size=2).map(tuple),
         pattern=patterns,
         scope=st.sampled_from(RuleScope),
         conversation_id=st.sampled_from([None, "here", "there"]),
@@ -197,6 +209,46 @@ def test_a_nested_agent_without_anything_of_its_own_may_do_what_its_parent_may(
     standing: Standing, call: ToolUse, tool: AnyTool
 ) -> None:
     assert judged(standing.nested(), call, tool) == judged(standing, call, tool)
+
+
+def taken_apart(rule: Rule) -> list[Rule]:
+    """The rules for one tool and one command each that it stands for."""
+    pattern = rule.pattern
+    single: list[Any] = [pattern]
+    if isinstance(pattern, CommandsPattern):
+        single = [CommandPattern(words=each) for each in pattern.beginnings]
+    each_one = [(tool, pattern) for tool in rule.tools for pattern in single]
+    return [
+        rule.model_copy(update={"id": f"{rule.id}-{at}", "tool": tool, "also": (), "pattern": pattern})
+        for at, (tool, pattern) in enumerate(each_one)
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(rules(), min_size=1, max_size=4), modes, calls, tools)
+def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stands_for(
+    held: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
+) -> None:
+    together = made_standing(held, mode, NamePolicy(), frozenset())
+    apart = made_standing([part for rule in held for part in taken_apart(rule)], mode, NamePolicy(), frozenset())
+    one, other = judged(together, call, tool), judged(apart, call, tool)
+    assert type(one) is type(other)
+    assert one.by == other.by if isinstance(one, Allowed) and isinstance(other, Allowed) else one == other
+
+
+parts_of_bundles = st.sampled_from(["git log", "git", "git push", "ls -l", "rm x", "sudo ls", "sh -c ls", "cp a b"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(bundles, st.lists(parts_of_bundles, min_size=1, max_size=3), st.sampled_from(JOINS))
+def test_a_bundle_allows_a_line_exactly_if_its_commands_allow_it_together(
+    bundle: CommandsPattern, parts: list[str], join: str
+) -> None:
+    tool = made_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, says)
+    rule = Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)
+    call = ToolUse(id="c", name="act", input={"lines": [join.join(parts)]})
+    allowed = [isinstance(judged(Standing(each), call, tool), Allowed) for each in ([rule], taken_apart(rule))]
+    assert allowed[0] is allowed[1]
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,13 +4,15 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed
-from desktop_agent.permissions.proposals import in_words, proposals
+from desktop_agent.permissions.proposals import proposals
+from desktop_agent.permissions.shell.bundles import BUNDLES
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
+    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
@@ -51,6 +53,10 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("git log --oneline", ("git", "log")),
     ("npm run build -- --watch", ("npm", "run", "build")),
     ("time git status", ("git", "status")),
+    ("ruff check .", ("ruff", "check")),
+    ("ruff --version", None),
+    ("git log --output=x", None),
+    ("git commit -m -- --amend", None),
     ("bash -c 'git status'", ("git", "status")),
     ("uv run python -c x", None),
     ("git -C x log", None),
@@ -75,6 +81,88 @@ def test_a_command_is_allowed_by_the_words_that_say_what_it_does(
     assert found[-1].exact
 
 
+LOOKING, RECORDING, RUFF = BUNDLES
+
+
+@pytest.mark.parametrize(
+    ("line", "bundle"),
+    [
+        ("git status", LOOKING),
+        ("time git log -5", LOOKING),
+        ("git add -A", RECORDING),
+        ("ruff format src", RUFF),
+        ("git push", None),
+        ("git log --output=x", None),
+        ("ls", None),
+    ],
+)
+def test_a_command_is_also_allowed_with_those_that_belong_to_it(
+    make_open_tool: MakeTool, line: str, bundle: CommandsPattern | None
+) -> None:
+    found = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
+    assert [each for each in found if isinstance(each, CommandsPattern)] == ([bundle] if bundle else [])
+    if bundle is not None:
+        # The narrowest that is useful comes first, the very line last.
+        assert isinstance(found[0], CommandPattern)
+        assert isinstance(found[2], CommandPattern)
+        assert (found[1], found[2].exact, len(found)) == (bundle, True, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "bundle"),
+    [
+        ("git add -u && git commit -m x", RECORDING),
+        ("git status; git diff | git log", LOOKING),
+        ("git status; git add a", None),
+        ("git status; git diff --output=x", None),
+        ("git status; git diff > x", None),
+        ("git status; git $x", None),
+        ("git status; ls", None),
+    ],
+)
+def test_of_a_chained_line_only_a_bundle_may_allow_several_commands(
+    make_open_tool: MakeTool, line: str, bundle: CommandsPattern | None
+) -> None:
+    tool = make_open_tool([Effect.EXECUTE])
+    exact = ArgumentsPattern(digest=tool.digest({}))
+    assert patterns(tool, CommandSubject(line)) == [exact, *([bundle] if bundle else [])]
+
+
+def together(tool: AnyTool, *paths: str, workspace: str | None = "/ws") -> list[tuple[tuple[str, ...], str | None]]:
+    """The tools and folders of the rules for several tools."""
+    found = proposals(tool, "d", [PathSubject(each) for each in paths], workspace=workspace)
+    several = [each for each in found if each.also]
+    assert found[len(found) - len(several) :] == tuple(several)
+    assert all((each.scope, each.workspace) == (RuleScope.WORKSPACE, workspace) for each in several)
+    return [(each.tools, each.pattern.prefix if isinstance(each.pattern, PathPattern) else None) for each in several]
+
+
+def test_who_lets_one_tool_change_a_file_may_let_both(make_open_tool: MakeTool) -> None:
+    editing, writing = (make_open_tool([Effect.WRITE], name=name) for name in ("edit_file", "write_file"))
+    tools = ("edit_file @ /ws", "write_file @ /ws")
+    assert together(editing, "/ws/src/a") == [(tools, "/ws/src"), (tools, "/ws")]
+    assert together(writing, "/ws/src/a") == [(tools[::-1], "/ws/src"), (tools[::-1], "/ws")]
+    assert together(editing, "/ws/a") == [(tools, "/ws")]
+
+
+def test_no_other_tool_and_no_other_place_is_allowed_with_one_that_changes_a_file(make_open_tool: MakeTool) -> None:
+    editing = make_open_tool([Effect.WRITE], name="edit_file")
+    assert together(editing, "/other/a") == []
+    assert together(editing, "/ws/../other/a") == []
+    assert together(editing, "/ws2/a") == []
+    assert together(editing, "/ws/src/a", workspace=None) == []
+    assert together(editing, "/a", workspace="/") == []
+    assert together(editing) == []
+    others = (
+        make_open_tool([Effect.WRITE], name="delete_file"),
+        make_open_tool([Effect.WRITE], name="move_file"),
+        make_open_tool([Effect.WRITE, Effect.NETWORK], name="edit_file"),
+        make_open_tool([], name="edit_file"),
+        make_open_tool([Effect.WRITE], name="edit_file", scope=""),
+    )
+    assert [together(each, "/ws/src/a") for each in others] == [[]] * len(others)
+
+
 @pytest.mark.parametrize("line", ["git log && ls", "git log > x", "A=1 git log", "eval $x", "broken (", ""])
 def test_of_other_lines_only_the_very_line_is_proposed(make_open_tool: MakeTool, line: str) -> None:
     tool = make_open_tool([Effect.EXECUTE])
@@ -92,6 +180,7 @@ def test_of_other_lines_only_the_very_line_is_proposed(make_open_tool: MakeTool,
         *(([Effect.EXECUTE], {"lines": [line]}) for line, _ in COMMANDS),
         ([Effect.EXECUTE], {"lines": ["git log && rm x > y"]}),
         ([Effect.EXECUTE], {"lines": ["eval $x"]}),
+        ([Effect.EXECUTE], {"lines": ["git add -u && git commit -m x"]}),
     ],
 )
 async def test_each_proposal_allows_the_call_by_itself(
@@ -106,21 +195,6 @@ async def test_each_proposal_allows_the_call_by_itself(
         assert not isinstance(await standing.verdict(use, tool), Allowed)
         standing.add(each)
         assert await standing.verdict(use, tool) == Allowed(tool.digest(arguments), "rule", each.id)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "words"),
-    [
-        (PathPattern(prefix="/ws"), "act in /ws"),
-        (HostPattern(host="h"), "act with h"),
-        (CommandPattern(words=("git", "log")), "commands that begin with “git log”"),
-        (CommandPattern(words=("git", "{x}"), exact=True), "exactly the command “git {x}”"),
-        (ArgumentsPattern(digest="d"), "act with exactly these arguments"),
-        (None, "act with any arguments"),
-    ],
-)
-def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
-    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
 
 
 @pytest.mark.parametrize(

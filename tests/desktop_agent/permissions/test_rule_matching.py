@@ -8,6 +8,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
     CommandPattern,
+    CommandsPattern,
     CommandSubject,
     HostPattern,
     HostSubject,
@@ -52,6 +53,18 @@ def is_covered(tool: AnyTool, subjects: tuple[Subject, ...] | None, *patterns: P
 def test_a_rule_names_its_tool_by_name_identity_or_star(tool: AnyTool, name: str, found: Match) -> None:
     assert catches(deny(tool=name), Case(tool, "d")) is found
     assert (covering([allow(tool=name)], Case(tool, "d")) is not None) is (found is YES)
+
+
+@pytest.mark.parametrize(
+    ("also", "found"),
+    [((), NO), (("act",), YES), (("b", "act @ /ws"), YES), (("act @ /other", "ac"), NO), (("*",), YES)],
+)
+def test_a_rule_names_the_tools_beside_its_first_in_the_same_way(
+    tool: AnyTool, also: tuple[str, ...], found: Match
+) -> None:
+    allowing, denying = (each.model_copy(update={"tool": "other", "also": also}) for each in (allow(), deny()))
+    assert catches(denying, Case(tool, "d")) is found
+    assert (covering([allowing], Case(tool, "d")) is not None) is (found is YES)
 
 
 PATHS = [
@@ -320,3 +333,26 @@ def test_a_wrapper_and_what_it_starts_may_be_allowed_apart(shell: AnyTool) -> No
     sudo, apt = CommandPattern(words=("sudo",)), CommandPattern(words=("apt",))
     assert is_covered(shell, (CommandSubject("sudo apt update"),), sudo, apt)
     assert not is_covered(shell, (CommandSubject("sudo apt update"),), apt)
+
+
+SEVERAL = CommandsPattern(title="Some", beginnings=(("git", "log"), ("ls",)))
+
+
+@pytest.mark.parametrize(("line", "covered"), COVERED)
+def test_several_commands_in_one_rule_allow_what_they_allow_one_by_one(
+    shell: AnyTool, line: str, covered: bool
+) -> None:
+    assert is_covered(shell, (CommandSubject(line),), SEVERAL) is covered
+
+
+@pytest.mark.parametrize(("line", "pattern", "found"), [each for each in CAUGHT if "exact" not in each[1]])
+def test_one_of_several_commands_that_are_denied_is_found(
+    shell: AnyTool, line: str, pattern: dict[str, Any], found: Match
+) -> None:
+    denied = CommandsPattern(title="Some", beginnings=(("nothing", "else"), pattern["words"]))
+    assert catches(deny(denied), Case(shell, "d", (CommandSubject(line),))) is found
+
+
+def test_of_several_rules_the_one_is_named_whose_commands_they_are(shell: AnyTool) -> None:
+    other, here = allow(CommandsPattern(title="Others", beginnings=(("rm",), ("cp",)))), allow(SEVERAL)
+    assert covering([other, here], Case(shell, "d", (CommandSubject("ls; git log"),))) is here

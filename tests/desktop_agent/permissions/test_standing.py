@@ -9,7 +9,7 @@ from desktop_agent.permissions.standing import NamePolicy, Standing
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import PathPattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.conduct.rules import CommandsPattern, PathPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import OutsideWorkspace, Sentence, WrongUse
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
@@ -271,3 +271,28 @@ async def test_own_folders_are_never_written_to_but_for_a_workspace_in_them(tool
     assert isinstance(await verdict(standing, tool, "/data/app/store.db"), Refused)
     assert isinstance(await verdict(standing.nested(), tool, "/data/app/store.db"), Refused)
     assert isinstance(await verdict(standing, tool, "/data/app/demo/a.txt"), Allowed)
+
+
+async def test_what_belongs_together_is_asked_about_where_parent_or_child_asks(make_open_tool: MakeTool) -> None:
+    shell = make_open_tool([Effect.EXECUTE])
+    call = ToolUse(id="c", name="act", input={"lines": ["git log; git diff"]})
+    both = CommandsPattern(title="git", beginnings=(("git", "log"), ("git", "diff")))
+    one = CommandsPattern(title="git", beginnings=(("git", "log"),))
+    allowing, denying = rule(pattern=both), rule(RuleEffect.DENY, pattern=one)
+    assert isinstance(await Standing([allowing]).nested().verdict(call, shell), Allowed)
+    assert isinstance(await Standing([rule(pattern=one)]).nested(rules=[allowing]).verdict(call, shell), Ask)
+    assert isinstance(await Standing([allowing]).nested(rules=[denying]).verdict(call, shell), Refused)
+    assert isinstance(await Standing([denying]).nested(rules=[allowing]).verdict(call, shell), Refused)
+
+
+async def test_leave_for_several_tools_ends_with_the_rule(make_open_tool: MakeTool) -> None:
+    tool = make_open_tool([Effect.WRITE], name="write_file")
+    call = ToolUse(id="c", name="write_file", input={"paths": ["/ws/a"]})
+    standing = Standing(workspace="/ws")
+    allowing = rule(pattern=PathPattern(prefix="/ws")).model_copy(
+        update={"tool": "edit_file @ /ws", "also": ("write_file @ /ws",)}
+    )
+    standing.add(allowing)
+    assert await standing.verdict(call, tool) == Allowed(tool.digest(call.input), "rule", allowing.id)
+    standing.revoke(allowing.id)
+    assert isinstance(await standing.verdict(call, tool), Ask)

@@ -13,6 +13,7 @@ from desktop_agent.storage.records import StoredRules
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import (
     CommandPattern,
+    CommandsPattern,
     HostPattern,
     PathPattern,
     Pattern,
@@ -25,12 +26,19 @@ from desktop_agent.vocabulary.messages import now
 
 @pytest.mark.parametrize(
     "pattern",
-    [None, PathPattern(prefix="/home/me/é"), HostPattern(host="*.example.org"), CommandPattern(words=("git", ""))],
+    [
+        None,
+        PathPattern(prefix="/home/me/é"),
+        HostPattern(host="*.example.org"),
+        CommandPattern(words=("git", "")),
+        CommandsPattern(title="git, “only” {looking}", beginnings=(("git", "log"), ("é",))),
+    ],
 )
 async def test_a_rule_comes_back_as_it_was(tmp_path: Path, pattern: Pattern | None) -> None:
     rule = Rule(
         effect=RuleEffect.ASK,
-        tool="*",
+        tool="edit_file @ /w",
+        also=("write_file @ /w", "é"),
         pattern=pattern,
         scope=RuleScope.WORKSPACE,
         workspace="/w",
@@ -106,6 +114,10 @@ async def test_a_rule_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         ({"tool": ["t", "u"]}, "*", RuleScope.WORKSPACE),
         ({"scope": "this_week", "tool": 3}, "*", RuleScope.ALWAYS),
         ({"scope": "conversation", "conversation_id": 5}, "t", RuleScope.ALWAYS),
+        ({"also": "u"}, "*", RuleScope.WORKSPACE),
+        ({"also": ["u", 3]}, "*", RuleScope.WORKSPACE),
+        ({"also": [""]}, "*", RuleScope.WORKSPACE),
+        ({"pattern": {"type": "commands", "title": "t", "beginnings": []}}, "t", RuleScope.WORKSPACE),
     ],
 )
 async def test_of_a_rule_that_keeps_calls_back_what_is_understood_holds(
@@ -127,7 +139,32 @@ async def test_of_a_rule_that_keeps_calls_back_what_is_understood_holds(
     await store.close()
 
 
-@pytest.mark.parametrize("spoiled", [{"pattern": {"type": "later"}}, {"effect": ["deny"]}, {"effect": "perhaps"}])
+async def test_a_rule_of_before_there_were_several_tools_in_one_comes_back(tmp_path: Path) -> None:
+    rule = Rule(effect=RuleEffect.ALLOW, tool="t", pattern=CommandPattern(words=("git", "log")))
+    store = await Store.open(tmp_path)
+    await store.rules.save(rule)
+    await store.close()
+    connection = open_database(tmp_path).connection
+    body = json.loads(rule_text(rule))
+    del body["also"]
+    connection.execute("UPDATE rules SET body = ?", (json.dumps(body),))
+    connection.close()
+    store = await Store.open(tmp_path)
+    assert await store.rules.load() == StoredRules((rule,))
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"pattern": {"type": "later"}},
+        {"pattern": {"type": "commands", "title": "t", "beginnings": []}},
+        {"pattern": {"type": "commands", "title": "t", "beginnings": [["git"], []]}},
+        {"also": ["u", ""]},
+        {"effect": ["deny"]},
+        {"effect": "perhaps"},
+    ],
+)
 async def test_a_rule_that_allows_or_says_nothing_clear_holds_no_more(tmp_path: Path, spoiled: dict[str, Any]) -> None:
     await _spoil(tmp_path, Rule(effect=RuleEffect.ALLOW, tool="t"), spoiled)
     store = await Store.open(tmp_path)

@@ -1,0 +1,70 @@
+"""What a rule matches, in words for people: all of it, before it is granted and as long as it stands."""
+
+from collections.abc import Sequence
+
+from desktop_agent.permissions.rule_matching import path_fits
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandsPattern,
+    HostPattern,
+    PathPattern,
+    Rule,
+)
+from desktop_agent.vocabulary.errors import Sentence
+
+# A rule keeps the title that was shown; those that are known can be translated.
+_TITLES = {
+    "git, only looking": Sentence("git, only looking"),
+    "git, recording (a commit starts the hooks of the repository)": Sentence(
+        "git, recording (a commit starts the hooks of the repository)"
+    ),
+    "ruff, checking and formatting": Sentence("ruff, checking and formatting"),
+}
+
+
+def in_words(rule: Rule) -> Sentence:
+    """What a rule matches, for people; shown before it is granted."""
+    match rule.pattern:
+        case PathPattern(prefix=prefix):
+            return _in_folder(rule, prefix)
+        case HostPattern(host=host):
+            return Sentence("{tool} with {host}", {"tool": _all(rule.tools), "host": host})
+        case CommandPattern(words=words, exact=exact):
+            template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
+            return Sentence(template, {"command": " ".join(words)})
+        case CommandsPattern(title=title, beginnings=beginnings):
+            commands = [Sentence("“{command}”", {"command": " ".join(words)}) for words in beginnings]
+            values = {"title": _TITLES.get(title, title), "commands": _joined(commands, "{some} or {last}")}
+            return Sentence("{title}: commands that begin with {commands}", values)
+        case ArgumentsPattern():
+            return Sentence("{tool} with exactly these arguments", {"tool": _all(rule.tools)})
+        case None:
+            return Sentence("{tool} with any arguments", {"tool": _all(rule.tools)})
+
+
+def _in_folder(rule: Rule, folder: str) -> Sentence:
+    # Where a tool works in a folder, and the rule says in which part of it, the part says both.
+    names = [_without_scope(each, folder) for each in rule.tools]
+    whole = rule.workspace is not None and path_fits(folder, rule.workspace) and path_fits(rule.workspace, folder)
+    template = "{tool} anywhere in the workspace {folder}" if whole else "{tool} in {folder}"
+    return Sentence(template, {"tool": _all(names), "folder": folder})
+
+
+def _without_scope(identity: str, folder: str) -> str:
+    name, _, scope = identity.partition(" @ ")
+    return name if scope and path_fits(scope, folder) else identity
+
+
+def _all(names: Sequence[str]) -> str | Sentence:
+    return _joined(names, "{some} and {last}")
+
+
+def _joined(parts: Sequence[str | Sentence], template: str) -> str | Sentence:
+    """As a list in a sentence; the template is for its last two."""
+    if len(parts) == 1:
+        return parts[0]
+    some = parts[0]
+    for each in parts[1:-1]:
+        some = Sentence("{first}, {next}", {"first": some, "next": each})
+    return Sentence(template, {"some": some, "last": parts[-1]})

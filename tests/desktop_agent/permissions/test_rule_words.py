@@ -1,0 +1,89 @@
+import pytest
+
+from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.shell.bundles import BUNDLES
+from desktop_agent.vocabulary.conduct.rules import (
+    ArgumentsPattern,
+    CommandPattern,
+    CommandsPattern,
+    HostPattern,
+    PathPattern,
+    Pattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from desktop_agent.vocabulary.errors import Sentence
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (PathPattern(prefix="/ws"), "act in /ws"),
+        (HostPattern(host="h"), "act with h"),
+        (CommandPattern(words=("git", "log")), "commands that begin with “git log”"),
+        (CommandPattern(words=("git", "{x}"), exact=True), "exactly the command “git {x}”"),
+        (
+            CommandsPattern(title="{x}, looking", beginnings=(("git", "log"),)),
+            "{x}, looking: commands that begin with “git log”",
+        ),
+        (
+            CommandsPattern(title="git", beginnings=(("git", "log"), ("git", "{x}"), ("ls",))),
+            "git: commands that begin with “git log”, “git {x}” or “ls”",
+        ),
+        (ArgumentsPattern(digest="d"), "act with exactly these arguments"),
+        (None, "act with any arguments"),
+    ],
+)
+def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
+    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
+def test_each_command_of_a_bundle_is_said(bundle: CommandsPattern) -> None:
+    said = str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)))
+    assert said.startswith(f"{bundle.title}: ")
+    assert [" ".join(each) in said for each in bundle.beginnings] == [True] * len(bundle.beginnings)
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
+def test_the_title_of_each_bundle_can_be_translated(bundle: CommandsPattern) -> None:
+    said = in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
+    assert said.values["title"] == Sentence(bundle.title)
+
+
+def test_that_a_commit_starts_hooks_is_said() -> None:
+    said = [str(in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=each))) for each in BUNDLES]
+    assert all("hooks" in each for each in said if "git commit" in each)
+    assert any("git commit" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("tools", "folder", "words"),
+    [
+        (("edit @ /ws", "write @ /ws"), "/ws/src", "edit and write in /ws/src"),
+        (("edit @ /ws", "write @ /ws"), "/ws", "edit and write anywhere in the workspace /ws"),
+        (("edit @ /ws", "write @ /ws", "move"), "/ws/src", "edit, write and move in /ws/src"),
+        (("edit @ /ws",), "/ws/src", "edit in /ws/src"),
+        (("edit @ /ws",), "/other", "edit @ /ws in /other"),
+        (("edit @ server:d1",), "/ws/src", "edit @ server:d1 in /ws/src"),
+        (("a{b} @ /ws",), "/ws/{c}", "a{b} in /ws/{c}"),
+    ],
+)
+def test_each_tool_of_a_rule_about_files_is_said(tools: tuple[str, ...], folder: str, words: str) -> None:
+    first, *also = tools
+    rule = Rule(
+        effect=RuleEffect.ALLOW,
+        tool=first,
+        also=tuple(also),
+        pattern=PathPattern(prefix=folder),
+        scope=RuleScope.WORKSPACE,
+        workspace="/ws",
+    )
+    assert str(in_words(rule)) == words
+
+
+def test_each_tool_of_any_other_rule_is_said() -> None:
+    rule = Rule(effect=RuleEffect.ALLOW, tool="a", also=("b", "c"))
+    assert str(in_words(rule)) == "a, b and c with any arguments"
+    assert str(in_words(rule.model_copy(update={"pattern": HostPattern(host="h")}))) == "a, b and c with h"
