@@ -41,14 +41,14 @@ async def echo():
         pass
 ```
 
-- `async asyncio.open_connection(host=None)`
-  Return a pair of `(reader, writer)`.
+`async asyncio.open_connection(host=None)`
+:   Return a pair of `(reader, writer)`.
 
-  The *limit* is **required**; see `StreamReader`.
+    The *limit* is **required**; see `StreamReader`.
 
-  **Note**
+    **Note**
 
-  It moves.
+    It moves.
 
 | Event | Meaning |
 | --- | --- |
@@ -56,6 +56,7 @@ async def echo():
 | 1 | [this](https://docs.example.org/lib/a.html) |
 
 1. first
+
    - inner
    - more
 2. second
@@ -85,13 +86,14 @@ map(f)
 map(f, self)
 ```
 
-- `f`
-  Called with:
+`f`
+:   Called with:
 
-  - `element`
-    The element.
-- `self` Optional
-  A value.
+    `element`
+    :   The element.
+
+`self` Optional
+:   A value.
 """
 
 MKDOCS = """<!doctype html><html class="no-js"><head><title>First Steps</title></head><body>
@@ -202,10 +204,11 @@ targets : prerequisites
 The `targets` are
 file names.
 
-- -f
-  file
-- -k
-  keep going
+-f
+:   file
+
+-k
+:   keep going
 
 - one
 - two

@@ -3,17 +3,13 @@
 import pytest
 
 from desktop_agent.tools.web.reading.main_part import main_part
-from desktop_agent.tools.web.reading.tree import Element, tree_of
+from desktop_agent.tools.web.reading.parsing import tree_of
 
 LONG = "What this is about. " * 30
 
 
-def words(element: Element) -> list[str]:
-    return [word for each in element.children for word in (each.split() if isinstance(each, str) else words(each))]
-
-
 def read(html: str) -> str:
-    return " ".join(words(main_part(tree_of(html))))
+    return " ".join(" ".join(main_part(tree_of(html)).strings).split())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from desktop_agent.tools.web.reading import child
 from desktop_agent.tools.web.reading.reader import Reader, own_reader
 from desktop_agent.vocabulary.errors import ToolFailed
+from tests.desktop_agent.tools.web.reading.page_set import PAGES
 from tests.desktop_agent.tools.web.reading.pages import STYLES
 
 ADDRESS = "https://docs.example.org/lib/page.html"
@@ -17,6 +18,8 @@ ADDRESS = "https://docs.example.org/lib/page.html"
 async def test_the_same_as_without_a_process():
     for html, expected in STYLES.values():
         assert (await own_reader().read(html, ADDRESS)).text == expected
+    for page in PAGES.values():
+        assert (await own_reader().read(page.html, ADDRESS)).text == child.read(page.html, ADDRESS)["text"]
 
 
 N = 50_000
@@ -35,7 +38,15 @@ HOSTILE = {
     "marks": f"<pre>{'`' * N}</pre>x",
     "spaces": "<p>" + " " * N + "x",
     "wide table": "<table><tr>" + "<td>y" * 50_000 + "</table>x",
+    "broken tags": "<a " * 300_000 + ">x",
+    "broken comments": "<!--" * 300_000 + "-->x",
+    "broken attributes": '<a b="' * 200_000 + '">x',
+    "beside": "<nav>y</nav><p>y" * (N // 5) + "x",
+    "lists beside": "<ul>" + "<li>y</li>" * (N // 5) + "<ul><li>y</li></ul>" * (N // 5) + "</ul>x",
+    "long list": "<ol>" + "<li>y" * N + "</ol>x",
+    "numbered code": "<pre>" + "<span class=linenos>1</span>y\n" * N + "</pre>x",
     "spans": "<table><tr>" + "<td colspan=999>y" * 1_000 + "<tr><td>z</table>x",
+    "tall": "<table>" + "<tr><td rowspan=9999 colspan=999>y" * 1_000 + "</table>x",
 }
 
 
@@ -46,7 +57,11 @@ async def test_hostile_pages_are_read_all_the_same(name):
     assert found.cut if len(html) > child.LONGEST else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
 
 
-@pytest.mark.parametrize("html", ["<a " * 300_000, "<!--" * 300_000, '<a b="' * 200_000])
+# Each looks through all that are open for one that it would end.
+FOR_EVER = "<div>" * 400_000
+
+
+@pytest.mark.parametrize("html", [FOR_EVER, "<b><p>" * 100_000])
 async def test_what_takes_for_ever_is_ended(html):
     reader = own_reader()
     impatient = Reader(reader.command, patience=1.0)
@@ -56,7 +71,7 @@ async def test_what_takes_for_ever_is_ended(html):
 
 
 async def test_a_cancel_ends_the_process():
-    task = asyncio.create_task(own_reader().read("<a " * 300_000, ADDRESS))
+    task = asyncio.create_task(own_reader().read(FOR_EVER, ADDRESS))
     while not psutil.Process().children():
         await asyncio.sleep(0.01)
     task.cancel()
@@ -72,7 +87,7 @@ def confined(code: str) -> Reader:
         "from desktop_agent.tools.web.reading import child\n"
         "true = child.read\n"
         "def read(html, base):\n"
-        "    if html == '<p>': return true(html, base)\n"
+        "    if html == child.FIRST: return true(html, base)\n"
         f"    {code}\n"
         "child.read = read\n"
         "sys.exit(child.main())\n"

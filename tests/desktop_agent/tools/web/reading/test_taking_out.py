@@ -1,0 +1,69 @@
+"""What is taken out of a page, or moved in it, leaves a whole tree, and nothing is looked for among its neighbours."""
+
+from itertools import pairwise
+
+import pytest
+from bs4 import Tag
+
+from desktop_agent.tools.web.reading.main_part import main_part
+from desktop_agent.tools.web.reading.parsing import all_elements, elements, take_out, tree_of
+from desktop_agent.tools.web.reading.writing import markdown_of
+
+BASE = "https://docs.example.org/"
+
+
+def body(html: str) -> Tag:
+    return next(each for each in all_elements(tree_of(html)) if each.name == "body")
+
+
+def linked(part: Tag) -> None:
+    """Fails where the links between elements disagree with what they are in."""
+    for each in all_elements(part):
+        for before, after in pairwise(each.contents):
+            assert before.next_sibling is after
+            assert after.previous_sibling is before
+        for inner in each.contents:
+            assert inner.parent is each
+    every = [part, *part.descendants]
+    for before, after in pairwise(every):
+        assert before.next_element is after
+        assert after.previous_element is before
+
+
+@pytest.mark.parametrize("gone", ["a", "b", "c", "ab", "bc", "ac", "abc", ""])
+def test_the_tree_stays_whole(gone):
+    page = body("".join(f"<div id={name}><p>{name}</p>,</div>" for name in "abc"))
+    out = [each for each in elements(page) if each.attrs["id"] in gone]
+    take_out(page, out)
+    assert page.get_text() == "".join(f"{name}," for name in "abc" if name not in gone)
+    assert all(each.parent is None and each.get_text() for each in out)
+    linked(page)
+
+
+def test_a_list_beside_an_item_comes_to_be_in_it():
+    part = body(
+        "<ul><ol><li>0</ol><li>a</li><ul><li>b</li></ul><ol start=3><li>c</ol><li>d</li><p>e</p><ul><li>f</ul></ul>"
+        "<dir><li>g</li><ul><li>h</ul></dir>"
+    )
+    assert " ".join(markdown_of(part, BASE).split()) == "1. 0 - a - b 3. c - d e - f - g - h"
+    outer = next(elements(part))
+    assert [each.name for each in elements(outer)] == ["ol", "li", "li", "p", "ul"]
+    linked(part)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<nav>x</nav><p>y" * 50,
+        "<aside class=share><a href=x>x</a></aside><p>y" * 50,
+        "<ul>" + "<li>x</li>" * 50 + "<ul><li>y</li></ul>" * 50 + "</ul>",
+        "<menu>" + "<li>x</li><ul><li>y</li></ul>" * 50 + "</menu>",
+    ],
+)
+def test_nothing_is_looked_for_among_its_neighbours(html: str, monkeypatch: pytest.MonkeyPatch):
+    page = tree_of(html)
+    looked: list[Tag] = []
+    true = Tag.index
+    monkeypatch.setattr(Tag, "index", lambda self, element: looked.append(self) or true(self, element))
+    assert "y" in markdown_of(main_part(page), BASE)
+    assert looked == []
