@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, People, SamplingRequest
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingRequest
 
 if TYPE_CHECKING:
     from mcp_types import (
@@ -27,12 +28,13 @@ LARGEST_FORM = 50_000
 # Of questions that wait at once: a server that asks more is declined.
 MOST_QUESTIONS = 3
 MOST_MESSAGES = 50
+LONGEST_SAMPLING = 100_000
 
 
 class Answering:
     """Answers one server. Questions to the person end with the last call that could have asked them."""
 
-    def __init__(self, title: str, people: People, workspace: Path | None, log: ServerLog) -> None:
+    def __init__(self, title: Callable[[], str], people: Answerers, workspace: Path | None, log: ServerLog) -> None:
         self._title = title
         self._people = people
         self._workspace = workspace
@@ -71,9 +73,10 @@ class Answering:
         url: str | None = getattr(params, "url", None)
         if url is not None and not url.lower().startswith(("https://", "http://")):
             return ElicitationAnswer("decline")
-        if len(json.dumps(form, default=str)) > LARGEST_FORM:
+        if len(params.message) > LONGEST_WORDS or len(json.dumps(form, default=str)) > LARGEST_FORM:
+            # Nobody is shown a part and asked about the whole.
             return ElicitationAnswer("decline")
-        request = ElicitationRequest(self._title, params.message[:LONGEST_WORDS], form, url)
+        request = ElicitationRequest(self._title(), params.message, form, url)
         answer = await self._asked(self._people.elicit(request))
         return answer or ElicitationAnswer("cancel")
 
@@ -83,16 +86,23 @@ class Answering:
         params: "CreateMessageRequestParams",
     ) -> "CreateMessageResult | ErrorData":
         """Let a model answer, where the person agrees; text alone, and no tools."""
-        from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
+        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
         if self._people.sample is None or len(self._asking) >= MOST_QUESTIONS or params.tools:
             return refused
-        answer = await self._asked(self._people.sample(_sampling(self._title, params)))
+        request = _sampling(self._title(), params)
+        if request is None:
+            return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
+        try:
+            answer = await self._asked(self._people.sample(request))
+        except AgentError as error:
+            self._log.add(f"No model could answer the server: {error}", "error")
+            return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
         if answer is None:
             return refused
-        content = TextContent(type="text", text=answer.text)
-        return CreateMessageResult(role="assistant", content=content, model=answer.model, stop_reason="endTurn")
+        content, why = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_cut else "endTurn"
+        return CreateMessageResult(role="assistant", content=content, model=answer.model, stop_reason=why)
 
     async def logged(self, params: "LoggingMessageNotificationParams") -> None:
         """Keep what the server reports."""
@@ -112,12 +122,16 @@ class Answering:
         return None if task.cancelled() else task.result()
 
 
-def _sampling(title: str, params: "CreateMessageRequestParams") -> SamplingRequest:
+def _sampling(title: str, params: "CreateMessageRequestParams") -> SamplingRequest | None:
+    """None for what cannot be shown to a person as it is: pictures, sounds, or more than somebody reads."""
     messages: list[tuple[Any, str]] = []
-    for message in params.messages[:MOST_MESSAGES]:
+    for message in params.messages[: MOST_MESSAGES + 1]:
         content: Any = message.content
         blocks = cast("list[Any]", content if isinstance(content, list) else [content])
-        words = "\n".join(getattr(block, "text", f"[{block.type}]") for block in blocks)
-        messages.append((message.role, words[:LONGEST_WORDS]))
-    prompt = params.system_prompt[:LONGEST_WORDS] if params.system_prompt else None
+        if any(block.type != "text" for block in blocks):
+            return None
+        messages.append((message.role, "\n".join(block.text for block in blocks)))
+    prompt = params.system_prompt or None
+    if len(messages) > MOST_MESSAGES or len(prompt or "") + sum(len(text) for _, text in messages) > LONGEST_SAMPLING:
+        return None
     return SamplingRequest(title, tuple(messages), prompt, params.max_tokens)

@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
-import importlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from desktop_agent.tools.mcp.answering import Answering
+from desktop_agent.tools.mcp.known_kinds import with_known_kinds
 from desktop_agent.tools.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -29,27 +28,29 @@ class ConnectionLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """Whom a connection tells: `changed` when the server says that its list of tools is another one."""
+    """Whom a connection tells: `changed` when the server says that its list of tools is another one.
+
+    `ended`: it was live and is no more; whether by itself.
+    """
 
     answering: Answering
     log: ServerLog
     changed: Callable[[], None]
-    workspace: Path | None
-
-
-async def load_library() -> None:
-    """Import the package, in a thread the first time: it takes more than a second."""
-    await asyncio.to_thread(importlib.import_module, "mcp.client.client")
+    ended: Callable[[bool], None]
 
 
 class Connection:
-    """Open it once, close it once. Calls come from any task; a call that is cancelled is cancelled at the server."""
+    """Open it once, when the library is loaded; close it once.
+
+    Calls come from any task; a call that is cancelled is cancelled at the server.
+    """
 
     def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: Ears) -> None:
         self._transport = transport
         self._ears = ears
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._leave = asyncio.Event()
+        self._is_put_away = False
         self._task: asyncio.Task[None] | None = None
         self._calls: set[asyncio.Task[Any]] = set()
 
@@ -65,7 +66,6 @@ class Connection:
 
     async def open(self, seconds: float) -> None:
         """Start the server and agree with it about the protocol. Raises what went wrong; nothing is left then."""
-        await load_library()
         self._task = asyncio.create_task(self._live(), name="mcp server")
         try:
             async with asyncio.timeout(seconds):
@@ -76,6 +76,7 @@ class Connection:
 
     async def close(self) -> None:
         """End the server and everything that waits for it. Idempotent."""
+        self._is_put_away = self._is_put_away or not self._leave.is_set()
         self._leave.set()
         if self._task is None:
             return
@@ -101,6 +102,7 @@ class Connection:
             task.cancel()
             await asyncio.wait([task], timeout=_GRACE)
             if not task.done():
+                self._is_put_away = True
                 self._leave.set()
             raise
         finally:
@@ -128,6 +130,8 @@ class Connection:
             self._fail(error)
         finally:
             self._leave.set()
+            if self._ready.exception() is None:
+                self._ears.ended(not self._is_put_away)
 
     async def _end_calls(self) -> None:
         calls = tuple(self._calls)
@@ -191,6 +195,13 @@ async def _watched(
         yield _Watched(incoming, ended), outgoing
 
 
+def _readable(message: Any) -> Any:
+    inner: Any = getattr(message, "message", None)
+    if getattr(inner, "result", None) is not None:
+        inner.result = with_known_kinds(inner.result)
+    return message
+
+
 class _Watched:
     """A stream of messages that tells its end."""
 
@@ -204,7 +215,7 @@ class _Watched:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:
-        return await self._inner.receive()
+        return _readable(await self._inner.receive())
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -214,7 +225,7 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         try:
-            return await self._inner.__anext__()
+            return _readable(await self._inner.__anext__())
         except BaseException:
             self._ended()
             raise

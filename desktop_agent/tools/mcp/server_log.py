@@ -2,22 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 
+from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.messages import now
 
 MOST_LINES = 1_000
 LONGEST_LINE = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line, when it came, and how grave the server says it is; what comes from the error stream says nothing."""
-
-    at: datetime
-    level: str
-    text: str
+_MOST_SECRETS = 200
 
 
 class ServerLog:
@@ -42,8 +33,9 @@ class ServerLog:
         return next((line.text for line in reversed(self._lines) if line.text.strip()), "")[:300]
 
     def hide(self, secrets: tuple[str, ...]) -> None:
-        """Take these out of what comes from now on. Short ones would hide common words."""
-        self._secrets = tuple(each for each in secrets if len(each) >= 6)
+        """Take these out too of what comes from now on. Short ones would hide common words."""
+        known = dict.fromkeys((*secrets, *self._secrets))
+        self._secrets = tuple(each for each in known if len(each) >= 6)[:_MOST_SECRETS]
 
     def add(self, text: str, level: str = "") -> None:
         """Take a line, cut to a length that can be shown."""

@@ -5,18 +5,26 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from desktop_agent.tools.mcp.answering import Answering
 from desktop_agent.tools.mcp.connection import Connection, ConnectionLost, Ears
-from desktop_agent.tools.mcp.faults import reason_of, was_lost
+from desktop_agent.tools.mcp.faults import inner, reason_of, was_lost
+from desktop_agent.tools.mcp.library import load_library
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
-from desktop_agent.vocabulary.mcp.asking import People
+from desktop_agent.vocabulary.mcp.asking import Answerers
+from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import McpServer
 
 Transport = Callable[[], AbstractAsyncContextManager[Any]]
-OpenTransport = Callable[[ServerLog], Coroutine[Any, Any, Transport]]
+Refuse = Callable[[Sentence], None]
+"""Called when the server wants the person to sign in, or to correct a key."""
+OpenTransport = Callable[[ServerLog, Refuse], Coroutine[Any, Any, Transport]]
+
+_State = Literal["idle", "starting", "running", "failed", "signed_out"]
+
+_SIGN_IN = "Sign in again in the settings of the server."
 
 START = 60.0
 """Seconds that a server has to start: some are fetched first."""
@@ -33,20 +41,38 @@ class Setting:
 
     open_transport: OpenTransport
     workspace: Path | None = None
-    people: People = field(default_factory=People)
+    people: Answerers = field(default_factory=Answerers)
+    logged: Callable[[LogLine], None] = lambda _: None
     clock: Callable[[], float] | None = None
     start_seconds: float = START
 
 
-class Upkeep:
-    """One server's connection; `starts` is how many there were."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a server is, and why."""
 
-    def __init__(self, server: McpServer, setting: Setting, log: ServerLog, changed: Callable[[], None]) -> None:
+    state: _State
+    why: Sentence | None = None
+
+
+class Upkeep:
+    """One server's connection; `starts` is how many there were. `moved` is called when `standing` is another."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        setting: Setting,
+        log: ServerLog,
+        changed: Callable[[], None],
+        moved: Callable[[], None],
+    ) -> None:
         self.starts = 0
-        self._server = server
+        self.server = server
+        self.standing = Standing("idle")
         self._setting = setting
         self._log = log
         self._changed = changed
+        self._moved = moved
         self._clock = setting.clock or asyncio.get_running_loop().time
         self._connection: Connection | None = None
         self._opening: Connection | None = None
@@ -56,6 +82,8 @@ class Upkeep:
         self._began = 0.0
         self._is_closed = False
         self._why: Sentence | str = ""
+        self.refusal: Sentence | None = None
+        self.refusals = 0
 
     @property
     def connection(self) -> Connection | None:
@@ -83,7 +111,7 @@ class Upkeep:
             if connection is not None:
                 await self._put_away(connection)
             if self._is_closed:
-                what = Sentence("The server “{server}” was put away.", {"server": self._server.title})
+                what = Sentence("The server “{server}” was put away.", {"server": self.server.title})
                 raise ToolFailed(what, "Turn it on in the settings.")
             wait = self._not_before - self._clock()
             if wait > 0:
@@ -101,23 +129,60 @@ class Upkeep:
     async def _start(self) -> Connection:
         setting, log = self._setting, self._log
         self.starts += 1
+        self.refusal = None
+        self._stand("starting")
         try:
-            transport = await setting.open_transport(log)
-            answering = Answering(self._server.title, setting.people, setting.workspace, log)
-            connection = self._opening = Connection(transport, Ears(answering, log, self._changed, setting.workspace))
+            await load_library()
+            transport = await setting.open_transport(log, self._refused)
+            answering = Answering(lambda: self.server.title, setting.people, setting.workspace, log)
+            connection = self._opening = Connection(transport, Ears(answering, log, self._changed, self._ended))
             await connection.open(setting.start_seconds)
             if self._is_closed:
                 await connection.close()
                 raise ConnectionLost  # noqa: TRY301 - it ends like any start that failed
         except Exception as error:
             self._wait_longer()
-            self._why = error.sentence if isinstance(error, AgentError) else log.hidden(self._told(error))
-            raise self._not_started(f"{self._not_before - self._clock():.0f}") from error
+            raise self._told_failure(error) from error
+        except BaseException:
+            self._stand("idle")
+            raise
         finally:
             self._opening = None
         self._began, self._why = self._clock(), ""
         self._connection = connection
+        # It was asked in several ways, of which it took one.
+        self.refusal = None
+        self._stand("running")
         return connection
+
+    def _ended(self, by_itself: bool) -> None:  # noqa: FBT001 - told by position
+        template = "The server “{server}” ended by itself; it is started again when it is needed."
+        why = Sentence(template, {"server": self.server.title})
+        if self.standing.state == "signed_out":
+            return
+        if by_itself:
+            self._stand("failed", why)
+        else:
+            self._stand("idle")
+
+    def _stand(self, state: _State, why: Sentence | None = None) -> None:
+        self.standing = Standing(state, why)
+        self._moved()
+
+    def _told_failure(self, error: Exception) -> ToolFailed:
+        found = inner(error)
+        self._why = found.sentence if isinstance(found, AgentError) else self._log.hidden(self._told(error))
+        if self.refusal is not None:
+            self._why = self.refusal
+            self._stand("signed_out", self.refusal)
+            return ToolFailed(self.refusal, _SIGN_IN)
+        failure = self._not_started(f"{self._not_before - self._clock():.0f}")
+        self._stand("failed", failure.sentence)
+        return failure
+
+    def _refused(self, why: Sentence) -> None:
+        self.refusal, self.refusals = why, self.refusals + 1
+        self._stand("signed_out", why)
 
     def _told(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
@@ -131,7 +196,7 @@ class Upkeep:
         self._not_before = self._clock() + wait
 
     def _not_started(self, seconds: str) -> ToolFailed:
-        values: dict[str, str | Sentence] = {"server": self._server.title, "why": self._why or "it ended again"}
+        values: dict[str, str | Sentence] = {"server": self.server.title, "why": self._why or "it ended again"}
         what = Sentence("The server “{server}” could not be started: {why}", values)
         remedy = Sentence("Look at its log and its settings. It can be tried again in {n} s.", {"n": seconds})
         return ToolFailed(what, remedy)

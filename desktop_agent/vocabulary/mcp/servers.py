@@ -4,7 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+CLIENT_SECRET = "client secret"  # noqa: S105 - its name
+"""No variable and no header can have this name."""
 
 
 class _Kept(BaseModel):
@@ -22,18 +25,26 @@ class StdioConnection(_Kept):
 
 
 class HttpConnection(_Kept):
-    """A server somewhere else. `headers` are names; their values lie in the keyring."""
+    """A server somewhere else. `headers` are names; their values lie in the keyring.
+
+    `sign_in`: the person signs in there with the browser (OAuth), and what comes of it lies in the keyring. `client_id`
+    is as whom this program is known there, where it was made known beforehand; its secret, if it has one, lies in the
+    keyring as CLIENT_SECRET.
+    """
 
     type: Literal["http"] = "http"
     url: str = Field(pattern=r"^https?://")
     headers: tuple[str, ...] = ()
+    sign_in: bool = False
+    client_id: str = Field(default="", max_length=500)
 
 
 class McpServer(_Kept):
     """One server. Its tools are named after `id`.
 
     `trusted`: what it says about its tools is believed, so that one that only reads is not asked about. `effects` are
-    those of all its tools. `timeout` is for one call, in seconds.
+    those of all its tools. `timeout` is for one call, in seconds. `classes` is the person's own word about tools, by
+    the server's names of them, and counts before all that the server says; `off_tools` are never offered.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$")
@@ -42,14 +53,28 @@ class McpServer(_Kept):
     trusted: bool = False
     effects: frozenset[Effect] = frozenset({Effect.NETWORK, Effect.EXECUTE})
     timeout: float = Field(default=600.0, gt=0, le=3600)
+    classes: dict[str, ToolClass] = Field(default_factory=dict[str, ToolClass])
+    off_tools: frozenset[str] = frozenset()
     connection: Annotated[StdioConnection | HttpConnection, Field(discriminator="type")]
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """Of variables or headers, whose values lie in the keyring."""
+        """Of variables or headers, whose values lie in the keyring and are given to the server."""
         connection = self.connection
         return connection.secret_env if isinstance(connection, StdioConnection) else connection.headers
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """Of all that lies in the keyring, but for the sign-in."""
+        connection = self.connection
+        is_known = isinstance(connection, HttpConnection) and connection.client_id
+        return (*self.secret_names, CLIENT_SECRET) if is_known else self.secret_names
 
     def keyring_name(self, name: str) -> str:
         """Under what the value of this variable or header lies there."""
         return f"mcp/{self.id}/{name}"
+
+    @property
+    def sign_in_name(self) -> str:
+        """Under what the tokens of a sign-in lie there: no variable and no header has such a name."""
+        return f"mcp/{self.id}/ sign-in"

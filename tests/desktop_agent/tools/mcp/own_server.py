@@ -18,6 +18,7 @@ from mcp_types import (
     TextContent,
     TextResourceContents,
     Tool,
+    ToolAnnotations,
 )
 
 server = MCPServer("own", version="1")
@@ -60,6 +61,13 @@ async def never() -> str:
 def die() -> str:
     """Ends the program."""
     os._exit(3)
+
+
+@server.tool()
+async def later_die() -> str:
+    """Answers, and ends a little later."""
+    asyncio.get_running_loop().call_later(0.1, os._exit, 3)
+    return "soon"
 
 
 @server.tool()
@@ -117,6 +125,9 @@ def _with_odd_tools() -> None:
     server.list_tools = list_tools  # type: ignore[method-assign]
 
 
+if "says" in words:
+    server.add_tool(lambda: "seen", "look", annotations=ToolAnnotations(read_only_hint=True))
+    server.add_tool(lambda: "gone", "wreck", annotations=ToolAnnotations(read_only_hint=False))
 if "odd" in words:
     _with_odd_tools()
 if "chatty" in words:

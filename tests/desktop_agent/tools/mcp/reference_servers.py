@@ -34,7 +34,7 @@ def _fetched(name: str) -> str:
         new = Path(made, "new")
         new.mkdir()
         try:
-            for command in _npm(new, made) if name.startswith("npm") else _pypi(new):
+            for command in _commands(name, new, made):
                 subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, cwd=made)
         except (subprocess.SubprocessError, OSError) as error:
             return f"the servers of {name} cannot be had: {error}"
@@ -44,12 +44,18 @@ def _fetched(name: str) -> str:
     return ""
 
 
-def _npm(folder: Path, made: str) -> list[list[str]]:
+def _commands(name: str, folder: Path, made: str) -> list[list[str]]:
+    if name.startswith("package-"):
+        return _npm(folder, made, (name.removeprefix("package-").replace("+", "/"),))
+    return _npm(folder, made) if name.startswith("npm") else _pypi(folder)
+
+
+def _npm(folder: Path, made: str, packages: tuple[str, ...] = NPM) -> list[list[str]]:
     npm = shutil.which("npm")
     if not npm or not shutil.which("node"):
         raise OSError("there is no npm")
     quiet = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", f"{made}/cache"]
-    return [[npm, "install", *quiet, "--prefix", str(folder), *NPM]]
+    return [[npm, "install", *quiet, "--prefix", str(folder), *packages]]
 
 
 def _pypi(folder: Path) -> list[list[str]]:
@@ -72,3 +78,11 @@ def python_server(name: str, *words: str) -> list[str]:
     folder = _kept("pypi-2026.10.19")
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); from mcp_server_{name} import main; main()"
     return [sys.executable, "-I", "-c", code, *words]
+
+
+def node_package(package: str) -> Path:
+    """The folder of a package of npm, `name@version`; the test is skipped where it cannot be had."""
+    name = f"package-{package.replace('/', '+')}"
+    if why := _fetched(name):
+        pytest.skip(why)
+    return _kept(name) / "node_modules" / package.rpartition("@")[0]

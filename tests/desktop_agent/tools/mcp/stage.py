@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from desktop_agent.tools.mcp.offering.tools import offer_of
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.stdio import Command, stdio_streams
-from desktop_agent.tools.mcp.tools import offer_of
-from desktop_agent.tools.mcp.upkeep import Setting, Transport
-from desktop_agent.tools.mcp.web import http_streams
+from desktop_agent.tools.mcp.upkeep import Refuse, Setting, Transport
+from desktop_agent.tools.mcp.web.hosts import own_hosts
+from desktop_agent.tools.mcp.web.streams import Place, http_streams
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
@@ -35,7 +36,7 @@ async def program(
     """A server that is a program. `named` are fields of the setting, and `trusted`."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **(env or {})}
 
-    async def transport(log: ServerLog) -> Transport:
+    async def transport(log: ServerLog, refuse: Refuse) -> Transport:
         return lambda: stdio_streams(Command(argv, folder, environment), log)
 
     config = McpServer(
@@ -49,8 +50,8 @@ async def program(
 async def address(url: str, headers: dict[str, str] | None = None, **named: Any) -> AsyncIterator[LiveServer]:
     """A server at an address."""
 
-    async def transport(log: ServerLog) -> Transport:
-        return lambda: http_streams(url, headers or {}, log)
+    async def transport(log: ServerLog, refuse: Refuse) -> Transport:
+        return lambda: http_streams(Place(url, own_hosts(url), headers or {}), log)
 
     config = McpServer(id="web", title="Web", connection=HttpConnection(url=url))
     async with closing(LiveServer(config, Setting(transport, **named))) as live:

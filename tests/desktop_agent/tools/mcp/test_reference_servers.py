@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from desktop_agent.tools.mcp.offering.tools import offer_of
 from desktop_agent.tools.mcp.server import LiveServer
-from desktop_agent.tools.mcp.tools import offer_of
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer, ElicitationRequest, People, SamplingAnswer
+from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingAnswer
 from desktop_agent.vocabulary.tool_calls import Outsider, ToolClass
 from tests.desktop_agent.tools.mcp.reference_servers import node_server, python_server
 from tests.desktop_agent.tools.mcp.stage import address, called, program, until
@@ -107,7 +107,7 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         asked.append(request)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
-    async with everything(way, tmp_path, people=People(elicit=person)) as live:
+    async with everything(way, tmp_path, people=Answerers(elicit=person)) as live:
         parts = await called(live, f"{live.server.id}__trigger-elicitation-request", {})
         assert "name" in asked[0].form["properties"]
         assert asked[0].server == live.server.title
@@ -129,7 +129,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
         prompts.append(request.messages[0][1])
         return SamplingAnswer("forty-two", "some-model") if len(prompts) == 1 else None
 
-    async with everything("stdio", tmp_path, people=People(sample=agreed)) as live:
+    async with everything("stdio", tmp_path, people=Answerers(sample=agreed)) as live:
         asking = {"prompt": "What is it?", "maxTokens": 10}
         parts = await called(live, "srv__trigger-sampling-request", asking)
         assert any("forty-two" in part.text for part in parts if isinstance(part, Text))

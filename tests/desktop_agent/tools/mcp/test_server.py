@@ -5,9 +5,9 @@ import asyncio
 import psutil
 import pytest
 
+from desktop_agent.tools.mcp.offering.tools import changed_tools, offer_of
 from desktop_agent.tools.mcp.server import MOST_TOOLS
 from desktop_agent.tools.mcp.server_log import LONGEST_LINE, MOST_LINES
-from desktop_agent.tools.mcp.tools import changed_tools, offer_of
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from tests.desktop_agent.tools.mcp.stage import called, own_server, program, until

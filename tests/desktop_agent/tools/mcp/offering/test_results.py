@@ -7,7 +7,7 @@ import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 from PIL import Image as Pictures
 
-from desktop_agent.tools.mcp.results import MOST_PICTURES, parts_of_result
+from desktop_agent.tools.mcp.offering.results import MOST_PICTURES, parts_of_result
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 

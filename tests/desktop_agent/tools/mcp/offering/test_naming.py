@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from desktop_agent.tools.mcp.naming import LONGEST, digest_of, name_of
+from desktop_agent.tools.mcp.offering.naming import LONGEST, digest_of, name_of
 
 
 @pytest.mark.parametrize("tool", ["read_file", "a" * 200, "a b", "über", "", "\udc80", "x" * 61, "__"])

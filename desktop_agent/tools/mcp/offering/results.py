@@ -35,9 +35,9 @@ def _failure(result: "CallToolResult") -> ToolFailed:
 
 
 def _parts(result: "CallToolResult") -> tuple[ResultPart, ...]:
-    taking = _Taking()
+    taking = Taking()
     blocks, rest = first_of(result.content)
-    parts = [taking.part(block) for block in blocks]
+    parts: list[ResultPart] = [taking.part(block) for block in blocks]
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
         said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
@@ -62,14 +62,15 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
     return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
 
 
-class _Taking:
+class Taking:
     """Takes blocks until there is enough."""
 
     def __init__(self) -> None:
         self._text = MOST_TEXT
         self._pictures = MOST_PICTURES
 
-    def part(self, block: Any) -> ResultPart:
+    def part(self, block: Any) -> Text | Image:
+        """A block of any kind; of one that is not known, a word about it."""
         match block.type:
             case "text":
                 return self.text(block.text)
@@ -83,12 +84,14 @@ class _Taking:
                 return self.text(f"[left out: {kind} of {getattr(block, 'mime_type', 'unknown type')}]")
 
     def text(self, text: str) -> Text:
+        """As much of it as there is room for."""
         kept = text[: self._text]
         self._text -= len(kept)
         cut = f"\n[cut: {len(text):,} characters in all]" if len(kept) < len(text) else ""
         return Text(text=whole(kept) + cut)
 
-    def picture(self, data: str, name: str | None = None) -> ResultPart:
+    def picture(self, data: str, name: str | None = None) -> Text | Image:
+        """One in base64, if it is one."""
         if len(data) > self._pictures:
             return self.text("[left out: a picture that is too large]")
         try:
@@ -101,7 +104,8 @@ class _Taking:
         self._pictures -= len(data)
         return Image(source=source, name=name)
 
-    def resource(self, contents: "TextResourceContents | BlobResourceContents") -> ResultPart:
+    def resource(self, contents: "TextResourceContents | BlobResourceContents") -> Text | Image:
+        """What was read, with its address."""
         text, address = getattr(contents, "text", None), str(contents.uri)[:500]
         if text is not None:
             return self.text(f"[resource: {address}]\n{text}")

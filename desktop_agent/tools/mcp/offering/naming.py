@@ -7,6 +7,7 @@ import re
 from desktop_agent.vocabulary.blocks import JsonObject
 
 LONGEST = 64
+LONGEST_WORDS = 8_000
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
 _SIGN = 8
 
@@ -28,3 +29,9 @@ def digest_of(description: str, schema: JsonObject, connection: JsonObject) -> s
     """What a tool says that it is, and of whom: another of any of these is another tool to standing rules."""
     whole = json.dumps([description, schema, connection], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+def shown(text: str, most: int = LONGEST_WORDS) -> str:
+    """Without what nobody can see: a description could tell a model what a person cannot read."""
+    seen = "".join(each if each.isprintable() or each in "\n\t" else "�" for each in text[:most])
+    return seen if len(text) <= most else f"{seen}…"

@@ -1,0 +1,65 @@
+"""How a server is reached: with which environment and headers, and where their secret values come from."""
+
+import os
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from desktop_agent.engine.mcp.sign_ins import SignIns
+from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.mcp.stdio import Command, stdio_streams
+from desktop_agent.tools.mcp.upkeep import Refuse, Transport
+from desktop_agent.tools.mcp.web.streams import http_streams
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+
+_PASSED = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+    | {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH"}
+    | {"PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"}
+)
+
+
+class Opening:
+    """Makes the transport of a server, for each start anew."""
+
+    def __init__(self, secrets: SecretStore, sign_ins: SignIns) -> None:
+        self._secrets = secrets
+        self._sign_ins = sign_ins
+
+    async def transport(self, config: McpServer, workspace: Path | None, log: ServerLog, refuse: Refuse) -> Transport:
+        """Raises ToolFailed for a secret that is not there, and SecretsUnavailable."""
+        values = {name: await self._secret(config, name) for name in config.secret_names}
+        plain = {name: value.get_secret_value() for name, value in values.items()}
+        log.hide(tuple(plain.values()))
+        connection = config.connection
+        if not isinstance(connection, StdioConnection):
+            return await self._web(config, connection, plain, log, refuse)
+        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        command = Command(
+            (connection.command, *connection.args),
+            workspace or Path(tempfile.gettempdir()),
+            {**environment, **connection.env, **plain},
+        )
+        return partial(stdio_streams, command, log)
+
+    async def _web(
+        self, config: McpServer, connection: HttpConnection, headers: dict[str, str], log: ServerLog, refuse: Refuse
+    ) -> Transport:
+        place = replace(self._sign_ins.place(connection), headers=headers)
+        if connection.sign_in:
+            return partial(http_streams, place, log, await self._sign_ins.session(config, place, log, refuse))
+        template = "The server “{server}” wants to know who you are: turn on signing in, or correct its key."
+        unknown = partial(refuse, Sentence(template, {"server": config.title}))
+        return partial(http_streams, replace(place, unknown=unknown), log)
+
+    async def _secret(self, config: McpServer, name: str) -> SecretStr:
+        value = await self._secrets.get(config.keyring_name(name))
+        if value is None:
+            what = Sentence("The value of “{name}” is not in the keyring.", {"name": name})
+            raise ToolFailed(what, "Enter it again in the settings of the server.")
+        return value

@@ -1,0 +1,83 @@
+"""A server of tools has a model answer: a person sees what it is asked first, and then what it said."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from desktop_agent.agent.answer_size import AnswerSize
+from desktop_agent.agent.hearing import heard
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.engine.connections import Connections
+from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.mcp.asking import Answerers, AnsweringModel, People, SamplingAnswer, SamplingRequest
+from desktop_agent.vocabulary.messages import Message, MessageState, new_id, now
+from desktop_agent.vocabulary.provider_events import CUT_SHORT
+from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
+
+MOST_TOKENS = 8_192
+"""Of one answer, whatever the server wants."""
+_MOST_CHARACTERS = 400_000
+
+
+class Sampling:
+    """Asks the model in use, once and without tools. `chosen` is the ids of an endpoint and a model, or None each."""
+
+    def __init__(
+        self,
+        people: Callable[[], People],
+        chosen: Callable[[], tuple[str | None, str | None]],
+        connections: Connections,
+    ) -> None:
+        self._people = people
+        self._chosen = chosen
+        self._connections = connections
+
+    def answerers(self) -> Answerers:
+        """Who answers now; no model where nobody could agree to it."""
+        people = self._people()
+        can_agree = people.approve_sampling is not None and people.approve_answer is not None
+        return Answerers(people.elicit, self.sample if can_agree else None)
+
+    async def sample(self, request: SamplingRequest) -> SamplingAnswer | None:
+        """What the model said, once the person let it pass; else None. Raises what the model's server raises."""
+        people = self._people()
+        if people.approve_sampling is None or people.approve_answer is None:
+            return None
+        endpoint_id, model = self._chosen()
+        wanted = replace(
+            request,
+            max_tokens=max(1, min(request.max_tokens, MOST_TOKENS)),
+            answered_by=self._answered_by(endpoint_id, model),
+        )
+        if not await people.approve_sampling(wanted):
+            return None
+        if endpoint_id is None or not model:
+            raise WrongUse("No model is chosen.", "Choose a model first.")
+        answer = await self._asked(endpoint_id, model, wanted)
+        return answer if await people.approve_answer(wanted, answer) else None
+
+    def _answered_by(self, endpoint_id: str | None, model: str | None) -> AnsweringModel | None:
+        if endpoint_id is None or not model:
+            return None
+        try:
+            endpoint = self._connections.endpoint(endpoint_id)
+        except WrongUse:
+            return None
+        known = self._connections.known_model(endpoint_id, model)
+        title = (known.title if known is not None else None) or model
+        return AnsweringModel(endpoint.title, model, title, known.price if known is not None else None)
+
+    async def _asked(self, endpoint_id: str, model: str, wanted: SamplingRequest) -> SamplingAnswer:
+        provider = await self._connections.provider(endpoint_id)
+        config = ProviderConfig(max_tokens=wanted.max_tokens, system_prompt=wanted.system_prompt or None)
+        messages = tuple(
+            Message.user(text) if role == "user" else Message.assistant(text) for role, text in wanted.messages
+        )
+        answer = AnswerBuilder(new_id(), model)
+        async with aclosing(
+            heard(provider.stream(ModelRequest(model, messages, config=config)), AnswerSize(_MOST_CHARACTERS))
+        ) as events:
+            async for event in events:
+                answer.feed(event, now())
+        said = answer.message(MessageState.COMPLETE, now())
+        return SamplingAnswer(said.text, model, said.usage, is_cut=said.stop_reason in CUT_SHORT)

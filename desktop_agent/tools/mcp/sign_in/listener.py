@@ -1,0 +1,143 @@
+"""Where the browser brings the answer of a sign-in: one address of this machine, for one answer (RFC 8252)."""
+
+import asyncio
+import contextlib
+import hmac
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+HOST = "127.0.0.1"
+_PATH = "/callback"
+_LARGEST = 16_384
+_MOST_AT_ONCE = 8
+# Seconds that a browser has for its question.
+_PATIENCE = 10.0
+_PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>Desktop Agent</title>"
+    "<style>body{{font:16px system-ui;margin:20vh auto;max-width:26em;text-align:center}}"
+    ":root{{color-scheme:light dark}}</style>"
+    "<p>{text}</p></html>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What the browser brought: a code, or the word of an error."""
+
+    code: str
+    state: str
+    issuer: str | None
+    error: str
+
+
+class Listener:
+    """Waits for one answer with the right state; every other one is sent away and changes nothing."""
+
+    def __init__(self) -> None:
+        self._state: str | None = None
+        self._answer: asyncio.Future[Came] = asyncio.get_running_loop().create_future()
+        self._at_once = 0
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    @property
+    def address(self) -> str:
+        """For the browser."""
+        return f"http://{HOST}:{self._port}{_PATH}"
+
+    def expect(self, state: str) -> None:
+        """From now on an answer with this state is taken."""
+        self._state = state
+
+    async def answer(self) -> Came:
+        """The first that is taken."""
+        return await asyncio.shield(self._answer)
+
+    async def open(self, port: int) -> None:
+        """At this port, if it is free; 0 is any. Raises OSError."""
+        self._server = await asyncio.start_server(self._serve, HOST, port, limit=_LARGEST)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Nothing listens any more."""
+        self._answer.cancel()
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._at_once += 1
+        try:
+            if self._at_once <= _MOST_AT_ONCE:
+                async with asyncio.timeout(_PATIENCE):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    writer.write(self._told(head.decode("latin-1")))
+                    await writer.drain()
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            self._at_once -= 1
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def _told(self, head: str) -> bytes:
+        """What is answered to a question; the right one is taken."""
+        line, _, rest = head.partition("\r\n")
+        words = line.split(" ")
+        hosts = [
+            each.partition(":")[2].strip().lower() for each in rest.split("\r\n") if each.lower().startswith("host:")
+        ]
+        mine = self.address.partition("://")[2].partition("/")[0]
+        # A page of the web that has its name lead here comes with that name.
+        if len(words) != 3 or words[0] != "GET" or hosts not in ([mine], [mine.replace(HOST, "localhost")]):
+            return _page(400, "This is no answer to a sign-in.")
+        found = _read(words[1])
+        if found is None:
+            return _page(404, "There is nothing here.")
+        if self._state is None or not hmac.compare_digest(found.state.encode(), self._state.encode()):
+            return _page(400, "This is no answer to a sign-in.")
+        if self._answer.done():
+            return _page(400, "This sign-in is over.")
+        self._answer.set_result(found)
+        if found.error:
+            return _page(200, "The sign-in was refused. You can close this page and go back to Desktop Agent.")
+        return _page(200, "You can close this page and go back to Desktop Agent.")
+
+
+@asynccontextmanager
+async def listening(port: int = 0) -> AsyncGenerator[Listener]:
+    """Listen at this port, or at another where it is taken. Raises OSError."""
+    listener = Listener()
+    try:
+        try:
+            await listener.open(port)
+        except OSError:
+            await listener.open(0)
+        yield listener
+    finally:
+        await listener.close()
+
+
+def _read(target: str) -> Came | None:
+    try:
+        parts = urlsplit(target)
+        values = parse_qs(parts.query, max_num_fields=20)
+    except ValueError:
+        return None
+    if parts.path != _PATH:
+        return None
+    one = {name: each[0] for name, each in values.items()}
+    return Came(one.get("code", ""), one.get("state", ""), one.get("iss"), one.get("error", ""))
+
+
+def _page(status: int, text: str) -> bytes:
+    body = _PAGE.format(text=text).encode()
+    head = (
+        f"HTTP/1.1 {status} {'OK' if status == 200 else 'Refused'}\r\nContent-Type: text/html; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body

@@ -1,0 +1,80 @@
+"""What a sign-in left: tokens, and as whom we are known there. It lies in the keyring alone."""
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from desktop_agent.vocabulary.blocks import JsonObject
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+LARGEST = 100_000
+"""Characters of a record. More is no token but an attack."""
+
+
+class Record(BaseModel):
+    """`url` is whose it is. `expires_at` is in seconds since 1970; None: nobody said. The rest is as the library has
+    it: `tokens`, the `client` that was registered, and the `metadata` of who gave the tokens.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    url: str
+    tokens: JsonObject = Field(repr=False)
+    client: JsonObject = Field(repr=False)
+    metadata: JsonObject | None = Field(default=None, repr=False)
+    expires_at: float | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Those that must be shown nowhere."""
+        found = (self.tokens.get("access_token"), self.tokens.get("refresh_token"), self.client.get("client_secret"))
+        return tuple(each for each in found if isinstance(each, str))
+
+    @property
+    def access_token(self) -> str:
+        """For requests to the server."""
+        return str(self.tokens.get("access_token", ""))
+
+    def renewed(self, tokens: JsonObject) -> "Record":
+        """The same with other tokens."""
+        return self.model_copy(update={"tokens": tokens, "expires_at": expiry_of(tokens)})
+
+
+def is_token(text: object) -> bool:
+    """Whether it can be sent (RFC 6749, appendix A.12)."""
+    return isinstance(text, str) and bool(_TOKEN.fullmatch(text))
+
+
+def expiry_of(tokens: JsonObject) -> float | None:
+    """When they expire, from now on."""
+    seconds = tokens.get("expires_in")
+    return time.time() + seconds if isinstance(seconds, int) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where records lie. Each may raise SecretsUnavailable."""
+
+    get: Callable[[], Awaitable[SecretStr | None]]
+    set: Callable[[SecretStr], Awaitable[None]]
+
+    async def load(self, url: str) -> Record | None:
+        """The one of this very server. What cannot be read is none."""
+        found = await self.get()
+        if found is None:
+            return None
+        try:
+            record = Record.model_validate_json(found.get_secret_value())
+        except ValidationError:
+            return None
+        return record if record.url == url else None
+
+    async def save(self, record: Record) -> None:
+        """Keep it. Raises ValueError for one that is too large."""
+        text = record.model_dump_json()
+        if len(text) > LARGEST:
+            raise ValueError("too large")
+        await self.set(SecretStr(text))

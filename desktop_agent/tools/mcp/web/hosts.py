@@ -1,0 +1,71 @@
+"""Which hosts a server of tools may have us reach, and by which scheme."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from desktop_agent.network.hosts import is_loopback
+from desktop_agent.network.public_addresses import is_own_name, is_public
+from desktop_agent.network.web_addresses import one_form
+
+LONGEST_ADDRESS = 8_000
+
+
+def own_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Those that may have a private address: what the person entered as such, and what the settings allow.
+
+    A server with a public name is not among them: nothing may lead from there into a private network.
+    """
+    host = host_of(url)
+    return frozenset({*allowed, host}) if host and is_private(host) else allowed
+
+
+def host_of(url: str) -> str:
+    """As it is connected to; empty for what has none."""
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_private(host: str) -> bool:
+    """By its looks alone: a name of this machine or a private network, or an address that is not public."""
+    form = one_form(host)
+    if form is None or is_own_name(form):
+        return True
+    try:
+        return not is_public(str(ipaddress.ip_address(form.partition("%")[0])))
+    except ValueError:
+        return False
+
+
+def may_be_opened(url: str, own: frozenset[str]) -> bool:
+    """Whether a page may be shown to the person: https, or http on this machine, and no private host but `own`."""
+    try:
+        parts = urlsplit(url)
+        is_whole = bool(parts.hostname) and parts.username is None and parts.password is None and len(url) < 65_536
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    host = host_of(url)
+    if not is_whole or not has_port or len(url) > LONGEST_ADDRESS or not url.isprintable() or " " in url:
+        return False
+    return is_secure(parts.scheme, host) and (host in own or not is_private(host))
+
+
+def is_secure(scheme: str, host: str) -> bool:
+    """What is sent there is read by nobody on the way."""
+    return scheme.lower() == "https" or (scheme.lower() == "http" and is_loopback(host))
+
+
+def proxy_for(scheme: str, host: str) -> str | None:
+    """The proxy of the environment or the system, as for the rest of the program; none for this machine."""
+    if is_loopback(host):
+        return None
+    # Late: it brings half of the standard library along.
+    import urllib.request
+
+    found = urllib.request.getproxies()
+    url = found.get(scheme) or found.get("all")
+    if not url or urllib.request.proxy_bypass(host):
+        return None
+    return url if "://" in url else f"http://{url}"

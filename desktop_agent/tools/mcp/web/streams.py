@@ -1,0 +1,114 @@
+"""A server that is somewhere else: streamable HTTP, with a bound on what it may send."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from desktop_agent.tools.mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+    from desktop_agent.network.checked_backend import Resolver
+
+LARGEST_ANSWER = 32_000_000
+"""Bytes of one answer, or of one event of a stream."""
+LARGEST_METADATA = 500_000
+"""Bytes of what is said about signing in."""
+# Seconds to connect and to send; and of silence in a stream, in which long calls are waited for.
+_CONNECT = 20.0
+_SILENCE = 900.0
+_UNKNOWN = 401
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server is. `own` are the hosts that may have a private address; `headers` go to it alone.
+
+    `unknown` is called when it does not know us. `roams`: also the servers that it names for signing in are asked.
+    """
+
+    url: str
+    own: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    unknown: Callable[[], None] = lambda: None
+    roams: bool = False
+    resolve: "Resolver | None" = None
+
+
+@asynccontextmanager
+async def http_streams(
+    place: Place, log: ServerLog, auth: "httpx2.Auth | None" = None
+) -> "AsyncGenerator[TransportStreams]":
+    """Requests carry the headers, and go to no other host: redirects elsewhere are not followed."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    client = await new_client(place, log, auth)
+    limit = LARGEST_ANSWER
+    async with client, streamable_http_client(place.url, http_client=client, max_sse_event_size=limit) as streams:
+        yield streams
+
+
+async def new_client(place: Place, log: ServerLog, auth: "httpx2.Auth | None" = None) -> "httpx2.AsyncClient":
+    """For this server alone, or also for those that it names."""
+    # In a thread: reading the certificates that the system trusts takes a tenth of a second.
+    return await asyncio.to_thread(_client, place, log, auth)
+
+
+def _client(place: Place, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2.AsyncClient":
+    import httpx2
+
+    from desktop_agent.network.checked_backend import system_addresses
+    from desktop_agent.tools.mcp.web.checked_transport import CheckedTransport
+
+    resolve = place.resolve or system_addresses
+    # Packed answers could be bombs, and packing saves little here.
+    return httpx2.AsyncClient(
+        headers={**place.headers, "accept-encoding": "identity"},
+        timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
+        event_hooks={"response": [_bounded, partial(_noted, log, place.unknown)]},
+        transport=CheckedTransport(place.url, place.own, roams=place.roams, resolve=resolve),
+        trust_env=False,
+        auth=auth,
+    )
+
+
+async def _noted(log: ServerLog, unknown: Callable[[], None], response: "httpx2.Response") -> None:
+    # What a server has no method for it may refuse: that is how the protocols are told apart.
+    if response.status_code >= 400:
+        log.add(f"HTTP {response.status_code} {response.reason_phrase}", "error")
+    if response.status_code == _UNKNOWN:
+        unknown()
+
+
+async def _bounded(response: "httpx2.Response") -> None:
+    import httpx2
+
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the server packs its answer unasked", request=response.request)
+    is_call = "text/event-stream" in response.request.headers.get("accept", "")
+    # Of a stream each event is bounded by who reads it.
+    if not is_call or not response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.stream = _bounded_stream(response.stream, LARGEST_ANSWER if is_call else LARGEST_METADATA)
+
+
+def _bounded_stream(inner: Any, most: int) -> "httpx2.AsyncByteStream":
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = most
+            async for piece in inner:
+                left -= len(piece)
+                if left < 0:
+                    raise httpx2.ReadError(f"the answer is larger than {most:,} bytes")
+                yield piece
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return Bounded()

@@ -1,0 +1,38 @@
+"""How a server of tools is now, and what it offers."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import ToolClass
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """One tool. `name` is the server's own, `full_name` ours. `tool_class` is what counts now.
+
+    `said` is what the server says of it; None: nothing. `on`: it may be called at all.
+    """
+
+    name: str
+    full_name: str
+    description: str
+    tool_class: ToolClass
+    said: ToolClass | None
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """`off`: the person turned it off, or there is none of this id. `idle`: it starts when it is needed.
+
+    `why` says what went wrong, or what is to be done. `tools` are those that it named last; `left_out` says of each
+    that cannot be used why.
+    """
+
+    server_id: str
+    state: Literal["off", "idle", "starting", "running", "failed", "signed_out"]
+    protocol: str = ""
+    why: Sentence | None = None
+    tools: tuple[OfferedTool, ...] = ()
+    left_out: tuple[Sentence, ...] = ()

@@ -1,0 +1,146 @@
+"""What a model answers for a server: seen by a person before it is asked, and before its answer goes out."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.mcp.sampling import MOST_TOKENS, Sampling
+from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import Overloaded, WrongUse
+from desktop_agent.vocabulary.mcp.asking import People, SamplingAnswer, SamplingRequest
+from desktop_agent.vocabulary.messages import Role
+from desktop_agent.vocabulary.preferences import Preferences, Providers
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
+from desktop_agent.vocabulary.requests import ModelInfo, Price
+from desktop_agent.vocabulary.usage import Usage
+
+SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
+ASKED = SamplingRequest("Server", (("user", "Name a colour."), ("assistant", "Which kind?")), "Be short.", 50)
+BLUE = Turn(ContentDelta("Blue."), UsageUpdate(Usage(input_tokens=9, output_tokens=2, cost=0.25)))
+
+
+class Person:
+    """Agrees as told, and remembers what was shown."""
+
+    def __init__(self, *, to_ask: bool = True, to_send: bool = True) -> None:
+        self.requests: list[SamplingRequest] = []
+        self.answers: list[SamplingAnswer] = []
+        self._to_ask, self._to_send = to_ask, to_send
+
+    @property
+    def people(self) -> People:
+        return People(approve_sampling=self._ask, approve_answer=self._send)
+
+    async def _ask(self, request: SamplingRequest) -> bool:
+        self.requests.append(request)
+        return self._to_ask
+
+    async def _send(self, request: SamplingRequest, answer: SamplingAnswer) -> bool:
+        assert request == self.requests[-1]
+        self.answers.append(answer)
+        return self._to_send
+
+
+@asynccontextmanager
+async def sampling(folder, person, *turns, model="m"):
+    engine = await Engine.open(folder, RunDefaults())
+    try:
+        provider = ScriptedProvider(*turns, models=(ModelInfo("m", "Model M", price=Price(input=1, output=2)),))
+        engine.connections._providers["scripted"] = provider
+        providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model=model)
+        await engine.change_preferences(Preferences(providers=providers))
+        engine.people = person.people
+        yield Sampling(lambda: engine.people, lambda: ("scripted", model), engine.connections), provider
+        provider.assert_finished()
+    finally:
+        await engine.close()
+
+
+async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
+    person = Person()
+    async with sampling(tmp_path, person, BLUE) as (samples, provider):
+        answer = await samples.sample(ASKED)
+        assert answer == SamplingAnswer("Blue.", "m", provider_usage := answer.usage)
+        assert provider_usage.cost == 0.25
+        assert person.answers == [answer]
+        model = person.requests[0].answered_by
+        assert (model.endpoint, model.model, model.title, model.price) == (
+            "Scripted",
+            "m",
+            "Model M",
+            Price(input=1, output=2),
+        )
+        (request,) = provider.requests
+        assert [(each.role, each.text) for each in request.messages] == [
+            (Role.USER, "Name a colour."),
+            (Role.ASSISTANT, "Which kind?"),
+        ]
+        assert request.config.system_prompt == "Be short."
+        assert request.config.max_tokens == 50
+        assert request.tools == ()
+
+
+async def test_no_model_is_asked_what_the_person_denied(tmp_path):
+    person = Person(to_ask=False)
+    async with sampling(tmp_path, person) as (samples, provider):
+        assert await samples.sample(ASKED) is None
+        assert provider.requests == []
+        assert person.answers == []
+
+
+async def test_an_answer_that_the_person_keeps_goes_nowhere(tmp_path):
+    person = Person(to_send=False)
+    async with sampling(tmp_path, person, BLUE) as (samples, _):
+        assert await samples.sample(ASKED) is None
+        assert [each.text for each in person.answers] == ["Blue."]
+
+
+async def test_tokens_are_bounded_and_a_cut_is_told(tmp_path):
+    person = Person()
+    cut = Turn(ContentDelta("Bl"), MessageDelta(StopReason.MAX_TOKENS), Done())
+    async with sampling(tmp_path, person, cut) as (samples, provider):
+        greedy = SamplingRequest("Server", (("user", "Go on."),), None, 10_000_000)
+        answer = await samples.sample(greedy)
+        assert answer.is_cut
+        assert person.requests[0].max_tokens == provider.requests[0].config.max_tokens == MOST_TOKENS
+
+
+async def test_without_a_model_the_person_is_told_so_and_nothing_is_asked(tmp_path):
+    person = Person()
+    async with sampling(tmp_path, person, model=None) as (samples, _):
+        with pytest.raises(WrongUse):
+            await samples.sample(ASKED)
+        assert person.requests[0].answered_by is None
+
+
+async def test_what_the_models_server_says_against_it_is_raised(tmp_path):
+    person = Person()
+    async with sampling(tmp_path, person, Turn(Overloaded("busy"))) as (samples, _):
+        with pytest.raises(Overloaded):
+            await samples.sample(ASKED)
+        assert person.answers == []
+
+
+async def test_a_cancel_ends_the_model_too(tmp_path):
+    person = Person()
+    reached = asyncio.Event()
+    async with sampling(tmp_path, person, Turn(Wait(asyncio.Event(), reached))) as (samples, provider):
+        asking = asyncio.create_task(samples.sample(ASKED))
+        await reached.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert provider.closed_early == 1
+        assert person.answers == []
+
+
+async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
+    person = Person()
+    async with sampling(tmp_path, person) as (samples, _):
+        assert samples.answerers().sample is not None
+        half = Sampling(lambda: People(approve_sampling=person._ask), samples._chosen, samples._connections)
+        assert half.answerers().sample is None
+        assert await half.sample(ASKED) is None

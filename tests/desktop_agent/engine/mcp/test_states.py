@@ -1,0 +1,133 @@
+"""How servers are, and what the person says of their tools."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.engine.mcp.live_tools import LiveTools
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.tool_calls import ToolClass
+from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
+from tests.desktop_agent.tools.mcp.stage import until
+
+READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING
+
+
+def class_of(at: Stand, name: str) -> ToolClass:
+    return LiveTools(ToolRegistry(()), lambda: at.servers.tools(None)).class_of(name)
+
+
+async def test_a_server_is_idle_then_starts_then_runs_then_is_off(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        assert at.servers.state("own", None).state == "idle"
+        assert at.servers.state("nobody", None).state == "off"
+        state = await at.servers.test("own", None)
+        assert at.states[:2] == ["starting", "running"]
+        assert (state.state, state.why) == ("running", None)
+        assert state.protocol
+        assert {"add", "never"} <= {tool.name for tool in state.tools}
+        assert at.servers.state("own", tmp_path).state == "idle"
+        await at.change(on=False)
+        assert at.states[-1] == "off"
+
+
+async def test_one_that_cannot_be_started_has_failed_and_says_why(tmp_path):
+    broken = McpServer(id="own", title="Broken", connection=StdioConnection(command="/nowhere/program"))
+    async with stand(tmp_path, broken) as at:
+        state = await at.servers.test("own", None)
+        assert state.state == "failed"
+        assert "There is no program" in str(state.why)
+        again = await at.servers.test("own", None)
+        assert "There is no program" in str(again.why)
+        live = at.servers.server("own", None)
+        assert live is not None
+        assert live.starts == 2
+
+
+async def test_one_that_ends_by_itself_is_told_and_can_be_tested_again(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        await at.servers.test("own", None)
+        live = at.servers.server("own", None)
+        assert live is not None
+        at.states.clear()
+        await at.servers.test("own", None)
+        assert "failed" not in at.states
+        await live.call("later_die", {})
+        await until(lambda: at.servers.state("own", None).state == "failed")
+        assert "ended by itself" in str(at.servers.state("own", None).why)
+        assert at.servers.state("own", None).tools
+        assert (await at.servers.test("own", None)).state == "running"
+
+
+async def test_a_call_that_is_cancelled_changes_nothing_of_the_state(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        await at.servers.test("own", None)
+        live = at.servers.server("own", None)
+        assert live is not None
+        at.states.clear()
+        told: list[str] = []
+        at.servers.on_log(lambda _, line: told.append(line.text))
+        call = asyncio.create_task(live.call("never", {}))
+        await until(lambda: "begun" in told)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert "3" in str(await live.call("add", {"a": 1, "b": 2}))
+        assert (at.states, at.servers.state("own", None).state, live.starts) == ([], "running", 1)
+
+
+async def test_the_persons_word_about_a_tool_wins_over_the_servers(tmp_path):
+    async with stand(tmp_path, own("says")) as at:
+        state = await at.servers.test("own", None)
+        said = {tool.name: tool.said for tool in state.tools}
+        assert (said["look"], said["wreck"], said["add"]) == (READ, CHANGE, None)
+        # An untrusted server is not believed.
+        assert class_of(at, "own__look") is CHANGE
+        await at.change(trusted=True)
+        assert class_of(at, "own__look") is READ
+        assert class_of(at, "own__add") is CHANGE
+        await at.change(classes={"look": CHANGE, "add": READ})
+        assert class_of(at, "own__look") is CHANGE
+        assert class_of(at, "own__add") is READ
+        await at.change(trusted=False, classes={"add": READ})
+        assert class_of(at, "own__add") is READ
+
+
+async def test_a_tool_that_is_off_is_not_offered_and_stays_listed(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        await at.servers.test("own", None)
+        await at.change(off_tools=frozenset({"add"}))
+        assert "own__add" not in {tool.name for tool in at.servers.tools(None)}
+        assert {tool.name: tool.on for tool in at.servers.state("own", None).tools}["add"] is False
+        await at.change(off_tools=frozenset())
+        assert "own__add" in {tool.name for tool in at.servers.tools(None)}
+
+
+async def test_what_is_no_connection_changes_without_a_restart(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        await at.servers.test("own", None)
+        live = at.servers.server("own", None)
+        assert live is not None
+        identity = {tool.name: tool.identity for tool in at.servers.tools(None)}["own__add"]
+        changed = await at.change(title="Other", trusted=True, timeout=30.0, off_tools=frozenset({"die"}))
+        await at.servers.ready(None)
+        tool = next(each for each in at.servers.tools(None) if each.name == "own__add")
+        assert at.servers.server("own", None) is live
+        assert (live.starts, live.is_running, live.server) == (1, True, changed)
+        assert (tool.identity, tool.timeout) == (identity, 35.0)
+        assert tool.brings is not None
+        assert str(tool.brings({})).count("Other") == 1
+        await at.change(connection=own("chatty").connection)
+        assert at.servers.server("own", None) is not live
+        await until(lambda: not live.is_running)
+
+
+async def test_a_log_is_told_line_by_line_and_kept(tmp_path):
+    async with stand(tmp_path, own("chatty")) as at:
+        heard: list[tuple[str, str]] = []
+        at.servers.on_log(lambda server_id, line: heard.append((server_id, line.text)))
+        assert at.servers.log("own", None) == ()
+        await at.servers.test("own", None)
+        assert any(server_id == "own" and "Welcome" in text for server_id, text in heard)
+        assert [line.text for line in at.servers.log("own", None)] == [text for _, text in heard]

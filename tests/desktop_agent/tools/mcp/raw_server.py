@@ -1,0 +1,102 @@
+"""A server that is nothing but lines of JSON, so that it can say what no library would let it. Run as a program."""
+
+import json
+import sys
+from typing import Any
+
+words = sys.argv[1:]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+asked: dict[str, int] = {}
+
+
+def send(message: dict[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def tool(number: int) -> dict[str, Any]:
+    return {"name": f"t{number}", "description": "x", "inputSchema": {"type": "object", "properties": {}}}
+
+
+def page(cursor: str | None) -> dict[str, Any]:
+    at = int(cursor) if cursor and cursor.isdecimal() else 0
+    if "same-cursor" in words:
+        return {"tools": [tool(at)], "nextCursor": "0"}
+    if "empty-pages" in words:
+        return {"tools": [], "nextCursor": str(at + 1)}
+    if "long-cursor" in words:
+        return {"tools": [tool(0)], "nextCursor": "x" * 1_000_000}
+    found = [tool(at * 30 + number) for number in range(30)]
+    return {"tools": found, **({"nextCursor": str(at + 1)} if at < 3 else {})}
+
+
+def resources() -> dict[str, Any]:
+    plain = {"uri": "x://text", "name": "te\u200bxt", "mimeType": "text/plain", "size": 5, "description": "d" * 9_000}
+    return {
+        "resources": [plain, {"uri": "x://picture", "name": "picture", "size": -4}, {"uri": "x" * 9_000, "name": "l"}]
+    }
+
+
+def read(uri: str) -> dict[str, Any]:
+    if uri == "x://picture":
+        return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]}
+    if uri == "x://odd":
+        return {"contents": [{"uri": uri, "mimeType": "application/x-odd", "blob": "AAAA"}] * 5_000}
+    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "hello"}]}
+
+
+def prompt() -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "first"},
+        {"type": "image", "data": PIXEL, "mimeType": "image/png"},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+        {"type": "resource_link", "uri": "x://text", "name": "text"},
+    ]
+    return {"messages": [{"role": "user", "content": each} for each in blocks]}
+
+
+def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    match method:
+        case "initialize":
+            able = {name: {"listChanged": True} for name in ("tools", "resources", "prompts")}
+            server = {"name": "raw", "version": "1"}
+            return {"protocolVersion": "2025-06-18", "capabilities": {**able, "completions": {}}, "serverInfo": server}
+        case "tools/list":
+            return page(params.get("cursor"))
+        case "tools/call":
+            return {"content": [{"type": "hologram", "data": "x" * 100_000}, {"type": "text", "text": "seen"}]}
+        case "resources/list":
+            return resources()
+        case "resources/templates/list":
+            return {"resourceTemplates": [{"uriTemplate": "x://{name}", "name": "any"}]}
+        case "resources/read":
+            return read(params["uri"])
+        case "prompts/list":
+            arguments = [{"name": "a", "required": True}, {"name": "b"}]
+            return {"prompts": [{"name": "greet", "title": "Greet", "arguments": arguments}]}
+        case "prompts/get":
+            return prompt()
+        case "completion/complete":
+            return {"completion": {"values": [params["ref"]["type"], params["argument"]["value"] + "s"] + ["v"] * 300}}
+        case _:
+            return None
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method", "")
+    asked[method] = asked.get(method, 0) + 1
+    print(f"{method} {asked[method]}", file=sys.stderr, flush=True)
+    if "result" in message:
+        print("told", json.dumps(message["result"]), file=sys.stderr, flush=True)
+    if "id" not in message or "result" in message:
+        continue
+    result = result_of(method, message.get("params") or {})
+    if result is None:
+        send({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
+        continue
+    send({"id": message["id"], "result": result})
+    if method == "tools/list" and "floods" in words:
+        for _ in range(2_000):
+            send({"method": "notifications/tools/list_changed"})
+    if method == "tools/list" and "roots" in words:
+        send({"id": "r", "method": "roots/list"})

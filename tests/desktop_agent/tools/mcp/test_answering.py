@@ -1,0 +1,95 @@
+"""What a server may ask: nothing that a person could not be shown as it is."""
+
+import pytest
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestFormParams,
+    ErrorData,
+    ImageContent,
+    SamplingMessage,
+    TextContent,
+)
+
+from desktop_agent.tools.mcp.answering import LONGEST_SAMPLING, LONGEST_WORDS, MOST_MESSAGES, Answering
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.vocabulary.errors import Overloaded
+from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, SamplingAnswer
+
+PICTURE = ImageContent(type="image", data="aGk=", mime_type="image/png")
+
+
+def text(words):
+    return TextContent(type="text", text=words)
+
+
+def message(content):
+    return SamplingMessage(role="user", content=content)
+
+
+def asked(*messages, **named):
+    return CreateMessageRequestParams(messages=list(messages), max_tokens=10, **named)
+
+
+class Told:
+    """Answers everything, and remembers what it was asked."""
+
+    def __init__(self, answer=None):
+        self.requests = []
+        self.log = ServerLog()
+        self._answer = answer or SamplingAnswer("forty-two", "m", is_cut=True)
+
+    async def sample(self, request):
+        self.requests.append(request)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    async def elicit(self, request):
+        self.requests.append(request)
+        return ElicitationAnswer("accept", {})
+
+    @property
+    def answering(self):
+        return Answering(lambda: "Server", Answerers(self.elicit, self.sample), None, self.log)
+
+
+async def test_all_messages_reach_the_person_whole_and_a_cut_answer_says_so():
+    told = Told()
+    long = "x" * 50_000
+    answer = await told.answering.sample(None, asked(message([text("one"), text("two")]), message(text(long))))
+    assert [words for _, words in told.requests[0].messages] == ["one\ntwo", long]
+    assert isinstance(answer, CreateMessageResult)
+    assert answer.stop_reason == "maxTokens"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        asked(message(text("x" * (LONGEST_SAMPLING + 1)))),
+        asked(message(text("x")), system_prompt="x" * LONGEST_SAMPLING),
+        asked(*[message(text("x"))] * (MOST_MESSAGES + 1)),
+        asked(message([text("look"), PICTURE])),
+    ],
+    ids=["long", "long instructions", "many", "picture"],
+)
+async def test_what_nobody_could_read_as_it_is_is_refused_unasked(params):
+    told = Told()
+    assert isinstance(await told.answering.sample(None, params), ErrorData)
+    assert told.requests == []
+
+
+async def test_a_model_that_fails_is_told_without_its_reasons_which_stand_in_the_log():
+    told = Told(Overloaded("the account of ada@example.org is busy"))
+    answer = await told.answering.sample(None, asked(message(text("x"))))
+    assert isinstance(answer, ErrorData)
+    assert "ada" not in answer.message
+    assert "ada@example.org" in told.log.last_words
+
+
+@pytest.mark.parametrize(("length", "action"), [(LONGEST_WORDS, "accept"), (LONGEST_WORDS + 1, "decline")])
+async def test_words_of_a_form_are_shown_whole_or_not_at_all(length, action):
+    told = Told()
+    params = ElicitRequestFormParams(message="x" * length, requested_schema={"type": "object", "properties": {}})
+    assert (await told.answering.elicit(None, params)).action == action
+    assert [len(each.message) for each in told.requests] == ([length] if action == "accept" else [])

@@ -1,0 +1,42 @@
+"""Addresses that a server gives, of any kind."""
+
+from urllib.parse import urlsplit
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from desktop_agent.tools.mcp.web.hosts import host_of, is_private, may_be_opened, own_hosts
+
+PARTS = [
+    "http",
+    "https",
+    "://",
+    "[",
+    "]",
+    "::1",
+    "127.0.0.1",
+    "@",
+    ":",
+    "/",
+    "%",
+    "0x7f.1",
+    "a.example",
+    ".",
+    "é",
+    "\n",
+]
+ADDRESSES = st.lists(st.sampled_from(PARTS) | st.text(max_size=3), max_size=8).map("".join)
+
+
+@given(ADDRESSES)
+@example("https://127.1/")
+@example("https://[::ffff:127.0.0.1]/")
+@example("https://localhost./")
+@example("https://a.example:99999999999/")
+def test_whatever_is_given_is_judged_and_nothing_private_is_opened(url):
+    host = host_of(url)
+    assert own_hosts(url) <= {host}
+    if may_be_opened(url, frozenset()):
+        assert urlsplit(url).scheme == "https"
+        assert not is_private(host)
+        assert "@" not in urlsplit(url).netloc

@@ -1,0 +1,209 @@
+"""The dialog for what servers ask, by itself."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
+
+from desktop_agent.vocabulary.mcp.asking import (
+    AnsweringModel,
+    ElicitationAnswer,
+    ElicitationRequest,
+    SamplingAnswer,
+    SamplingRequest,
+)
+from desktop_agent.vocabulary.requests import Price
+from desktop_agent.vocabulary.usage import Usage
+from ui.approval.asking.asking_dialog import AskingDialog
+from ui.approval.visible_text import FOLD_MARK
+from ui.bridge.mcp.asking import AskedElicitation, AskedSampling
+from ui.look.theme import ThemeSource
+
+NAME = {"properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
+MODEL = AnsweringModel("Studio", "m", "Model M", Price(input=3, output=15))
+REVIEW = SamplingRequest("Notes", (("user", "Sum it up."), ("assistant", "Which?")), "Be short.", 1000, MODEL)
+
+
+class Driver:
+    def __init__(self, qtbot, settle_ms=0):
+        self.dialog = AskingDialog(ThemeSource(), settle_ms=settle_ms)
+        qtbot.addWidget(self.dialog)
+        self.answers, self.pages = [], []
+        self.dialog.answered.connect(lambda asked_id, answer: self.answers.append((asked_id, answer)))
+        self.dialog.page_wanted.connect(self.pages.append)
+        self._qtbot = qtbot
+
+    def show(self, *asked):
+        self.dialog.set_asked(asked)
+        if asked:
+            self.dialog.open()
+            self._qtbot.waitUntil(lambda: not self.dialog.current.bar.is_resting)
+        return self.dialog.current
+
+    def button(self, name):
+        found = [each for each in self.dialog.current.findChildren(QPushButton) if each.accessibleName() == name]
+        return found[0]
+
+    def press(self, name):
+        QTest.mouseClick(self.button(name), Qt.MouseButton.LeftButton)
+
+    @property
+    def words(self):
+        page = self.dialog.current
+        shown = [each.text() for each in page.findChildren(QLabel) if each.isVisible()]
+        return "\n".join(shown + [each.toPlainText() for each in page.findChildren(QPlainTextEdit)])
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def form(asked_id="1", schema=None, words="Who?", server="Notes"):
+    return AskedElicitation(asked_id, ElicitationRequest(server, words, NAME if schema is None else schema))
+
+
+def page(url):
+    return AskedElicitation("1", ElicitationRequest("Notes", "Sign in.", {}, url))
+
+
+def test_the_words_of_a_server_are_plain_whole_and_without_anything_hidden(driver):
+    words = "<b>Bold</b> \u202eyrt\u202c " + "long " * 3000
+    shown = driver.show(form(words=words))
+    text = shown.view.words.toPlainText()
+    assert "<b>Bold</b>" in text
+    assert "⟨U+202E⟩" in text
+    assert text.replace(FOLD_MARK, "").count("long") == 3000
+
+
+def test_a_title_that_pretends_to_be_markup_is_read_as_it_is(driver):
+    schema = {"properties": {"a": {"type": "string", "title": "<i>A</i>\u200b", "description": "<b>x</b>"}}}
+    driver.show(form(schema=schema, server="<u>Bank</u>"))
+    assert "“<u>Bank</u>” asks you to fill in a form" in driver.words
+    assert "<i>A</i>⟨U+200B⟩ (optional)" in driver.words
+    assert "<b>x</b>" in driver.words
+
+
+def test_a_field_that_looks_secret_has_a_warning_beside_it(driver):
+    driver.show(form(schema={"properties": {"db_password": {"type": "string"}}}))
+    warning = "A server may not ask for one in a form"
+    assert warning in driver.words
+    line = driver.dialog.findChild(QLineEdit)
+    assert warning in line.accessibleDescription()
+    driver.show(form("2"))
+    assert warning not in driver.words
+
+
+def test_a_required_field_that_cannot_be_filled_in_can_only_be_declined(driver):
+    driver.show(form(schema={"properties": {"a": {"type": "object"}}, "required": ["a"]}))
+    assert not driver.button("Send").isEnabled()
+    driver.press("Decline")
+    assert driver.answers == [("1", ElicitationAnswer("decline"))]
+
+
+def test_a_broken_form_can_only_be_declined(driver):
+    driver.show(form(schema={"properties": 7}))
+    assert not driver.button("Send").isEnabled()
+    assert "can only be declined" in driver.words
+
+
+def test_several_wait_in_a_list_and_keep_what_was_typed(driver):
+    driver.show(form("1", server="First"), form("2", server="Second"))
+    line = driver.dialog.current.findChild(QLineEdit)
+    QTest.keyClicks(line, "Ada")
+    rows = driver.dialog.findChild(QListWidget)
+    assert [rows.item(at).text() for at in range(rows.count())] == ["First", "Second"]
+    rows.setCurrentRow(1)
+    assert driver.dialog.current.server == "Second"
+    driver.dialog.set_asked([form("1", server="First"), form("2", server="Second"), form("3", server="Third")])
+    assert driver.dialog.current.server == "Second"
+    rows.setCurrentRow(0)
+    assert driver.dialog.current.findChild(QLineEdit).text() == "Ada"
+
+
+def test_escape_answers_the_one_on_the_screen_alone(driver):
+    driver.show(form("1"), form("2"))
+    QTest.keyClick(driver.dialog, Qt.Key.Key_Escape)
+    assert driver.answers == [("1", ElicitationAnswer("cancel"))]
+    driver.dialog.set_asked([form("2")])
+    assert driver.dialog.isVisible()
+    assert driver.dialog.current.asked.id == "2"
+    driver.dialog.set_asked([])
+    assert not driver.dialog.isVisible()
+
+
+def test_closing_the_window_is_no_answer_too(driver):
+    driver.show(form("1"))
+    driver.dialog.close()
+    assert driver.answers == [("1", ElicitationAnswer("cancel"))]
+
+
+def test_what_is_typed_as_it_appears_answers_nothing_and_lands_in_no_field(qtbot):
+    driver = Driver(qtbot, settle_ms=60_000)
+    driver.dialog.set_asked([form(schema={"properties": {"name": {"type": "string"}}})])
+    driver.dialog.open()
+    # Its keys are heard from then on.
+    qtbot.waitUntil(driver.dialog.isActiveWindow)
+    page = driver.dialog.current
+    assert page.bar.is_resting
+    for key in (Qt.Key.Key_A, Qt.Key.Key_Escape):
+        QTest.keyClick(page.view.words, key)
+    QTest.keyClick(page.view.words, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert driver.answers == []
+    assert page.findChild(QLineEdit).text() == ""
+    page.bar._rest.stop()
+
+
+def test_a_page_is_opened_by_a_click_alone_and_only_then_done(driver):
+    driver.show(page("https://example.org/sign?x=1"))
+    assert "Leads to example.org" in driver.words
+    assert "https://example.org/sign?x=1" in driver.words
+    assert not driver.button("I am done").isEnabled()
+    assert driver.pages == []
+    driver.press("Open the page")
+    assert driver.pages == ["https://example.org/sign?x=1"]
+    driver.press("I am done")
+    assert driver.answers == [("1", ElicitationAnswer("accept"))]
+
+
+def test_the_host_of_a_page_is_marked_in_its_address(driver):
+    shown = driver.show(page("https://example.org@evil.example/example.org"))
+    (mark,) = shown.view._shown.extraSelections()
+    assert mark.cursor.selectedText() == "evil.example"
+    assert mark.cursor.selectionStart() == len("https://example.org@")
+    assert "“example.org@”" in driver.words
+
+
+def test_a_page_that_may_not_be_opened_can_only_be_declined(driver):
+    driver.show(page("http://example.org/"))
+    assert not driver.button("Open the page").isEnabled()
+    assert not driver.button("I am done").isEnabled()
+    driver.press("Open the page")
+    driver.press("Decline")
+    assert driver.pages == []
+    assert driver.answers == [("1", ElicitationAnswer("decline"))]
+
+
+def test_what_a_model_would_be_asked_stands_there_whole_with_its_price(driver):
+    driver.show(AskedSampling("1", REVIEW))
+    for each in ("Model M on Studio would answer", "1,000 tokens", "$0.02", "Be short.", "Sum it up.", "Which?"):
+        assert each in driver.words
+    QTest.keyClick(driver.dialog, Qt.Key.Key_D)
+    assert driver.answers == [("1", False)]
+
+
+def test_without_a_model_nothing_can_be_allowed(driver):
+    driver.show(AskedSampling("1", SamplingRequest("Notes", (("user", "Hm"),), None, 10)))
+    assert "No model is chosen" in driver.words
+    assert not driver.button("Allow once").isEnabled()
+    QTest.keyClick(driver.dialog, Qt.Key.Key_A)
+    assert driver.answers == []
+
+
+def test_the_answer_is_shown_with_its_cost_before_it_goes(driver):
+    answer = SamplingAnswer("All is well.", "m", Usage(cost=0.25), is_cut=True)
+    driver.show(AskedSampling("1", REVIEW, answer))
+    for each in ("All is well.", "$0.25", "cut off", "Send this answer to “Notes”?"):
+        assert each in driver.words
+    driver.press("Do not send")
+    assert driver.answers == [("1", False)]

@@ -1,0 +1,120 @@
+"""The fields of forms that servers send, and what may be written into them."""
+
+import pytest
+
+from ui.approval.asking.checking import problem_of, value_of
+from ui.approval.asking.fields import MOST_FIELDS, Choice, Field, fields_of
+
+
+def field(**schema):
+    (made,) = fields_of({"type": "object", "properties": {"it": schema}, "required": ["it"]})
+    return made
+
+
+def test_every_kind_that_a_form_may_have():
+    kinds = {
+        "text": {"type": "string", "minLength": 2, "maxLength": 5},
+        "number": {"type": "number", "minimum": 0.5, "maximum": 2},
+        "integer": {"type": "integer"},
+        "yes_no": {"type": "boolean", "default": True},
+        "one": {"type": "string", "enum": ["a", "b"]},
+        "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
+        "unknown": {"type": "object", "properties": {}},
+    }
+    found = fields_of({"properties": kinds, "required": ["text", 7]})
+    assert [each.kind for each in found] == list(kinds)
+    assert [each.required for each in found] == [True] + [False] * 6
+    assert (found[0].least, found[0].most) == (2, 5)
+    assert (found[1].least, found[1].most) == (0.5, 2)
+    assert (found[5].least, found[5].most) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"]},
+        {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
+        {"type": "array", "items": {"anyOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}},
+    ],
+)
+def test_choices_with_titles_in_all_their_spellings(schema):
+    assert field(**schema).choices == (Choice("r", "Red"), Choice("g", "Green"))
+
+
+def test_names_that_do_not_fit_their_choices_are_left_aside():
+    assert field(type="string", enum=["r", "g"], enumNames=["Red"]).choices == (Choice("r", "r"), Choice("g", "g"))
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"properties": []}, {"properties": {str(at): {} for at in range(MOST_FIELDS + 1)}}]
+)
+def test_what_is_no_form_or_too_long(form):
+    assert fields_of(form) is None
+
+
+def test_a_broken_field_is_unknown_and_not_left_out():
+    (found,) = fields_of({"properties": {"it": "string"}})
+    assert found == Field("it", "it", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "description"),
+    [
+        ("password", "", ""),
+        ("userPassword", "", ""),
+        ("x", "API key", ""),
+        ("github_token", "", ""),
+        ("x", "Value", "Paste the client secret here"),
+        ("pin", "", ""),
+        ("x", "Passwort", ""),
+        ("x", "密码", ""),
+        ("creditCard", "", ""),
+    ],
+)
+def test_what_looks_secret(name, title, description):
+    assert Field(name, title or name, "text", description).looks_secret
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "kind"),
+    [("tokenizer", "Tokenizer", "text"), ("secretary", "", "text"), ("keyboard", "Keys per minute", "integer")],
+)
+def test_what_does_not_look_secret(name, title, kind):
+    assert not Field(name, title, kind, "spinning, opinions").looks_secret
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "äöü"], ["", "a", "abcd"]),
+        ({"type": "string", "format": "email"}, ["a@b", "ada@example.org"], ["a", "a@", "a b@c", "a@b..c"]),
+        ({"type": "string", "format": "uri"}, ["https://a.b/c", "mailto:a@b"], ["a.b", "https://", "https://a b"]),
+        ({"type": "string", "format": "date"}, ["2026-02-28"], ["2026-02-30", "20260228", "28.2.2026"]),
+        (
+            {"type": "string", "format": "date-time"},
+            ["2026-02-28T10:00:00Z", "2026-02-28T10:00:00+02:00"],
+            ["2026-02-28", "2026-02-28T10:00:00", "2026-02-28T25:00:00Z"],
+        ),
+        ({"type": "integer", "minimum": 1, "maximum": 9}, ["1", " 9 ", "+5"], ["", "0", "10", "1.5", "x", "٣x"]),
+        ({"type": "number", "minimum": 0}, ["0", "1.5", "1,5", "1e3"], ["-1", "nan", "inf", "1e999", "1.5.5"]),
+        ({"type": "string", "enum": ["a"]}, ["a"], [""]),
+        ({"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2}, [["a"], ["a", "b"]], [[], ["a"] * 3]),
+    ],
+)
+def test_good_answers_pass_and_bad_ones_get_a_sentence(schema, good, bad):
+    made = field(**schema)
+    assert [problem_of(made, each) for each in good] == [""] * len(good)
+    for each in bad:
+        assert problem_of(made, each).endswith((".", "}."))
+
+
+def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
+    assert value_of(field(type="integer"), " 12 ") == 12
+    assert isinstance(value_of(field(type="integer"), "12"), int)
+    assert value_of(field(type="number"), "1,5") == 1.5
+    assert value_of(field(type="boolean"), False) is False
+    assert value_of(field(type="string"), " as it is ") == " as it is "
+    optional = Field("it", "it", "text")
+    assert value_of(optional, "") is None
+    assert problem_of(optional, "") == ""
+    assert value_of(Field("it", "it", "several"), []) is None

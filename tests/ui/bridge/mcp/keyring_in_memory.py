@@ -1,0 +1,36 @@
+"""A keyring that is good and forgets everything with the test."""
+
+import keyring
+import keyring.backend
+import keyring.errors
+import pytest
+
+
+class InMemory(keyring.backend.KeyringBackend):
+    """Like one that is unlocked."""
+
+    priority = 1
+
+    def __init__(self):
+        super().__init__()
+        self.kept: dict[str, str] = {}
+
+    def get_password(self, service, username):
+        return self.kept.get(username)
+
+    def set_password(self, service, username, password):
+        self.kept[username] = password
+
+    def delete_password(self, service, username):
+        if username not in self.kept:
+            raise keyring.errors.PasswordDeleteError
+        del self.kept[username]
+
+
+@pytest.fixture
+def kept():
+    """What lies in the keyring, by name."""
+    before, made = keyring.get_keyring(), InMemory()
+    keyring.set_keyring(made)
+    yield made.kept
+    keyring.set_keyring(before)

@@ -1,0 +1,159 @@
+"""What other programs know is looked at, and taken over when the person says so."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from desktop_agent.vocabulary.errors import WrongUse
+from tests.ui.bridge.in_loop import Bridge, Heard
+from ui.bridge.mcp.foreign_files import LARGEST, foreign_files, without_comments
+from ui.bridge.mcp.imports import Imports, preview_of
+
+GOOD = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value", "LOG": "warn"}}
+OLD = {"type": "sse", "url": "https://old.example/sse"}
+
+
+def text(**servers):
+    return json.dumps({"mcpServers": servers})
+
+
+def test_one_that_cannot_be_taken_does_not_keep_the_others_away():
+    preview = preview_of(text(old=OLD, files=GOOD, broken=7), ())
+    assert [each.server.title for each in preview.found] == ["files"]
+    assert len(preview.refused) == 2
+    assert "old" in str(preview.refused[0])
+    assert "broken" in str(preview.refused[1])
+    assert [*preview.imported.secrets] == ["mcp/files/API_TOKEN"]
+
+
+def test_ids_are_new_each():
+    preview = preview_of(text(**{"files": GOOD, "Files!": GOOD, "old": OLD}), {"files"})
+    assert [each.server.id for each in preview.found] == ["files-2", "files-3"]
+
+
+def test_what_the_other_program_would_fill_in_is_left_to_the_person():
+    entry = {"command": "x", "args": ["${workspaceFolder}"], "env": {"TOKEN": "${input:token}", "KEY": "abc"}}
+    (found,) = preview_of(text(files=entry), ()).found
+    assert (found.gaps, found.left) == (("TOKEN",), ("${workspaceFolder}",))
+    assert found.server.secret_names == ("TOKEN", "KEY")
+    assert [*preview_of(text(files=entry), ()).imported.secrets] == ["mcp/files/KEY"]
+
+
+def test_only_what_is_wanted_is_taken_with_its_own_secrets():
+    preview = preview_of(text(one=GOOD, two=GOOD), ())
+    wanted = preview.only({"two"})
+    assert [each.id for each in wanted.servers] == ["two"]
+    assert [*wanted.secrets] == ["mcp/two/API_TOKEN"]
+
+
+@pytest.mark.parametrize("wrong", ["", "{", "[]", "7", "{}", '{"mcpServers": {}}', '{"command": "x"}'])
+def test_a_text_that_is_no_list_of_servers_is_refused(wrong):
+    with pytest.raises(WrongUse):
+        preview_of(wrong, ())
+
+
+def test_comments_and_commas_of_editors_are_read():
+    written = '{ // of Code\n "servers": {"a": {"url": "https://a.example//x", /* two\nlines */ "headers": {},},}, }'
+    assert json.loads(without_comments(written)) == {
+        "servers": {"a": {"url": "https://a.example//x", "headers": {}}},
+    }
+    assert without_comments(written).count("\n") == written.count("\n")
+    assert [each.server.id for each in preview_of(written, ()).found] == ["a"]
+
+
+@pytest.mark.parametrize("plain", ['"//"', r'"\\"', r'"a\"//b"', '"/* */ ,}"'])
+def test_texts_stay_as_they_are(plain):
+    assert without_comments(plain) == plain
+
+
+@asynccontextmanager
+async def opened(folder):
+    bridge = await Bridge.open(folder, connected=False)
+    imports = Imports(bridge.engine, bridge.tasks)
+    try:
+        yield bridge, imports
+        assert bridge.errors == []
+    finally:
+        await bridge.close()
+        # Here and not by the garbage collector, which may run in another thread.
+        for each in (imports, bridge.library, bridge.servers, bridge.settings, bridge.clock):
+            each.deleteLater()
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def test_only_files_that_exist_are_offered(home):
+    assert foreign_files() == ()
+    code = home / "config" / "Code" / "User" / "mcp.json"
+    cursor = home / ".cursor" / "mcp.json"
+    for each in (code, cursor):
+        each.parent.mkdir(parents=True)
+        each.write_text("{}")
+    (home / "config" / "Claude" / "claude_desktop_config.json").mkdir(parents=True)
+    assert [(each.program, each.path) for each in foreign_files()] == [("Visual Studio Code", code), ("Cursor", cursor)]
+
+
+def test_files_are_found_and_read(in_loop, home):
+    async def work():
+        async with opened(home / "data") as (_, imports):
+            found, read = Heard(imports.files_found), Heard(imports.file_read)
+            imports.find_files()
+            ((only,),) = [await found.next()]
+            imports.read(only.path)
+            assert await read.next() == text(files=GOOD)
+
+    cursor = home / ".cursor" / "mcp.json"
+    cursor.parent.mkdir()
+    cursor.write_text("\ufeff" + text(files=GOOD))
+    in_loop(work())
+
+
+@pytest.mark.parametrize("name", ["missing.json", "folder", "large.json"])
+def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
+    async def work():
+        async with opened(home / "data") as (_, imports):
+            refused, read = Heard(imports.refused), Heard(imports.file_read)
+            read._signal.connect(imports.look)
+            imports.read(home / name)
+            assert name in str(await refused.next()) or "too long" in str(refused[-1])
+
+    (home / "folder").mkdir()
+    (home / "large.json").write_text("x" * (LARGEST + 10))
+    in_loop(work())
+
+
+def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
+    async def work():
+        async with opened(home / "data") as (bridge, imports):
+            looked, taken, refused = Heard(imports.looked_at), Heard(imports.taken), Heard(imports.refused)
+            imports.look(text(one=GOOD, two=GOOD))
+            (preview,) = looked
+            assert (bridge.engine.preferences.mcp.servers, kept) == ((), {})
+            imports.take(preview, {"one"})
+            await taken.next()
+            assert [each.id for each in bridge.engine.preferences.mcp.servers] == ["one"]
+            assert kept == {"mcp/one/API_TOKEN": "s3cret-value"}
+            imports.take(preview, {"one"})
+            await refused.next()
+            assert len(bridge.engine.preferences.mcp.servers) == 1
+
+    in_loop(work())
+
+
+def test_without_a_keyring_nothing_is_taken(in_loop, home):
+    async def work():
+        async with opened(home / "data") as (bridge, imports):
+            refused = Heard(imports.refused)
+            imports.take(preview_of(text(one=GOOD), ()), {"one"})
+            assert "keyring" in str(await refused.next())
+            assert bridge.engine.preferences.mcp.servers == ()
+
+    in_loop(work())

@@ -1,0 +1,24 @@
+"""What servers make the person be told, each once."""
+
+from desktop_agent.vocabulary.errors import Sentence
+from tests.ui.bridge.in_loop import Bridge, Heard
+from ui.bridge.mcp.notices import ServerNotices
+
+
+def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        before = Sentence("before anybody listened")
+        bridge.engine.mcp._tell(before)
+        notices = ServerNotices(bridge.engine)
+        told = Heard(notices.told)
+        notices.tell_all()
+        assert told == [before]
+        many = [Sentence("{n} is another tool now", {"n": str(number)}) for number in range(20)]
+        for each in (*many, before, *many):
+            bridge.engine.mcp._tell(each)
+        assert told == [before, *many]
+        told.leave()
+        await bridge.close()
+
+    in_loop(work())

@@ -1,0 +1,192 @@
+"""A server is written, checked as one types, and kept whole when saving fails."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from ui.look.theme import ThemeSource
+from ui.preferences.tool_servers.editing.server_editor import ServerEditor, free_id
+
+PROGRAM = McpServer(
+    id="files",
+    title="Files",
+    trusted=True,
+    effects=frozenset({Effect.READ}),
+    timeout=30,
+    classes={"read": ToolClass.READ_ONLY},
+    off_tools=frozenset({"delete"}),
+    connection=StdioConnection(command="npx", args=("-y", "a b"), env={"LOG": "warn"}, secret_env=("TOKEN",)),
+)
+WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", headers=("X-Key",)))
+
+
+class Driver:
+    def __init__(self, qtbot, kind, server=None, taken=()):
+        self.bot = qtbot
+        self.editor = ServerEditor(ThemeSource(), kind, server, taken)
+        qtbot.addWidget(self.editor)
+        self.said, self.cancelled = [], []
+        self.editor.saved.connect(lambda *given: self.said.append(given))
+        self.editor.cancelled.connect(lambda: self.cancelled.append(True))
+        self.editor.show()
+
+    def all(self, kind, name):
+        return [each for each in self.editor.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+
+    def click(self, name):
+        self.bot.mouseClick(self.all(QPushButton, name)[0], Qt.MouseButton.LeftButton)
+
+    def write(self, name, text, at=-1):
+        self.all(QLineEdit, name)[at].setText(text)
+
+    @property
+    def words(self):
+        return "\n".join(each.text() for each in self.editor.findChildren(QLabel) if each.isVisible())
+
+    def secrets(self):
+        return {name: value.get_secret_value() for name, value in self.said[-1][1].items()}
+
+
+def test_saving_without_a_change_changes_nothing(qtbot):
+    for kind, server in (("program", PROGRAM), ("address", WEB)):
+        driver = Driver(qtbot, kind, server, {server.id})
+        driver.click("Save")
+        assert driver.said == [(server, {})]
+
+
+def test_a_program_is_written(qtbot):
+    driver = Driver(qtbot, "program", taken={"my-files"})
+    driver.write("Title", "My files!")
+    driver.write("Program", "uvx")
+    driver.all(QPlainTextEdit, "Arguments")[0].setPlainText("-q\n/home/ada/My notes")
+    driver.click("Add variable")
+    driver.write("Name of the variable", "TOKEN")
+    driver.write("Value of the variable", "abc")
+    assert driver.all(QLineEdit, "Value of the variable")[0].echoMode() is QLineEdit.EchoMode.Password
+    driver.click("Add variable")
+    driver.write("Name of the variable", "LOG")
+    driver.write("Value of the variable", "warn")
+    driver.all(QComboBox, "Where the value is kept")[-1].setCurrentIndex(1)
+    driver.click("Add variable")
+    driver.all(QSpinBox, "Longest call")[0].setValue(60)
+    driver.all(QCheckBox, "")[0].click()
+    driver.click("Save")
+    made = driver.said[0][0]
+    assert (made.id, made.title, made.timeout) == ("my-files-2", "My files!", 60)
+    assert made.connection == StdioConnection(
+        command="uvx", args=("-q", "/home/ada/My notes"), env={"LOG": "warn"}, secret_env=("TOKEN",)
+    )
+    assert driver.secrets() == {"TOKEN": "abc"}
+
+
+def test_a_secret_is_never_shown_and_can_be_replaced(qtbot):
+    driver = Driver(qtbot, "program", PROGRAM)
+    value = driver.all(QLineEdit, "Value of the variable")[1]
+    assert (value.text(), value.placeholderText()) == ("", "Kept in the keyring")
+    value.setText("new")
+    driver.click("Save")
+    assert driver.secrets() == {"TOKEN": "new"}
+
+
+def test_a_secret_under_another_name_must_be_given_again(qtbot):
+    driver = Driver(qtbot, "program", PROGRAM)
+    driver.write("Name of the variable", "OTHER")
+    assert "“OTHER” has no value" in driver.words
+    driver.click("Save")
+    assert driver.said == []
+    driver.write("Name of the variable", "TOKEN")
+    assert "has no value" not in driver.words
+
+
+def test_what_headers_hold_goes_to_no_other_host(qtbot):
+    driver = Driver(qtbot, "address", WEB)
+    driver.write("Address", "https://a.example/other")
+    assert "goes to no other address" not in driver.words
+    driver.write("Address", "https://b.example/mcp")
+    assert "was given for a.example and goes to no other address" in driver.words
+    driver.click("Save")
+    assert driver.said == []
+    driver.write("Value of the header", "abc")
+    driver.click("Save")
+    assert driver.said[0][0].connection.url == "https://b.example/mcp"
+    assert driver.secrets() == {"X-Key": "abc"}
+
+
+def test_addresses_without_tls_are_warned_about(qtbot):
+    driver = Driver(qtbot, "address")
+    driver.write("Address", "http://127.0.0.1:80/mcp")
+    assert "can be read on the way" not in driver.words
+    driver.write("Address", "http://a.example/mcp/")
+    assert "can be read on the way" in driver.words
+    driver.write("Title", "A")
+    driver.click("Save")
+    assert driver.said[0][0].connection.url == "http://a.example/mcp/"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words"),
+    [
+        ("program", {"Title": ""}, "a title"),
+        ("program", {"Program": " "}, "Enter the program"),
+        ("program", {"Name of the variable": "A-B"}, "letters, digits and “_”"),
+        ("program", {"Name of the variable": "LOG"}, "two variables “LOG”"),
+        ("address", {"Address": ""}, "Enter the address"),
+        ("address", {"Address": "ftp://a"}, "not a web address"),
+        ("address", {"Name of the header": "A B"}, "letters, digits and “-”"),
+    ],
+)
+def test_what_is_wrong_is_said_while_it_is_typed(qtbot, kind, fields, words):
+    driver = Driver(qtbot, kind, PROGRAM if kind == "program" else WEB)
+    for name, text in fields.items():
+        driver.write(name, text)
+    if "two variables" in words:
+        driver.write("Value of the variable", "x")
+    assert words in driver.words
+    driver.click("Save")
+    assert driver.said == []
+
+
+def test_a_new_one_is_not_blamed_before_anything_is_typed(qtbot):
+    driver = Driver(qtbot, "program")
+    assert "Enter the program" not in driver.words
+    driver.click("Save")
+    assert "a title" in driver.words
+    assert driver.editor.focusWidget() is driver.all(QLineEdit, "Title")[0]
+
+
+def test_a_whole_line_is_taken_apart_when_it_is_wanted(qtbot):
+    driver = Driver(qtbot, "program")
+    driver.write("Program", "npx -y 'my files' --token=abc")
+    assert "Taken apart: npx  ·  -y  ·  my files  ·  --token=abc" in driver.words
+    assert "“--token” seems to hold a secret" in driver.words
+    driver.click("Take apart")
+    assert driver.all(QLineEdit, "Program")[0].text() == "npx"
+    assert driver.all(QPlainTextEdit, "Arguments")[0].toPlainText() == "-y\nmy files\n--token=abc"
+    assert driver.all(QPushButton, "Take apart") == []
+
+
+def test_nothing_is_lost_when_it_cannot_be_kept(qtbot):
+    driver = Driver(qtbot, "program", PROGRAM)
+    driver.write("Value of the variable", "new")
+    driver.click("Save")
+    assert not driver.all(QPushButton, "Save")[0].isEnabled()
+    driver.bot.keyClick(driver.editor, Qt.Key.Key_Escape)
+    assert driver.cancelled == []
+    driver.editor.show_failure(Sentence("The keyring is locked."))
+    assert "The keyring is locked." in driver.words
+    driver.click("Save")
+    assert len(driver.said) == 2
+    assert driver.secrets() == {"TOKEN": "new"}
+    driver.editor.show_failure(Sentence("Again."))
+    driver.bot.keyClick(driver.editor, Qt.Key.Key_Escape)
+    assert driver.cancelled == [True]
+
+
+def test_ids_are_made_of_titles():
+    assert free_id("GitHub (work)", ()) == "github-work"
+    assert free_id("会议", ()) == "server"
+    assert free_id("A" * 50, {"a" * 20}) == "a" * 20 + "-2"
+    McpServer(id=free_id("x" * 50, ()), title="x", connection=WEB.connection)

@@ -1,0 +1,262 @@
+"""The cards of servers: how each is, what it offers, and what stays open when something changes."""
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from desktop_agent.vocabulary.mcp.states import OfferedTool, ServerState
+from desktop_agent.vocabulary.tool_calls import ToolClass
+from tests.ui.test_translatable import bare_texts, marked
+from ui.bridge.mcp.imports import preview_of
+from ui.look.theme import ThemeSource
+from ui.preferences.tool_servers.offered.tool_delegate import ToolDelegate
+from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+
+__all__ = ["marked"]
+
+FILES = McpServer(id="files", title="Files", connection=StdioConnection(command="npx", args=("a b",)))
+WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", sign_in=True))
+
+
+def tool(name="read", said=None, **changes):
+    fields = {"tool_class": ToolClass.MUTATING, "on": True, "description": "Reads a file."} | changes
+    return OfferedTool(name=name, full_name=f"files__{name}", said=said, **fields)
+
+
+class Driver:
+    def __init__(self, qtbot, *servers):
+        self.bot = qtbot
+        self.form = ToolServersForm(ThemeSource())
+        qtbot.addWidget(self.form)
+        self.facts = []
+        for name in ("saved", "removed", "test_requested", "log_watched", "sign_in_requested", "states_wanted"):
+            getattr(self.form, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+        self.form.resize(600, 900)
+        self.form.show()
+        self.form.show_servers(servers)
+
+    def part(self, kind, name):
+        found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+        return found[0] if found else None
+
+    def click(self, name):
+        self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
+
+    def show_state(self, state, server_id="files", **fields):
+        self.form.card(server_id).show_state(ServerState(server_id, state, **fields))
+
+    @property
+    def words(self):
+        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible()]
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot, FILES, WEB)
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "words", "kind"),
+    [
+        ("off", {}, "Off", "muted"),
+        ("idle", {}, "It starts when a conversation needs it.", "muted"),
+        ("starting", {}, "Starting…", "muted"),
+        ("running", {"protocol": "2025-06-18", "tools": (tool(),)}, "Running · protocol 2025-06-18 · 1 tool", "ok"),
+        ("running", {"tools": (tool(), tool("b"))}, "Running · 2 tools", "ok"),
+        (
+            "failed",
+            {"why": Sentence("No {x}.", {"x": "npx\u202e"})},
+            "No npx⟨U+202E⟩.\nLook at its log, correct it with Edit, then press Test.",
+            "error",
+        ),
+        ("signed_out", {}, "It wants you to sign in.", "warning"),
+    ],
+)
+def test_each_state_has_words_and_a_colour(driver, state, fields, words, kind):
+    driver.show_state(state, **fields)
+    (found,) = [each for each in driver.form.card("files").findChildren(QLabel) if each.text() == words]
+    assert (found.isVisible(), found.property("kind")) == (True, kind)
+
+
+def test_what_is_open_stays_when_servers_change(driver):
+    driver.show_state("running", tools=(tool(), tool("write")))
+    driver.click("Show the tools of Files")
+    driver.click("Show the log of Files")
+    rows = driver.part(QListView, "Tools of Files")
+    rows.setCurrentIndex(rows.model().index(1, 0))
+    changed = FILES.model_copy(update={"off_tools": frozenset({"write"})})
+    driver.form.show_servers((changed, WEB, FILES.model_copy(update={"id": "third"})))
+    driver.show_state("running", tools=(tool(), tool("write", on=False)))
+    assert driver.part(QListView, "Tools of Files") is rows
+    assert rows.currentIndex().data() == "write"
+    assert driver.part(QCheckBox, "The agent may call write").isChecked() is False
+    assert driver.facts[-1] == ("states_wanted",)
+
+
+def test_one_log_is_open_at_a_time(driver):
+    driver.click("Show the log of Files")
+    driver.click("Show the log of Web")
+    assert [each for each in driver.facts if each[0] == "log_watched"][-1] == ("log_watched", "web")
+    assert driver.form.card("files").log is None
+    driver.click("Show the log of Web")
+    assert driver.facts[-1] == ("log_watched", "")
+
+
+def test_what_counts_about_a_tool_is_chosen_in_words(driver):
+    driver.form.show_servers((FILES.model_copy(update={"trusted": True}), WEB))
+    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY, tool_class=ToolClass.READ_ONLY),))
+    driver.click("Show the tools of Files")
+    choice = driver.part(QComboBox, "What counts about read")
+    assert [choice.itemText(at) for at in range(3)] == [
+        "As the server says (Only reads)",
+        "Only reads",
+        "Can change things",
+    ]
+    assert "The server says: it only reads." in driver.words
+    choice.setCurrentIndex(2)
+    choice.activated.emit(2)
+    assert driver.facts[-1][1].classes == {"read": ToolClass.MUTATING}
+    driver.form.show_servers((driver.facts[-1][1], WEB))
+    assert choice.currentIndex() == 2
+    choice.setCurrentIndex(0)
+    choice.activated.emit(0)
+    assert driver.facts[-1][1].classes == {}
+
+
+def test_what_is_not_believed_is_said(driver):
+    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), left_out=(Sentence("Too many tools."),))
+    driver.click("Show the tools of Files")
+    choice = driver.part(QComboBox, "What counts about read")
+    assert choice.itemText(0) == "As the server says, which is not believed (Can change things)"
+    assert "Too many tools." in driver.words
+
+
+def test_a_tool_is_switched_where_it_is_ticked(driver):
+    driver.show_state("running", tools=(tool(), tool("write")))
+    driver.click("Show the tools of Files")
+    rows = driver.part(QListView, "Tools of Files")
+    middle = rows.visualRect(rows.model().index(1, 0)).center()
+    driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    assert [each for each in driver.facts if each[0] == "saved"] == []
+    middle.setX(rows.visualRect(rows.model().index(1, 0)).left() + 20)
+    driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    assert driver.facts[-1][1].off_tools == {"write"}
+
+
+def test_two_hundred_tools_cost_what_is_seen(driver, monkeypatch):
+    measured, size = [], ToolDelegate.sizeHint
+    monkeypatch.setattr(ToolDelegate, "sizeHint", lambda *given: (measured.append(1), size(*given))[1])
+    driver.show_state("running", tools=tuple(tool(f"t{number}") for number in range(200)))
+    driver.click("Show the tools of Files")
+    rows = driver.part(QListView, "Tools of Files")
+    asked, data = set(), rows.model().data
+    rows.model().data = lambda index, role=0: (asked.add(index.row()), data(index, role))[1]
+    rows.grab()
+    assert 0 < len(asked) < 20
+    assert 0 < len(measured) < 20
+    assert len(driver.form.card("files").tools.findChildren(QCheckBox)) == 1
+
+
+def test_the_card_comes_back_when_editing_is_left(driver):
+    driver.click("Edit Files")
+    assert driver.part(QPushButton, "Edit Files") is None
+    assert not driver.part(QPushButton, "Import…").isEnabled()
+    driver.bot.keyClick(driver.part(QLineEdit, "Title"), Qt.Key.Key_Escape)
+    assert driver.part(QPushButton, "Edit Files") is driver.form.window().focusWidget()
+    assert driver.part(QLineEdit, "Title") is None
+    assert driver.part(QPushButton, "Import…").isEnabled()
+
+
+def test_what_is_being_written_stays_when_another_server_changes(driver):
+    driver.click("Edit Files")
+    driver.part(QLineEdit, "Title").setText("Mine")
+    driver.form.show_servers((FILES, WEB.model_copy(update={"on": False})))
+    driver.form.show_failure("web", Sentence("It is locked."))
+    assert driver.part(QLineEdit, "Title").text() == "Mine"
+    assert driver.part(QPushButton, "Edit Files") is None
+    assert "It is locked." in driver.words
+
+
+def test_a_switch_that_could_not_be_kept_goes_back(driver):
+    switch = driver.part(QCheckBox, "Use Files")
+    switch.click()
+    assert driver.facts[-1] == ("saved", FILES.model_copy(update={"on": False}), {})
+    driver.form.show_failure("files", Sentence("The disk is full."))
+    assert switch.isChecked()
+
+
+def test_signing_in_waits_and_can_be_ended(driver):
+    card = driver.form.card("web")
+    driver.show_state("signed_out", "web")
+    driver.click("Sign in to Web")
+    assert driver.facts[-1] == ("sign_in_requested", "web")
+    card.sign_in.show_page("https://a.example/login", is_open=False)
+    assert any("Copy the address" in each for each in driver.words)
+    driver.click("Copy address")
+    ended = []
+    driver.form.sign_in_cancelled.connect(ended.append)
+    driver.click("Cancel signing in")
+    assert ended == ["web"]
+    card.sign_in.show_end("")
+    assert driver.part(QPushButton, "Sign in to Web") is not None
+    assert driver.part(QPushButton, "Sign out of Web") is None
+    driver.show_state("running", "web")
+    assert driver.part(QPushButton, "Sign in to Web") is None
+    assert driver.part(QPushButton, "Sign out of Web") is not None
+
+
+def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
+    driver.click("Import…")
+    panel = driver.form._import
+    text = '{"mcpServers": {"a": {"command": "x", "env": {"LOG": "1"}}, "b": {"type": "sse", "url": "https://b"}}}'
+    panel.show_preview(preview_of(text, ()))
+    assert driver.part(QPlainTextEdit, "Command line of a").toPlainText() == "x"
+    assert "Plain variables: LOG=1" in driver.words
+    assert any("“b” cannot be taken over" in each for each in driver.words)
+    driver.part(QCheckBox, "Take over a").click()
+    assert not driver.part(QPushButton, "Take over").isEnabled()
+    driver.part(QCheckBox, "Take over a").click()
+    taken = []
+    panel.taken.connect(lambda *given: taken.append(given[1]))
+    driver.click("Take over 1 server")
+    assert taken == [{"a"}]
+    assert not driver.part(QPushButton, "Cancel").isEnabled()
+    panel.show_problem(Sentence("The keyring is locked."))
+    assert "The keyring is locked." in driver.words
+    assert driver.part(QPushButton, "Take over 1 server").isEnabled()
+
+
+def test_a_long_command_line_is_shown_whole(driver):
+    driver.click("Import…")
+    words = " ".join(f"argument-{number}" for number in range(400))
+    entry = {"command": "x", "args": words.split()}
+    panel = driver.form._import
+    panel.show_preview(preview_of(json.dumps({"mcpServers": {"a": entry}}), ()))
+    assert driver.part(QPlainTextEdit, "Command line of a").toPlainText() == f"x {words}"
+
+
+def test_every_word_is_translated(qtbot, marked):
+    program = StdioConnection(command="ν", secret_env=("κ",))
+    files = McpServer(id="files", title="δ", trusted=True, connection=program)
+    driver = Driver(qtbot, files, WEB.model_copy(update={"title": "λ"}))
+    for state in ("off", "idle", "starting", "running", "failed", "signed_out"):
+        for server_id in ("files", "web"):
+            driver.show_state(state, server_id, tools=(tool("μ", description="ω"),))
+        assert bare_texts(driver.form) == []
+    for card in (driver.form.card("files"), driver.form.card("web")):
+        card._turn_tools()
+        card._turn_log()
+        card._ask_removal()
+    driver.form.add("program")
+    driver.form._editor._fields._variables._add_row()
+    assert bare_texts(driver.form) == []
+    driver.form.add("address")
+    driver.form.begin_import()
+    driver.form._import.show_preview(
+        preview_of('{"mcpServers": {"α": {"command": "β", "env": {"κ": "sk-${μ}", "ν": "1"}}}}', ())
+    )
+    assert bare_texts(driver.form) == []

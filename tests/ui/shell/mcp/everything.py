@@ -1,0 +1,54 @@
+"""The server that shows everything a server can do, in a window; the model plays a script."""
+
+from PySide6.QtWidgets import QDialog, QPushButton
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.preferences import Mcp
+from tests.desktop_agent.tools.mcp.reference_servers import node_server
+from tests.ui.bridge.in_loop import until
+
+TITLE = "Everything"
+
+
+def calls(tool, **arguments):
+    """The model calls a tool of it."""
+    return Turn(ToolUse(id="c1", name=f"every__{tool}", input=arguments))
+
+
+async def turn_on(screen):
+    """Set it up; its tools run unasked."""
+    command, *args = node_server("everything", "stdio")
+    server = McpServer(id="every", title=TITLE, connection=StdioConnection(command=command, args=tuple(args)))
+    await screen.engine.change_preferences(screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))}))
+    session = screen.engine._sessions[screen.conversation.id]
+    for tool in ("trigger-elicitation-request", "trigger-sampling-request"):
+        session.standing.add(Rule(effect=RuleEffect.ALLOW, tool=f"every__{tool}", scope=RuleScope.CONVERSATION))
+    await screen.idle()
+
+
+async def dialog(screen):
+    """The dialog with a question that can be answered."""
+
+    def settled():
+        found = screen.find(QDialog, "A server of tools asks")
+        return found if found is not None and not found.current.bar.is_resting else None
+
+    return await until(settled)
+
+
+def command(inside, name):
+    """A button of the question on the screen."""
+    found = [each for each in inside.current.findChildren(QPushButton) if each.accessibleName() == name]
+    return next(each for each in found if each.isVisible())
+
+
+async def result(screen):
+    """What the tool's call came to, once the run is at its end."""
+    session = screen.engine._sessions[screen.conversation.id]
+    await until(lambda: not screen.conversation.working)
+    await session.wait_idle()
+    (block,) = (each for message in session.history for each in message.blocks if isinstance(each, ToolResult))
+    return "".join(getattr(part, "text", "") for part in block.content)

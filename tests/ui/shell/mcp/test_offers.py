@@ -1,0 +1,251 @@
+"""What a real server of tools offers, put into a message."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPushButton, QToolButton
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import Outsider
+from tests.ui.bridge.in_loop import until
+from tests.ui.shell.mcp.everything import TITLE, turn_on
+
+OK = Turn(ContentDelta("ok"))
+SERVER = Outsider("mcp", TITLE)
+
+
+@pytest.fixture(autouse=True)
+def popups_open(request, qt_messages):
+    if "banner" not in request.node.name:
+        qt_messages.expect("grabbing the keyboard")
+
+
+def popup(screen):
+    return screen.find(QFrame, "From servers of tools")
+
+
+def rows(screen):
+    model = popup(screen)._rows
+    return [model.row(at).text for at in range(model.rowCount())]
+
+
+async def offered(screen, text):
+    """The popup, once it has this row."""
+    await until(lambda: popup(screen) is not None and text in rows(screen))
+    return popup(screen)
+
+
+def search(screen):
+    return next(each for each in popup(screen).findChildren(QLineEdit) if each.isVisible())
+
+
+async def take(screen, text):
+    await offered(screen, text)
+    QTest.keyClicks(search(screen), text)
+    assert text in rows(screen)
+    QTest.keyClick(search(screen), Qt.Key.Key_Return)
+    assert popup(screen) is None
+
+
+def chips(screen):
+    return [each.accessibleName() for each in screen.window.page.composer.attachments.chips]
+
+
+def session(screen):
+    return screen.engine._sessions[screen.conversation.id]
+
+
+def prompt(screen):
+    (message,) = (each for each in session(screen).history if each.role == "user")
+    return message
+
+
+async def fill(screen, title, **values):
+    dialog = await screen.wait_for(QDialog, title)
+    lines = {each.accessibleName(): each for each in dialog.findChildren(QLineEdit)}
+    insert = next(each for each in dialog.findChildren(QPushButton) if each.accessibleName() == "Insert")
+    for name, value in values.items():
+        assert not insert.isEnabled()
+        lines[name].setFocus()
+        QTest.keyClicks(lines[name], value)
+    QTest.mouseClick(insert, Qt.MouseButton.LeftButton)
+
+
+def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_conversation(on_screen):
+    async def work(screen):
+        assert screen.find(QToolButton, "Insert from a server") is None
+        await turn_on(screen)
+        screen.press("Insert from a server")
+        assert rows(screen) == [TITLE, "Starting…"]
+        await take(screen, "features.md")
+        await until(lambda: screen.find(QToolButton, "Send").isEnabled())
+        assert chips(screen) == ["Attached resource: features.md"]
+        detail = screen.window.page.composer.attachments.chips[0].detail
+        assert "KB · from Everything" in detail
+        assert session(screen).standing.taint.outsiders == ()
+        await screen.say("What can it do?")
+        first, second = prompt(screen).blocks
+        assert first == Text(text="What can it do?")
+        head, _, body = second.text.strip().partition("\n")
+        assert head == ("[“features.md”, demo://resource/static/document/features.md, from the server “Everything”:]")
+        assert body.startswith("# ")
+        assert session(screen).standing.taint.outsiders == (SERVER,)
+        assert chips(screen) == []
+
+    on_screen(work, OK)
+
+
+def test_a_chip_that_is_taken_off_goes_nowhere(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        screen.press("Insert from a server")
+        await take(screen, "features.md")
+        await until(lambda: screen.find(QToolButton, "Send").isEnabled())
+        chip = screen.window.page.composer.attachments.chips[0]
+        QTest.keyClick(chip, Qt.Key.Key_Delete)
+        await screen.say("Hello")
+        assert prompt(screen).blocks == (Text(text="Hello"),)
+        assert session(screen).standing.taint.outsiders == ()
+
+    on_screen(work, OK)
+
+
+def test_a_slash_opens_prompts_and_the_text_can_be_edited_before_it_is_sent(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        screen.write("/")
+        await offered(screen, "Simple Prompt")
+        assert "features.md" not in rows(screen)
+        await take(screen, "Simple Prompt")
+        await until(screen.editor.toPlainText)
+        written = screen.editor.toPlainText()
+        assert not written.startswith("/")
+        assert len(session(screen).history) == 0
+        screen.write(" Shortly.")
+        await screen.idle()
+        await screen.say("")
+        assert prompt(screen).text == f"{written} Shortly."
+        assert session(screen).standing.taint.outsiders == (SERVER,)
+
+    on_screen(work, OK)
+
+
+def test_a_prompt_that_was_wiped_out_marks_nothing(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        screen.write("/")
+        await take(screen, "Simple Prompt")
+        await until(screen.editor.toPlainText)
+        screen.editor.clear()
+        await screen.say("Mine alone")
+        assert session(screen).standing.taint.outsiders == ()
+
+    on_screen(work, OK)
+
+
+def test_signs_that_open_nothing_and_what_is_typed_stays(on_screen):
+    async def work(screen):
+        screen.write("/")
+        assert popup(screen) is None
+        screen.editor.clear()
+        await turn_on(screen)
+        screen.write("either/or me@home")
+        assert popup(screen) is None
+        screen.write(" @")
+        await offered(screen, "features.md")
+        assert "Simple Prompt" not in rows(screen)
+        QTest.keyClicks(search(screen), "ada")
+        QTest.keyClick(search(screen), Qt.Key.Key_Escape)
+        assert screen.editor.toPlainText() == "either/or me@home @ada"
+        assert screen.editor.hasFocus()
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_arguments_are_asked_for_and_completed_by_the_server(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        screen.press("Insert from a server")
+        await take(screen, "Team Management")
+        dialog = await screen.wait_for(QDialog, "Team Management")
+        assert dialog.isModal()
+        line = next(each for each in dialog.findChildren(QLineEdit) if each.accessibleName() == "department")
+        line.setFocus()
+        QTest.keyClicks(line, "E")
+        model = line.completer().model()
+        await until(lambda: model.rowCount() > 0)
+        assert model.stringList() == ["Engineering"]
+        line.completer().popup().hide()
+        line.clear()
+        await fill(screen, "Team Management", department="Engineering", name="Alice")
+        await until(lambda: "Alice" in screen.editor.toPlainText())
+        assert "Engineering" in screen.editor.toPlainText()
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_gaps_of_an_address_are_filled_in_and_what_is_no_text_is_refused(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        screen.press("Insert from a server")
+        await take(screen, "Dynamic Text Resource")
+        await fill(screen, "Dynamic Text Resource", resourceId="7")
+        await until(lambda: screen.find(QToolButton, "Send").isEnabled())
+        assert chips(screen) == ["Attached resource: Dynamic Text Resource"]
+        screen.press("Insert from a server")
+        await take(screen, "Dynamic Blob Resource")
+        await fill(screen, "Dynamic Blob Resource", resourceId="7")
+        await until(lambda: screen.banners.keys)
+        assert "neither text nor a picture" in screen.banners.keys[0]
+        assert chips(screen) == ["Attached resource: Dynamic Text Resource"]
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path):
+    async def write(screen):
+        await turn_on(screen)
+        screen.write("About this:")
+        screen.press("Insert from a server")
+        await take(screen, "features.md")
+        await until(lambda: screen.find(QToolButton, "Send").isEnabled())
+
+    async def send(screen):
+        await until(lambda: chips(screen) == ["Attached resource: features.md"])
+        assert screen.editor.toPlainText() == "About this:"
+        await screen.say(" go")
+        assert [type(each) for each in prompt(screen).blocks] == [Text, Text]
+        assert session(screen).standing.taint.outsiders == (SERVER,)
+
+    on_screen(write, folder=tmp_path / "kept")
+    on_screen(send, OK, folder=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("way", ["popup", "banner"])
+def test_a_server_that_does_not_start_says_why(on_screen, way):
+    async def work(screen):
+        broken = McpServer(id="gone", title="Gone", connection=StdioConnection(command="/nowhere/at-all"))
+        await screen.engine.change_preferences(
+            screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(broken,))})
+        )
+        if way == "banner":
+            await screen.engine.mcp.ready(None)
+            await screen.engine.mcp.ready(None)
+            told = [each for each in screen.banners.keys if "could not be started" in each]
+            assert len(told) == 1
+            screen.press("Servers of tools…")
+            await screen.wait_for(QDialog, "Settings")
+        else:
+            screen.press("Insert from a server")
+            await until(lambda: any("could not be started" in each for each in rows(screen)))
+            popup(screen).hide()
+        await screen.idle()
+
+    on_screen(work)

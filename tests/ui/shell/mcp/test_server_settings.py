@@ -1,0 +1,225 @@
+"""The page of servers of tools in the real window, with a real server behind it."""
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
+
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer
+from desktop_agent.vocabulary.tool_calls import ToolClass
+from tests.desktop_agent.tools.mcp.stage import own_server
+from tests.ui.bridge.in_loop import until
+from ui.shell.mcp.server_settings import may_open
+
+
+class Page:
+    """The page as a person uses it: by the names on it."""
+
+    def __init__(self, screen):
+        self.screen = screen
+        dialog = screen.desk._settings_presenter.show()
+        dialog.open_tool_servers()
+        self.form = dialog.tool_servers
+
+    def part(self, kind, name):
+        found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+        return found[0] if found else None
+
+    async def wait_for(self, kind, name):
+        return await until(lambda: self.part(kind, name))
+
+    def press(self, name):
+        button = self.part(QPushButton, name)
+        assert button is not None, name
+        assert button.isEnabled(), name
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def write(self, name, text):
+        field = self.part(QLineEdit, name)
+        assert field is not None, name
+        QTest.keyClicks(field, text)
+
+    @property
+    def words(self):
+        return "\n".join(each.text() for each in self.form.findChildren(QLabel) if each.isVisible())
+
+    @property
+    def servers(self):
+        return self.screen.engine.preferences.mcp.servers
+
+    def write_program(self, title="Own tools"):
+        program, *arguments = own_server()
+        self.press("Add program…")
+        self.write("Title", title)
+        self.write("Program", program)
+        self.part(QPlainTextEdit, "Arguments").setPlainText("\n".join(arguments))
+
+    async def add_program(self):
+        self.write_program()
+        self.press("Save")
+        await self.wait_for(QPushButton, "Test Own tools")
+
+
+def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
+    async def work(screen):
+        page = Page(screen)
+        assert "None is set up yet" in page.words
+        page.write_program()
+        page.press("Add variable")
+        page.write("Name of the variable", "TOKEN")
+        page.write("Value of the variable", "t0ken-value")
+        page.press("Save")
+        await page.wait_for(QPushButton, "Test Own tools")
+        (server,) = page.servers
+        assert (server.id, server.connection.secret_env) == ("own-tools", ("TOKEN",))
+        assert kept == {"mcp/own-tools/TOKEN": "t0ken-value"}
+        assert "It starts when a conversation needs it." in page.words
+        page.press("Test Own tools")
+        rows = (await page.wait_for(QListView, "Tools of Own tools")).model()
+        assert "Running · protocol" in page.words
+        assert rows.index(0, 0).data() == "add"
+        assert "Can change things" in rows.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+        await restrict(page, rows)
+        await remove(page)
+        assert kept == {}
+
+    async def restrict(page, rows):
+        tools = page.screen.engine.mcp.tools
+        assert "own-tools__add" in {each.name for each in tools(None)}
+        chosen = page.part(QComboBox, "What counts about add")
+        chosen.setCurrentIndex(1)
+        chosen.activated.emit(1)
+        await until(lambda: page.servers[0].classes == {"add": ToolClass.READ_ONLY})
+        await until(lambda: "Only reads" in rows.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole))
+        QTest.keyClick(page.part(QListView, "Tools of Own tools"), Qt.Key.Key_Space)
+        await until(lambda: page.servers[0].off_tools == {"add"})
+        await until(lambda: "own-tools__add" not in {each.name for each in tools(None)})
+        await until(lambda: rows.index(0, 0).data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Unchecked)
+
+    async def remove(page):
+        page.press("Remove Own tools")
+        QTest.keyClick(page.part(QPushButton, "Keep Own tools"), Qt.Key.Key_Escape)
+        assert len(page.servers) == 1
+        assert page.part(QPushButton, "Keep Own tools") is None
+        page.press("Remove Own tools")
+        page.press("Really remove Own tools")
+        await until(lambda: page.servers == ())
+        await until(lambda: "None is set up yet" in page.words)
+
+    on_screen(work)
+
+
+def test_what_was_written_stays_when_it_cannot_be_kept(on_screen):
+    async def work(screen):
+        page = Page(screen)
+        page.write_program()
+        page.press("Add variable")
+        page.write("Name of the variable", "TOKEN")
+        page.write("Value of the variable", "t0ken-value")
+        page.press("Save")
+        await until(lambda: "keyring" in page.words.splitlines()[-1])
+        assert page.servers == ()
+        assert page.part(QLineEdit, "Value of the variable").text() == "t0ken-value"
+        kind = page.part(QComboBox, "Where the value is kept")
+        kind.setCurrentIndex(kind.findText("Plain"))
+        page.press("Save")
+        await until(lambda: page.servers)
+        assert page.servers[0].connection.env == {"TOKEN": "t0ken-value"}
+
+    on_screen(work)
+
+
+def test_a_server_is_turned_off_and_on_and_its_log_is_live(on_screen):
+    async def work(screen):
+        page = Page(screen)
+        await page.add_program()
+        page.press("Test Own tools")
+        await page.wait_for(QListView, "Tools of Own tools")
+        page.press("Show the log of Own tools")
+        live = screen.engine.mcp.server("own-tools", None)
+        await live.call("flood", {"lines": 3})
+        rows = (await page.wait_for(QListView, "Log of Own tools")).model()
+        await until(lambda: any("line 2" in each.text for each in rows.lines()))
+        page.part(QCheckBox, "Use Own tools").click()
+        await until(lambda: not page.servers[0].on)
+        await until(lambda: "Off" in page.words.splitlines())
+        assert not page.part(QPushButton, "Test Own tools").isEnabled()
+        page.part(QCheckBox, "Use Own tools").click()
+        await until(lambda: "It starts when a conversation needs it." in page.words)
+
+    on_screen(work)
+
+
+def test_one_that_cannot_be_started_says_why_and_what_to_do(on_screen):
+    async def work(screen):
+        page = Page(screen)
+        page.write_program("Broken")
+        arguments = page.part(QPlainTextEdit, "Arguments")
+        arguments.setPlainText(f"{arguments.toPlainText()}\nrefuses")
+        page.press("Save")
+        await page.wait_for(QPushButton, "Test Broken")
+        page.press("Test Broken")
+        await until(lambda: "the configuration is missing" in page.words)
+        assert "then press Test" in page.words
+        await until(lambda: page.part(QPushButton, "Test Broken").isEnabled())
+
+    on_screen(work)
+
+
+def test_servers_are_imported_once_they_were_seen(on_screen, kept):
+    async def work(screen):
+        page = Page(screen)
+        page.press("Import…")
+        entry = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value"}}
+        written = json.dumps({"mcpServers": {"files": entry, "notes": {**entry, "args": ["a b"]}}})
+        page.part(QPlainTextEdit, "Servers as JSON").setPlainText(written)
+        line = await page.wait_for(QPlainTextEdit, "Command line of notes")
+        assert line.toPlainText() == "npx 'a b'"
+        assert "Goes to the keyring: API_TOKEN" in page.words
+        assert "s3cret-value" not in page.words
+        assert (page.servers, kept) == ((), {})
+        page.part(QCheckBox, "Take over files").click()
+        page.press("Take over 1 server")
+        await page.wait_for(QPushButton, "Edit notes")
+        assert [each.id for each in page.servers] == ["notes"]
+        assert kept == {"mcp/notes/API_TOKEN": "s3cret-value"}
+        await until(lambda: page.part(QPlainTextEdit, "Servers as JSON") is None)
+
+    on_screen(work)
+
+
+def test_signing_in_that_fails_is_said_where_it_was_begun(on_screen, kept):
+    async def work(screen):
+        connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
+        await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+        page = Page(screen)
+        page.press("Sign in to Web")
+        assert page.form.window().focusWidget() is page.part(QPushButton, "Cancel signing in")
+        await page.wait_for(QPushButton, "Sign in to Web")
+        assert page.part(QPushButton, "Cancel signing in") is None
+        assert "could not be reached" in page.words.split("127.0.0.1:9/mcp")[1]
+
+    on_screen(work)
+
+
+@pytest.mark.parametrize(
+    ("address", "may"),
+    [
+        ("https://login.example.com/authorize?x=1", True),
+        ("http://127.0.0.1:8123/go", True),
+        ("http://[::1]:8123/go", True),
+        ("http://localhost/go", True),
+        ("http://login.example.com/", False),
+        ("http://localhost.example.com/", False),
+        ("file:///etc/passwd", False),
+        ("file://localhost/etc/passwd", False),
+        ("ftp://127.0.0.1/", False),
+        ("javascript:alert(1)", False),
+        ("https:///nowhere", False),
+        ("https://[", False),
+    ],
+)
+def test_only_safe_pages_are_opened(address, may):
+    assert may_open(address) is may

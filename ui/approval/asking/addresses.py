@@ -1,0 +1,59 @@
+"""The address of a page that a server wants opened: which part of it is the host, and whether it may be opened."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QUrl
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """As it was sent, with the place of its host in it. `ascii_host` is how computers write it (punycode).
+
+    `is_safe`: it may be opened, being https, or http on this machine. `user` stands before the host and can look like
+    one.
+    """
+
+    text: str
+    host: str
+    ascii_host: str
+    at: int
+    is_safe: bool
+    user: str = ""
+
+
+def address_of(text: str) -> Address:
+    """Read it; what cannot be read has no host and is not safe."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return Address(text, "", "", -1, is_safe=False)
+    user, _, place = parts.netloc.rpartition("@")
+    start = text.find(parts.netloc) + len(parts.netloc) - len(place)
+    found = text.lower().find(host, start) if host else -1
+    # As Qt and a browser would go there; where they read another host than we do, nothing is opened.
+    url = QUrl(text, QUrl.ParsingMode.StrictMode)
+    ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
+    reads_alike = url.isValid() and bool(ascii_host) and _same(host, url)
+    has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
+    is_secure = parts.scheme == "https" or (parts.scheme == "http" and _is_here(ascii_host))
+    return Address(text, host, ascii_host, found, is_secure and reads_alike and not has_hidden, user)
+
+
+def _same(host: str, url: QUrl) -> bool:
+    ours = QUrl()
+    ours.setHost(host)
+    encoded = QUrl.ComponentFormattingOption.FullyEncoded
+    return bool(host) and ours.host(encoded).lower() == url.host(encoded).lower()
+
+
+def _is_here(host: str) -> bool:
+    if host in {"localhost", "localhost."} or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,168 @@
+"""The dialog for what servers of tools ask of the person."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
+
+from ui.approval.asking.asked_page import AskedPage
+from ui.approval.decision_bar import SETTLE_MS
+from ui.bridge.mcp.asking import Asked
+from ui.look.controls import announce, button, label
+from ui.look.rows import RowDelegate, RowRole
+from ui.look.theme import SPACE_L, SPACE_S, ThemeSource
+
+WIDTH, HEIGHT, SMALL_HEIGHT = 620, 600, 440
+LIST_WIDTH = 200
+
+
+class AskingDialog(QDialog):
+    """Window-modal, shown with `open()`. Closing it answers the question on the screen with nothing, and no other."""
+
+    answered = Signal(str, object)
+    """A question's id, and an ElicitationAnswer, or yes or no."""
+    page_wanted = Signal(str)
+    """An address that the person wants opened."""
+    stop_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, settle_ms: int = SETTLE_MS) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._settle_ms = settle_ms
+        self._pages: dict[str, AskedPage] = {}
+        self._count = label(kind="muted")
+        self._list = QListWidget()
+        self._beside = QWidget()
+        self._stack = QStackedWidget()
+        self._stop = button(self.tr("Stop what works in this conversation"), self.stop_requested.emit, "link")
+        self._build()
+        self._list.currentItemChanged.connect(self._turn_to)
+
+    @property
+    def current(self) -> AskedPage | None:
+        """The question on the screen."""
+        page = self._stack.currentWidget()
+        return page if isinstance(page, AskedPage) else None
+
+    def set_asked(self, waiting: Sequence[Asked]) -> None:
+        """These wait now, oldest first. With none left the dialog closes."""
+        before = self.current
+        for gone in set(self._pages) - {each.id for each in waiting}:
+            self._take_away(self._pages.pop(gone))
+        for each in waiting:
+            if each.id not in self._pages:
+                self._pages[each.id] = self._made(each)
+        if not waiting:
+            if self.isVisible():
+                self.accept()
+            return
+        still = before is not None and before.asked.id in self._pages
+        self._show(self._pages[before.asked.id if before is not None and still else waiting[0].id], is_other=not still)
+        self._fill(waiting)
+
+    def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether there is work to be stopped."""
+        self._stop.setVisible(can_stop)
+
+    def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
+        """Sized before Qt puts it over the middle of the window; a question that appears rests."""
+        appears = visible and not self.isVisible()
+        if appears:
+            self._resize(WIDTH + (LIST_WIDTH if len(self._pages) > 1 else 0))
+        super().setVisible(visible)
+        if appears and self.current is not None:
+            self.current.take_focus()
+
+    def reject(self) -> None:
+        """Escape and the window's own button: no answer to this question; the others go on waiting."""
+        if self.current is not None:
+            self.current.leave()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """A key that nobody wanted shows that somebody is still typing elsewhere."""
+        self._still_arriving()
+        super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on a resting button lands here."""
+        self._still_arriving()
+        super().mousePressEvent(event)
+
+    def _resize(self, width: int) -> None:
+        is_small = all(page.is_small for page in self._pages.values())
+        window, wanted = self.parentWidget(), QSize(width, SMALL_HEIGHT if is_small else HEIGHT)
+        self.resize(wanted if window is None else wanted.boundedTo(window.size()))
+
+    def _still_arriving(self) -> None:
+        if self.current is not None:
+            self.current.bar.still_arriving()
+
+    def _made(self, asked: Asked) -> AskedPage:
+        page = AskedPage(self._themes, asked, self._settle_ms)
+        page.answered.connect(partial(self.answered.emit, asked.id))
+        page.page_wanted.connect(self.page_wanted)
+        self._stack.addWidget(page)
+        return page
+
+    def _take_away(self, page: AskedPage) -> None:
+        self._stack.removeWidget(page)
+        page.hide()
+        page.deleteLater()
+
+    def _show(self, page: AskedPage, *, is_other: bool) -> None:
+        self._stack.setCurrentWidget(page)
+        self.setWindowTitle(page.title)
+        self.setAccessibleDescription(page.title)
+        if is_other and self.isVisible():
+            page.take_focus()
+            announce(self, page.title)
+
+    def _turn_to(self, item: QListWidgetItem | None) -> None:
+        page = self._pages.get(str(item.data(Qt.ItemDataRole.UserRole))) if item is not None else None
+        if page is not None and page is not self.current:
+            self._show(page, is_other=False)
+            page.bar.settle()
+
+    def _fill(self, waiting: Sequence[Asked]) -> None:
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for each in waiting:
+            page = self._pages[each.id]
+            item = QListWidgetItem(page.server, self._list)
+            item.setData(Qt.ItemDataRole.UserRole, each.id)
+            item.setData(RowRole.UNDER, page.short)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, page.title)
+            if page is self.current:
+                self._list.setCurrentItem(item)
+        blocker.unblock()
+        self._count.setText(self.tr("{0} questions are waiting").format(len(waiting)))
+        if len(waiting) > 1 and self._beside.isHidden() and self.isVisible():
+            self._resize(WIDTH + LIST_WIDTH)
+        self._beside.setVisible(len(waiting) > 1)
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("A server of tools asks"))
+        self.setWindowTitle(self.tr("A server of tools asks"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._list.setAccessibleName(self.tr("Waiting questions"))
+        self._list.setItemDelegate(RowDelegate(self._themes, self._list))
+        self._list.setMouseTracking(True)
+        self._beside.setFixedWidth(LIST_WIDTH)
+        beside = QVBoxLayout(self._beside)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(SPACE_S)
+        beside.addWidget(self._count)
+        beside.addWidget(self._list, 1)
+        self._beside.hide()
+        self._stop.hide()
+        detail = QVBoxLayout()
+        detail.setSpacing(SPACE_S)
+        detail.addWidget(self._stack, 1)
+        detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_L)
+        layout.addWidget(self._beside)
+        layout.addLayout(detail, 1)

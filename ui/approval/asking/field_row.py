@@ -1,0 +1,174 @@
+"""One field of a form: what it is called, what is meant, where the answer goes, and what is wrong with it."""
+
+from typing import cast
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+
+from ui.approval.asking.checking import Value, problem_of, value_of
+from ui.approval.asking.fields import Field
+from ui.look.controls import label, set_kind
+from ui.look.sentences import literal
+from ui.look.theme import SPACE_XS
+from ui.look.visible_text import with_hidden_shown
+
+LONGEST_TITLE = 200
+
+
+class FieldRow(QWidget):
+    """What is wrong is said from the first change on; until then nothing is said to be missing."""
+
+    changed = Signal()
+
+    def __init__(self, field: Field, server: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.field = field
+        self._server = server
+        self._boxes: list[QCheckBox] = []
+        self.title = with_hidden_shown(field.title)[:LONGEST_TITLE]
+        self._problem = label(kind="error", wrap=True)
+        self._is_touched = False
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(SPACE_XS)
+        self._control = self._built()
+        self._problem.hide()
+        self._layout.addWidget(self._problem)
+        self._describe("")
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be sent, or nothing."""
+        if self.field.kind == "unknown":
+            return self.tr("This cannot be filled in here.") if self.field.required else ""
+        return problem_of(self.field, self._written)
+
+    @property
+    def value(self) -> Value:
+        """What is sent; None where that is nothing."""
+        return None if self.field.kind == "unknown" else value_of(self.field, self._written)
+
+    @property
+    def first(self) -> QWidget:
+        """Where the keyboard begins."""
+        return self._boxes[0] if self._boxes else self._control
+
+    @property
+    def _written(self) -> str | bool | list[str]:
+        control = self._control
+        if isinstance(control, QComboBox):
+            return cast("str", control.currentData() or "")
+        if isinstance(control, QLineEdit):
+            return control.text()
+        if isinstance(control, QCheckBox):
+            return control.isChecked()
+        chosen = zip(self.field.choices, self._boxes, strict=False)
+        return [choice.value for choice, box in chosen if box.isChecked()]
+
+    def _touch(self) -> None:
+        self._is_touched = True
+        self._say(self.problem)
+        self.changed.emit()
+
+    def _say(self, problem: str) -> None:
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        set_kind(self._control, "invalid", "true" if problem else "false")
+        self._describe(problem)
+
+    def _describe(self, problem: str) -> None:
+        """For a screen reader, at the control itself."""
+        warning = self._warning if self.field.looks_secret else ""
+        parts = (problem, with_hidden_shown(self.field.description), warning)
+        for each in self._boxes or [self._control]:
+            each.setAccessibleDescription(" ".join(part for part in parts if part))
+
+    @property
+    def _warning(self) -> str:
+        words = self.tr(
+            "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
+            "“{0}” as it is."
+        )
+        return words.format(with_hidden_shown(self._server))
+
+    def _built(self) -> QWidget:
+        field, control = self.field, self._made()
+        if not isinstance(control, QCheckBox):
+            heading = label(self._heading(), "strong", wrap=True)
+            heading.setBuddy(control)
+            self._layout.addWidget(heading)
+        if field.description:
+            self._layout.addWidget(label(with_hidden_shown(field.description), "muted", wrap=True))
+        self._layout.addWidget(control)
+        if field.looks_secret:
+            self._layout.addWidget(label(self._warning, "warning", wrap=True))
+        for each in self.findChildren(QLabel):
+            each.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        return control
+
+    def _heading(self) -> str:
+        return self.title if self.field.required else self.tr("{0} (optional)").format(self.title)
+
+    def _made(self) -> QWidget:
+        match self.field.kind:
+            case "yes_no":
+                return self._yes_no()
+            case "one":
+                return self._one()
+            case "several":
+                return self._several()
+            case "unknown":
+                return label(self.tr("The server wants something here that this form cannot hold."), "muted", wrap=True)
+            case _:
+                return self._line()
+
+    def _line(self) -> QLineEdit:
+        field, line = self.field, QLineEdit()
+        examples = {"date": "2026-03-31", "date-time": "2026-03-31T14:30:00Z", "email": "ada@example.org"}
+        line.setPlaceholderText(examples.get(field.format, "https://" if field.format == "uri" else ""))
+        if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
+            line.setText(str(field.default))
+        line.setAccessibleName(self.title)
+        line.textEdited.connect(self._touch)
+        return line
+
+    def _yes_no(self) -> QCheckBox:
+        box = QCheckBox(literal(self.title))
+        box.setChecked(self.field.default is True)
+        box.setAccessibleName(self.title)
+        box.toggled.connect(self._touch)
+        return box
+
+    def _one(self) -> QComboBox:
+        box, values = QComboBox(), [choice.value for choice in self.field.choices]
+        has_default = self.field.default in values
+        if not has_default or not self.field.required:
+            box.addItem(self.tr("Choose…") if self.field.required else self.tr("Nothing chosen"), "")
+        for choice in self.field.choices:
+            box.addItem(with_hidden_shown(choice.title), choice.value)
+        if has_default:
+            box.setCurrentIndex(box.findData(self.field.default))
+        box.setAccessibleName(self.title)
+        # As wide as the form, however long a choice is.
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(12)
+        box.currentIndexChanged.connect(self._touch)
+        return box
+
+    def _several(self) -> QWidget:
+        group = QWidget()
+        group.setAccessibleName(self.title)
+        layout = QVBoxLayout(group)
+        layout.setContentsMargins(SPACE_XS, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        given: object = self.field.default
+        default = cast("list[object]", given) if isinstance(given, list) else []
+        for choice in self.field.choices:
+            title = with_hidden_shown(choice.title)
+            box = QCheckBox(literal(title))
+            box.setAccessibleName(f"{self.title}: {title}")
+            box.setChecked(choice.value in default)
+            box.toggled.connect(self._touch)
+            self._boxes.append(box)
+            layout.addWidget(box)
+        return group

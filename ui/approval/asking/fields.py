@@ -1,0 +1,140 @@
+"""The fields of a form that a server of tools sends as JSON Schema.
+
+What may stand in such a schema: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from desktop_agent.vocabulary.blocks import JsonObject
+
+MOST_FIELDS = 60
+MOST_CHOICES = 200
+"""Of which several may be taken; of one, there may be more."""
+Kind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
+
+# Part of a longer word it means nothing: a tokenizer, a secretary, a keyboard.
+_SECRET = re.compile(
+    r"pass ?(word|wd|phrase|code)s?\b|\bpwd\b|\bsecrets?\b|\b(api|access|private|secret|ssh)[ _-]?keys?\b|\btokens?\b|"
+    r"\bcredentials?\b|\bpin\b|\bcvv2?\b|\bcvc\b|credit ?cards?\b|card ?numbers?\b|\bssn\b|social ?security|"
+    r"\botp\b|one[ _-]time|2fa|\bseed ?phrase|recovery ?(code|phrase)s?\b|kennwort|passwort|密码|口令|密钥",
+    re.IGNORECASE,
+)
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is sent, and what is read."""
+
+    value: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing that a server wants to know. `least` and `most`: characters, a value, or how many choices."""
+
+    name: str
+    title: str
+    kind: Kind
+    description: str = ""
+    required: bool = False
+    default: Any = None
+    format: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def looks_secret(self) -> bool:
+        """Whether it seems to ask for a password, a key or the like."""
+        if self.kind in {"yes_no", "one", "several"}:
+            return False
+        # What is said of a number often warns of giving away others.
+        said = (self.name, self.title, self.description if self.kind == "text" else "")
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", each) for each in said)) is not None
+
+
+def fields_of(form: JsonObject) -> tuple[Field, ...] | None:
+    """The fields in their order; None for a form that is none, or of too many."""
+    properties: Any = form.get("properties")
+    if not isinstance(properties, dict):
+        return None
+    given = cast("dict[str, Any]", properties)
+    if len(given) > MOST_FIELDS:
+        return None
+    needed: Any = form.get("required")
+    required = {each for each in cast("list[Any]", needed) if isinstance(each, str)} if isinstance(needed, list) else ()
+    return tuple(_field(name, schema, required=name in required) for name, schema in given.items())
+
+
+def _field(name: str, schema: Any, *, required: bool) -> Field:
+    if not isinstance(schema, dict):
+        return Field(name, name, "unknown", required=required)
+    said = cast("dict[str, Any]", schema)
+    title, description = _text(said.get("title")) or name, _text(said.get("description"))
+    kind, choices = _kind_of(said)
+    low, high = {
+        "text": ("minLength", "maxLength"),
+        "several": ("minItems", "maxItems"),
+    }.get(kind, ("minimum", "maximum"))
+    return Field(
+        name,
+        title,
+        kind,
+        description,
+        required,
+        said.get("default"),
+        _text(said.get("format")),
+        _number(said.get(low)),
+        _number(said.get(high)),
+        choices,
+    )
+
+
+def _kind_of(said: dict[str, Any]) -> tuple[Kind, tuple[Choice, ...]]:
+    match said.get("type"):
+        case "string":
+            choices = _choices(said)
+            return ("one", choices) if choices else ("text", ())
+        case "number":
+            return "number", ()
+        case "integer":
+            return "integer", ()
+        case "boolean":
+            return "yes_no", ()
+        case "array":
+            items: Any = said.get("items")
+            choices = _choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
+            return ("several", choices) if 0 < len(choices) <= MOST_CHOICES else ("unknown", ())
+        case _:
+            choices = _choices(said)
+            return ("one", choices) if choices else ("unknown", ())
+
+
+def _choices(said: dict[str, Any]) -> tuple[Choice, ...]:
+    values: Any = said.get("enum")
+    if isinstance(values, list):
+        names: Any = said.get("enumNames")
+        titles = cast("list[Any]", names) if isinstance(names, list) else []
+        found = [each for each in cast("list[Any]", values) if isinstance(each, str)]
+        if len(titles) != len(found) or len(found) != len(cast("list[Any]", values)):
+            titles = found
+        return tuple(Choice(value, _text(title) or value) for value, title in zip(found, titles, strict=True))
+    for word in ("oneOf", "anyOf"):
+        given: Any = said.get(word)
+        if isinstance(given, list):
+            titled = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+            values = [(_text(each.get("const")), _text(each.get("title"))) for each in titled]
+            return tuple(Choice(value, title or value) for value, title in values if value)
+    return ()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,67 @@
+"""The form that a server asks to have filled in."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
+from ui.approval.asking.checking import Value
+from ui.approval.asking.field_row import FieldRow
+from ui.approval.asking.fields import fields_of
+from ui.approval.asking.words_box import WordsBox
+from ui.look.controls import label
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S
+
+
+class FormView(QScrollArea):
+    """The server's words, and its fields under them."""
+
+    changed = Signal()
+
+    def __init__(self, request: ElicitationRequest, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = WordsBox(self.tr("What the server says"))
+        self.words.show_words(request.message)
+        fields = fields_of(request.form)
+        self._is_whole = fields is not None
+        self.rows = [FieldRow(each, request.server) for each in fields or ()]
+        inside = QWidget()
+        layout = QVBoxLayout(inside)
+        layout.setContentsMargins(0, 0, SPACE_S, 0)
+        layout.setSpacing(SPACE_L)
+        layout.addWidget(self.words)
+        for row in self.rows:
+            layout.addWidget(row)
+            row.changed.connect(self.changed)
+        if not self._is_whole:
+            words = self.tr("The form is broken or has too many fields to be shown. It can only be declined.")
+            layout.addWidget(label(words, "error", wrap=True))
+        layout.addStretch(1)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        inside.setMinimumWidth(SPACE_M)
+
+    @property
+    def first(self) -> QWidget:
+        """Where the keyboard begins."""
+        return next((row.first for row in self.rows if row.field.kind != "unknown"), self.words)
+
+    @property
+    def problems(self) -> list[str]:
+        """The names of the fields that keep it from being sent."""
+        return [row.title for row in self.rows if row.problem]
+
+    @property
+    def can_send(self) -> bool:
+        """Whether every field can be sent as it stands."""
+        return self._is_whole and not self.problems
+
+    @property
+    def content(self) -> dict[str, Value]:
+        """What is sent: of what is optional only what was filled in."""
+        values = {row.field.name: row.value for row in self.rows}
+        return {name: value for name, value in values.items() if value is not None}

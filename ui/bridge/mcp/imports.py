@@ -1,0 +1,195 @@
+"""Servers that other programs know: looked at first, taken over when the person says so."""
+
+import asyncio
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.tools.mcp.importing import MOST_SERVERS, Imported, imported
+from desktop_agent.vocabulary.errors import AgentError, Sentence, WrongUse
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from ui.bridge.mcp.foreign_files import foreign_files, read_foreign, without_comments
+from ui.bridge.tasks import Tasks
+
+# What other programs ask for, or look up, before they start a server: “${input:token}”, “${env:HOME}”.
+_GAP = re.compile(r"\$\{[^}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One server as it would be taken over.
+
+    `gaps` are the names of secrets whose values the other program fills in by itself; `left` are words with such a gap
+    that stay as they are written.
+    """
+
+    server: McpServer
+    gaps: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPreview:
+    """What can be taken over, and why the rest cannot."""
+
+    found: tuple[Found, ...]
+    refused: tuple[Sentence, ...]
+    imported: Imported
+
+    def only(self, ids: Collection[str]) -> Imported:
+        """These of the servers, with what they keep secret."""
+        servers = tuple(each.server for each in self.found if each.server.id in ids)
+        names = {server.keyring_name(name) for server in servers for name in server.secret_names}
+        secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
+        return Imported(servers, secrets)
+
+
+def told(error: AgentError) -> Sentence:
+    """What happened, and what to do about it."""
+    return Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+
+
+def preview_of(text: str, taken: Collection[str]) -> ImportPreview:
+    """Look at a text. A server that cannot be taken over does not keep the others away. Raises WrongUse."""
+    plain = without_comments(text)
+    try:
+        whole = imported(plain, taken)
+    except WrongUse:
+        entries = _entries(plain)
+        if entries is None or len(entries) > MOST_SERVERS:
+            raise
+        return _one_by_one(entries, taken)
+    return _preview(whole, ())
+
+
+class Imports(QObject):
+    """Answers with signals; nothing is kept before `take`."""
+
+    files_found = Signal(object)
+    """The ForeignFiles that exist on this machine."""
+    file_read = Signal(str)
+    """Its text."""
+    looked_at = Signal(object)
+    """An ImportPreview."""
+    refused = Signal(object)
+    """A Sentence: why nothing of it can be taken."""
+    taken = Signal()
+    """They are there now."""
+
+    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+
+    def find_files(self) -> None:
+        """Look for the files of other programs."""
+        self._tasks.start(self._find_files())
+
+    def read(self, path: Path) -> None:
+        """Read a file and look at it."""
+        self._tasks.start(self._read(path))
+
+    def look(self, text: str) -> None:
+        """Say what could be taken over."""
+        try:
+            preview = preview_of(text, self._ids)
+        except WrongUse as error:
+            self.refused.emit(told(error))
+        else:
+            self.looked_at.emit(preview)
+
+    def take(self, preview: ImportPreview, ids: Collection[str]) -> None:
+        """Take these over: what they keep secret goes to the keyring first."""
+        self._tasks.start(self._take(preview.only(ids)))
+
+    async def keep(self, servers: tuple[McpServer, ...]) -> None:
+        """Use and save these servers. Raises StorageFailed."""
+        preferences = self._engine.preferences
+        mcp = preferences.mcp.model_copy(update={"servers": servers})
+        await self._engine.change_preferences(preferences.model_copy(update={"mcp": mcp}))
+
+    @property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(each.id for each in self._engine.preferences.mcp.servers)
+
+    async def _find_files(self) -> None:
+        self.files_found.emit(await asyncio.to_thread(foreign_files))
+
+    async def _read(self, path: Path) -> None:
+        try:
+            text = await asyncio.to_thread(read_foreign, path)
+        except OSError as error:
+            values: dict[str, str | Sentence] = {"name": path.name, "why": error.strerror or type(error).__name__}
+            self.refused.emit(Sentence("“{name}” cannot be read: {why}. Choose another file.", values))
+            return
+        self.file_read.emit(text)
+
+    async def _take(self, wanted: Imported) -> None:
+        ids = tuple(each.id for each in wanted.servers)
+        if self._ids & set(ids):
+            self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
+            return
+        try:
+            await self._engine.mcp.take(wanted, self.keep)
+        except AgentError as error:
+            self.refused.emit(told(error))
+        else:
+            self.taken.emit()
+
+
+def _entries(plain: str) -> dict[str, object] | None:
+    """The servers of a text that is JSON, each by itself; None where there are none."""
+    try:
+        whole: Any = json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(whole, dict):
+        return None
+    named = cast("dict[str, Any]", whole)
+    found: Any = named.get("mcpServers", named.get("servers"))
+    return cast("dict[str, object]", found) if isinstance(found, dict) and found else None
+
+
+def _one_by_one(entries: dict[str, object], taken: Collection[str]) -> ImportPreview:
+    servers: list[McpServer] = []
+    secrets: dict[str, SecretStr] = {}
+    refused: list[Sentence] = []
+    ids = set(taken)
+    for name, entry in entries.items():
+        try:
+            one = imported(json.dumps({"mcpServers": {name: entry}}), ids)
+        except WrongUse as error:
+            refused.append(told(error))
+            continue
+        servers += one.servers
+        secrets |= one.secrets
+        ids |= {each.id for each in one.servers}
+    return _preview(Imported(tuple(servers), secrets), tuple(refused))
+
+
+def _words(server: McpServer) -> tuple[str, ...]:
+    connection = server.connection
+    if isinstance(connection, StdioConnection):
+        return (connection.command, *connection.args, *connection.env.values())
+    return (connection.url,)
+
+
+def _preview(whole: Imported, refused: tuple[Sentence, ...]) -> ImportPreview:
+    """Values that the other program would fill in are no values: they are left for the person to give."""
+    secrets = dict(whole.secrets)
+    found: list[Found] = []
+    for server in whole.servers:
+        gaps: list[str] = []
+        for name in server.secret_names:
+            if _GAP.search(secrets[server.keyring_name(name)].get_secret_value()):
+                gaps.append(name)
+                del secrets[server.keyring_name(name)]
+        found.append(Found(server, tuple(gaps), tuple(each for each in _words(server) if _GAP.search(each))))
+    return ImportPreview(tuple(found), refused, replace(whole, secrets=secrets))

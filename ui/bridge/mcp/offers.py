@@ -1,0 +1,131 @@
+"""What servers of tools offer for a message, and reading it."""
+
+import base64
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.tools.mcp.offering.contents import contents_of
+from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.mcp.contents import ServerContents
+from ui.bridge.tasks import Tasks
+
+LONGEST_TEXT = 200_000
+"""Characters of one resource: some 50,000 tokens."""
+_HEAD = "[resource: "
+_LEFT_OUT = "[left out: "
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOffers:
+    """One server. Neither `contents` nor `problem`: it is being asked."""
+
+    server_id: str
+    title: str
+    contents: ServerContents | None = None
+    problem: Sentence | None = None
+
+
+Piece = str | bytes
+"""A text, or a picture as it came."""
+
+
+class Offers(QObject):
+    """Asks the servers that are on, each by itself: a slow one keeps nobody from the others."""
+
+    changed = Signal()
+
+    def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._workspace: Path | None = None
+        self._found: dict[str, ServerOffers] = {}
+        self._asking = 0
+        engine.on_preferences(lambda _: self.changed.emit())
+
+    @property
+    def any_on(self) -> bool:
+        """Whether there is a server that is on."""
+        return any(each.on for each in self._engine.preferences.mcp.servers)
+
+    @property
+    def groups(self) -> tuple[ServerOffers, ...]:
+        """In the person's own order."""
+        on = [each for each in self._engine.preferences.mcp.servers if each.on]
+        return tuple(self._found.get(each.id, ServerOffers(each.id, each.title)) for each in on)
+
+    def ask(self, workspace: str | None) -> None:
+        """Look what they offer for a conversation in this folder; `changed` says of each that answered."""
+        folder = Path(workspace) if workspace else None
+        if folder != self._workspace:
+            self._found.clear()
+        self._workspace = folder
+        self._asking += 1
+        self.changed.emit()
+        for each in self.groups:
+            if each.problem is not None:
+                self._found[each.server_id] = replace(each, problem=None)
+            self._tasks.start(self._ask(each.server_id, each.title, self._asking))
+
+    async def read(self, server_id: str, title: str, uri: str) -> tuple[Piece, ...]:
+        """What lies at this address. Raises ToolFailed, also for what is neither text nor picture, or too long."""
+        blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
+        pieces = _pieces(blocks, title)
+        if not pieces:
+            raise ToolFailed(Sentence("“{title}” is empty.", {"title": title}), "Choose another resource.")
+        return pieces
+
+    async def prompt(self, server_id: str, name: str, values: dict[str, str]) -> tuple[str, tuple[bytes, ...]]:
+        """The text of a prompt that is filled in, and its pictures. Raises ToolFailed."""
+        blocks = await self._engine.mcp.get_prompt(server_id, self._workspace, name, values)
+        texts = [each.text for each in blocks if isinstance(each, Text) and each.text]
+        return "\n\n".join(texts), tuple(_bytes_of(each) for each in blocks if isinstance(each, Image))
+
+    async def complete(self, server_id: str, of: str, argument: str, value: str) -> tuple[str, ...]:
+        """What an argument could be; nothing where the server does not say."""
+        with suppress(AgentError):
+            return await self._engine.mcp.complete(server_id, self._workspace, of, argument, value)
+        return ()
+
+    async def _ask(self, server_id: str, title: str, number: int) -> None:
+        live = self._engine.mcp.server(server_id, self._workspace)
+        if live is None:
+            return
+        try:
+            found = ServerOffers(server_id, title, await contents_of(live))
+        except AgentError as error:
+            found = ServerOffers(server_id, title, problem=error.sentence)
+        if number == self._asking:
+            self._found[server_id] = found
+            self.changed.emit()
+
+
+def _pieces(blocks: tuple[Text | Image, ...], title: str) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for block in blocks:
+        if isinstance(block, Image):
+            pieces.append(_bytes_of(block))
+            continue
+        # What is no text was replaced by a line about it; the address stands over each text that is one.
+        head, _, body = block.text.partition("\n") if block.text.startswith(_HEAD) else ("", "", block.text)
+        if (head and not body and head.endswith("that are no text]")) or body.startswith(_LEFT_OUT):
+            what = Sentence("“{title}” is neither text nor a picture that a message can hold.", {"title": title})
+            raise ToolFailed(what, "Ask the agent to work with it by a tool of the server.")
+        if body:
+            pieces.append(body)
+    length = sum(len(each) for each in pieces if isinstance(each, str))
+    if length > LONGEST_TEXT:
+        values = {"title": title, "length": f"{length:,}", "most": f"{LONGEST_TEXT:,}"}
+        what = Sentence("“{title}” has {length} characters; a message takes {most} of a resource.", values)
+        raise ToolFailed(what, "Ask the agent to read it in parts by a tool of the server.")
+    return tuple(pieces)
+
+
+def _bytes_of(image: Image) -> bytes:
+    return base64.b64decode(image.source.data) if isinstance(image.source, Base64Source) else b""

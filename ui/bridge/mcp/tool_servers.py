@@ -1,0 +1,177 @@
+"""Servers of tools for the settings: how each is, what it says, and what is done about it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from pydantic import SecretStr
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.errors import AgentError, Sentence
+from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.servers import McpServer
+from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.preferences import Preferences
+from ui.bridge.frame_clock import FrameClock
+from ui.bridge.mcp.imports import Imports, told
+from ui.bridge.tasks import Tasks
+
+
+class ToolServers(QObject):
+    """States and lines of a log come once a frame at most, however fast the servers change and talk."""
+
+    servers_changed = Signal(object)
+    """A tuple of McpServers."""
+    state_changed = Signal(str, object)
+    """A server's id and its ServerState."""
+    tested = Signal(str, object)
+    lines_came = Signal(str, object, bool)
+    """A server's id, its new LogLines, and whether they are all that there is."""
+    saved = Signal(str)
+    failed = Signal(str, object)
+    """A server's id, and a Sentence: what the person wanted is not done."""
+    sign_in_ended = Signal(str, object)
+    """A server's id, and a Sentence that says why it failed, or None."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: FrameClock,
+        tasks: Tasks,
+        open_folder: Callable[[], str | None] = lambda: None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._clock = clock
+        self._tasks = tasks
+        self._open_folder = open_folder
+        self._servers = self.servers
+        self._other_states: set[str] = set()
+        self._watched = ""
+        self._last_line: LogLine | None = None
+        self._has_lines = False
+        self._signing: dict[str, asyncio.Task[None]] = {}
+        self.imports = Imports(engine, tasks, self)
+        engine.on_preferences(self._on_preferences)
+        engine.mcp.on_state(self._on_state)
+        engine.mcp.on_log(self._on_line)
+        clock.tick.connect(self._tell)
+
+    @property
+    def servers(self) -> tuple[McpServer, ...]:
+        """Those that the person set up."""
+        return self._engine.preferences.mcp.servers
+
+    def state(self, server_id: str) -> ServerState:
+        """How it is for the folder of the conversation that is open."""
+        return self._engine.mcp.state(server_id, self._folder)
+
+    def watch_log(self, server_id: str) -> None:
+        """Tell what this server has said, and all that it says from now on; "": of none."""
+        self._watched = server_id
+        self._last_line = None
+        self._has_lines = False
+        if server_id:
+            self._tell_lines()
+
+    def test(self, server_id: str) -> None:
+        """Start it now and ask what it offers."""
+        self._tasks.start(self._test(server_id))
+
+    def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+        """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
+        work = self._engine.mcp.save(server, secrets, self.imports.keep)
+        self._tasks.start(self._do(server.id, work, lambda: self.saved.emit(server.id)))
+
+    def remove(self, server_id: str) -> None:
+        """With all that lies in the keyring for it."""
+        self.cancel_sign_in(server_id)
+        self._tasks.start(self._do(server_id, self._engine.mcp.remove(server_id, self.imports.keep)))
+
+    def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
+        """`open_page` gets the address that the person has to visit."""
+        if server_id not in self._signing:
+            self._tasks.start(self._sign_in(server_id, open_page))
+
+    def cancel_sign_in(self, server_id: str) -> None:
+        """Wait no longer."""
+        task = self._signing.get(server_id)
+        if task is not None:
+            task.cancel()
+
+    def sign_out(self, server_id: str) -> None:
+        """Forget what signing in gave."""
+        self._tasks.start(self._do(server_id, self._engine.mcp.sign_out(server_id)))
+
+    @property
+    def _folder(self) -> Path | None:
+        folder = self._open_folder()
+        return Path(folder) if folder else None
+
+    async def _test(self, server_id: str) -> None:
+        self.tested.emit(server_id, await self._engine.mcp.test(server_id, self._folder))
+
+    async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
+        task = asyncio.current_task()
+        if task is None or server_id in self._signing:
+            return
+        self._signing[server_id] = task
+        why: Sentence | None = None
+        try:
+            state = await self._engine.mcp.sign_in(server_id, open_page)
+            if state.state in {"failed", "signed_out"}:
+                why = state.why or Sentence("You are not signed in.")
+        except AgentError as error:
+            why = told(error)
+        finally:
+            del self._signing[server_id]
+            self.sign_in_ended.emit(server_id, why)
+            self._on_state(server_id)
+
+    async def _do(self, server_id: str, work: Awaitable[object], then: Callable[[], object] = lambda: None) -> None:
+        """`failed` says why it could not be done."""
+        try:
+            await work
+        except AgentError as error:
+            self.failed.emit(server_id, told(error))
+        else:
+            then()
+        finally:
+            self._on_state(server_id)
+
+    def _on_preferences(self, preferences: Preferences) -> None:
+        servers = preferences.mcp.servers
+        if servers != self._servers:
+            self._servers = servers
+            self.servers_changed.emit(servers)
+
+    def _on_state(self, server_id: str) -> None:
+        self._other_states.add(server_id)
+        self._clock.request()
+
+    def _on_line(self, server_id: str, _line: LogLine) -> None:
+        if server_id == self._watched:
+            self._has_lines = True
+            self._clock.request()
+
+    def _tell(self) -> None:
+        changed, self._other_states = self._other_states, set()
+        for server_id in changed:
+            self.state_changed.emit(server_id, self.state(server_id))
+        if self._has_lines:
+            self._tell_lines()
+
+    def _tell_lines(self) -> None:
+        """What came since the last time. The lines of another folder's server are not among them."""
+        self._has_lines = False
+        lines = self._engine.mcp.log(self._watched, self._folder)
+        new: list[LogLine] = []
+        for line in reversed(lines):
+            if line is self._last_line:
+                break
+            new.append(line)
+        if new or not lines:
+            self._last_line = lines[-1] if lines else None
+            self.lines_came.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))

@@ -1,0 +1,1 @@
+"""What servers of tools offer for a message: resources and ready prompts."""

@@ -1,0 +1,135 @@
+"""A small form for what a prompt, or an address with gaps, is filled in with."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.mcp.contents import PromptArgument
+from ui.look.controls import button, label
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
+from ui.look.visible_text import with_hidden_shown
+
+WIDTH = 460
+COMPLETION_MS = 200
+_TALLEST = 420
+
+
+class ArgumentsDialog(QDialog):
+    """Window-modal, shown with `open()`. Answers "what could stand here" with `show_completions`."""
+
+    filled_in = Signal(dict)
+    """The values by name, without empty ones."""
+    completion_wanted = Signal(str, str)
+    """An argument's name, and what is written so far."""
+
+    def __init__(
+        self,
+        title: str,
+        description: str,
+        arguments: Sequence[PromptArgument],
+        parent: QWidget | None = None,
+        pause_ms: int = COMPLETION_MS,
+    ) -> None:
+        super().__init__(parent)
+        self._arguments = {each.name: each for each in arguments}
+        self._lines: dict[str, QLineEdit] = {}
+        self._asked_for = ""
+        self._pause = QTimer(self, singleShot=True, interval=pause_ms)
+        self._pause.timeout.connect(self._ask)
+        self._missing = label(kind="small", wrap=True)
+        self._insert = button(self.tr("Insert"), self._give, "primary")
+        self._build(with_hidden_shown(title), with_hidden_shown(description))
+        self._refresh()
+
+    def show_completions(self, name: str, values: Sequence[str]) -> None:
+        """What the server would fill in there, unless something else is being written by now."""
+        line = self._lines.get(name)
+        if line is None or not line.hasFocus() or self._pause.isActive():
+            return
+        completer = line.completer()
+        model, popup = completer.model(), completer.popup()
+        if isinstance(model, QStringListModel):
+            model.setStringList([with_hidden_shown(each) for each in values if each != line.text()])
+        if model.rowCount() > 0:
+            completer.complete()
+        elif popup is not None:
+            popup.hide()
+
+    def _edited(self, name: str, _text: str) -> None:
+        self._asked_for = name
+        self._pause.start()
+
+    def _ask(self) -> None:
+        self.completion_wanted.emit(self._asked_for, self._lines[self._asked_for].text())
+
+    @property
+    def _values(self) -> dict[str, str]:
+        return {name: line.text() for name, line in self._lines.items() if line.text()}
+
+    def _refresh(self) -> None:
+        needed = [each.name for each in self._arguments.values() if each.required]
+        missing = [with_hidden_shown(name) for name in needed if name not in self._values]
+        self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
+        self._insert.setEnabled(not missing)
+
+    def _give(self) -> None:
+        if self._insert.isEnabled():
+            self.accept()
+            self.filled_in.emit(self._values)
+
+    def _build(self, title: str, description: str) -> None:
+        self.setAccessibleName(title)
+        self.setWindowTitle(title)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, SPACE_S, 0)
+        column.setSpacing(SPACE_M)
+        for each in self._arguments.values():
+            column.addLayout(self._row(each))
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(inside)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        scroll.setMinimumHeight(min(inside.sizeHint().height(), _TALLEST))
+        self._insert.setDefault(True)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._missing, 1)
+        foot.addWidget(button(self.tr("Cancel"), self.reject))
+        foot.addWidget(self._insert)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(title, "heading", wrap=True))
+        if description:
+            layout.addWidget(label(description, "muted", wrap=True))
+        layout.addWidget(scroll, 1)
+        layout.addLayout(foot)
+        self.setMinimumWidth(WIDTH)
+
+    def _row(self, argument: PromptArgument) -> QVBoxLayout:
+        name = with_hidden_shown(argument.name)
+        heading = label(name if argument.required else self.tr("{0} (optional)").format(name), "strong", wrap=True)
+        line = QLineEdit()
+        line.setAccessibleName(name)
+        line.setAccessibleDescription(with_hidden_shown(argument.description))
+        completer = QCompleter(QStringListModel(line), line)
+        completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        line.setCompleter(completer)
+        line.textEdited.connect(partial(self._edited, argument.name))
+        line.textChanged.connect(self._refresh)
+        self._lines[argument.name] = line
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_XS)
+        column.addWidget(heading)
+        if argument.description:
+            column.addWidget(label(with_hidden_shown(argument.description), "muted", wrap=True))
+        column.addWidget(line)
+        return column

@@ -1,0 +1,127 @@
+"""A row of chips: all that is attached to the message being written."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
+
+from ui.composer.attachment_chip import AttachmentChip
+from ui.composer.offers.attached import PendingResource, WordsOf
+from ui.composer.pictures import PendingPicture
+from ui.look.theme import SPACE_S
+
+Attached = PendingPicture | PendingResource | WordsOf
+"""What goes with a text. WordsOf is no chip: it stands for words in the text itself."""
+
+
+@dataclass(eq=False)
+class Held:
+    """One chip, and what it stands for; nothing of that yet while `task` fetches it."""
+
+    chip: AttachmentChip
+    picture: PendingPicture | None = None
+    text: str | None = None
+    resource: PendingResource | None = None
+    server: str = ""
+    is_picture: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+class ChipRow(QScrollArea):
+    """Holds them in order; the one after a chip that is taken off gets the focus."""
+
+    changed = Signal()
+    problem = Signal(object, object)
+    """What is wrong with a picture and what to do about it: two Sentences."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._held: list[Held] = []
+        self._words_of: list[WordsOf] = []
+        inner = QWidget()
+        self._row = QHBoxLayout(inner)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(SPACE_S)
+        self._row.addStretch(1)
+        self.setWidget(inner)
+        self.setWidgetResizable(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(self.tr("Attachments"))
+        inner.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        self.hide()
+
+    @property
+    def pictures(self) -> list[PendingPicture]:
+        """Those that are ready, in order."""
+        return [each.picture for each in self._held if each.picture is not None]
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether there is one, also one that is still on its way in."""
+        return any(each.is_picture for each in self._held)
+
+    @property
+    def texts(self) -> list[str]:
+        """Pasted texts, in order."""
+        return [each.text for each in self._held if each.text is not None]
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether something is still on its way in."""
+        return any(each.picture is None and each.text is None and each.resource is None for each in self._held)
+
+    @property
+    def attached(self) -> list[Attached]:
+        """What goes with the text, in order; pasted texts are part of it."""
+        ready = [each.picture or each.resource for each in self._held]
+        return [*(each for each in ready if each is not None), *self._words_of]
+
+    @property
+    def chips(self) -> list[AttachmentChip]:
+        """In order."""
+        return [each.chip for each in self._held]
+
+    def forget_words(self) -> None:
+        """Nothing is left of the text that is being written."""
+        self._words_of.clear()
+
+    def clear(self) -> None:
+        """Remove all; what is still on its way in is forgotten."""
+        self._words_of.clear()
+        for each in tuple(self._held):
+            self._drop(each)
+        self.changed.emit()
+
+    def _hold(self, held: Held) -> Held:
+        held.chip.removed.connect(lambda: self._remove(held))
+        self._held.append(held)
+        self._row.insertWidget(self._row.count() - 1, held.chip)
+        self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
+        self.show()
+        return held
+
+    def _remove(self, held: Held) -> None:
+        at = self._held.index(held)
+        self._drop(held)
+        if self._held:
+            self._held[min(at, len(self._held) - 1)].chip.setFocus()
+        self.changed.emit()
+
+    def _drop(self, held: Held) -> None:
+        if held not in self._held:
+            return
+        self._held.remove(held)
+        if held.task is not None:
+            held.task.cancel()
+        self._row.removeWidget(held.chip)
+        held.chip.hide()
+        held.chip.deleteLater()
+        self.setVisible(bool(self._held))
+
+    def _start(self, held: Held, work: Coroutine[Any, Any, None]) -> None:
+        held.task = asyncio.get_running_loop().create_task(work)

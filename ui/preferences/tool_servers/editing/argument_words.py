@@ -1,0 +1,59 @@
+"""Arguments as a person writes them: one a line, or a whole line of a shell."""
+
+import json
+import re
+import shlex
+
+# Long runs of letters and digits together, and the beginnings of well-known keys.
+_KEY = re.compile(
+    r"(?:sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_)[\w.-]{8,}|[A-Za-z0-9+_-]{28,}={0,2}"
+)
+_SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd)[\w-]*", re.IGNORECASE)
+
+
+def as_lines(arguments: tuple[str, ...]) -> str:
+    """One a line; one that would not be itself in a line of its own is written as JSON."""
+    return "\n".join(json.dumps(each, ensure_ascii=False) if _is_odd(each) else each for each in arguments)
+
+
+def from_lines(text: str) -> tuple[str, ...]:
+    """What `as_lines` wrote, or a person: a line in quotation marks is what stands between them."""
+    lines = (each.strip() for each in text.split("\n"))
+    return tuple(_unquoted(each) for each in lines if each)
+
+
+def taken_apart(line: str) -> tuple[str, ...]:
+    """The words of a shell line; nothing where a quotation mark is left open."""
+    try:
+        return tuple(shlex.split(line))
+    except ValueError:
+        return ()
+
+
+def secret_looking(arguments: tuple[str, ...]) -> str | None:
+    """The first argument that is probably a secret; it may be none."""
+    before = ""
+    for each in arguments:
+        option, _, value = each.partition("=")
+        if _SECRET_OPTION.fullmatch(option) and value and not value.startswith("$"):
+            return option
+        if _SECRET_OPTION.fullmatch(before) and not each.startswith(("-", "$")):
+            return before
+        meant = value or each
+        if _KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
+            return meant[:6] + "…"
+        before = each
+    return None
+
+
+def _is_odd(argument: str) -> bool:
+    return argument != argument.strip() or not argument or argument.startswith('"') or not argument.isprintable()
+
+
+def _unquoted(line: str) -> str:
+    if len(line) < 2 or not line.startswith('"') or not line.endswith('"'):
+        return line
+    try:
+        return str(json.loads(line))
+    except ValueError:
+        return line[1:-1]

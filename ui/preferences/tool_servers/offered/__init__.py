@@ -1,0 +1,1 @@
+"""The tools that a server offers, and what counts about each."""

@@ -1,0 +1,220 @@
+"""One server of tools: how it is, what it offers, what it says, and what can be done about it."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from desktop_agent.vocabulary.mcp.states import ServerState
+from ui.look.controls import ElidedLabel, button, label
+from ui.look.sentences import spoken
+from ui.look.state_line import State, StateLine
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.look.visible_text import with_hidden_shown
+from ui.preferences.tool_servers.log.log_pane import LogPane
+from ui.preferences.tool_servers.offered.tools_pane import ToolsPane
+from ui.preferences.tool_servers.removal_bar import RemovalBar
+from ui.preferences.tool_servers.sight import bring_into_sight
+from ui.preferences.tool_servers.sign_in_bar import SignInBar
+from ui.preferences.tool_servers.words import reached_by, state_in_words
+
+
+class ServerCard(QFrame):
+    """Every signal begins with the server's id, or carries the server as it shall be."""
+
+    changed = Signal(object)
+    test_pressed = Signal(str)
+    edit_pressed = Signal(str)
+    removed = Signal(str)
+    log_watched = Signal(str)
+    """Whose log is looked at from now on; "": nobody's."""
+    sign_in_pressed = Signal(str)
+    sign_in_cancelled = Signal(str)
+    sign_out_pressed = Signal(str)
+
+    def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._server = server
+        self._title = with_hidden_shown(server.title)
+        self._shown_state: ServerState | None = None
+        self.tools: ToolsPane | None = None
+        self.log: LogPane | None = None
+        self._on = QCheckBox(self.tr("On"))
+        self._state = StateLine(themes)
+        self._where = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self._facts = label(kind="muted", wrap=True)
+        self._problem = label(kind="error", wrap=True)
+        self._test = self._button(self.tr("Test"), self.tr("Test {0}"), lambda: self.test_pressed.emit(server.id))
+        self._tools_button = self._button(self.tr("Show tools"), self.tr("Show the tools of {0}"), self._turn_tools)
+        self._log_button = self._button(self.tr("Show log"), self.tr("Show the log of {0}"), self._turn_log)
+        self._edit = self._button(self.tr("Edit"), self.tr("Edit {0}"), lambda: self.edit_pressed.emit(server.id))
+        self._remove = button(self.tr("Remove"), self._ask_removal, "danger", self.tr("Remove {0}").format(self._title))
+        self._removal = RemovalBar(self._title)
+        self.sign_in = SignInBar(themes, self._title)
+        self._layout = QVBoxLayout(self)
+        self._build()
+        self.show_server(server)
+
+    @property
+    def server_id(self) -> str:
+        """Whose card it is."""
+        return self._server.id
+
+    @property
+    def title(self) -> str:
+        """What the server was called when the card was made."""
+        return self._server.title
+
+    @property
+    def edit_button(self) -> QPushButton:
+        """Where the keys go when it was edited."""
+        return self._edit
+
+    def show_server(self, server: McpServer) -> None:
+        """As it is set up now."""
+        self._server = server
+        self._on.setChecked(server.on)
+        self._where.show_text(reached_by(server))
+        facts = self._facts_of(server)
+        self._facts.setText(facts)
+        self._facts.setVisible(bool(facts))
+        self._problem.hide()
+        self.sign_in.setVisible(isinstance(server.connection, HttpConnection) and server.connection.sign_in)
+        if self.tools is not None:
+            self.tools.show_server(server)
+
+    def show_state(self, state: ServerState) -> None:
+        """How it is now."""
+        if state == self._shown_state:
+            return
+        self._shown_state = state
+        self._state.show_state(*state_in_words(state))
+        self._test.setEnabled(state.state not in {"starting", "off"})
+        self.sign_in.show_state(state)
+        if self.tools is not None:
+            self.tools.show_state(state)
+
+    def show_testing(self) -> None:
+        """It was told to start."""
+        self._problem.hide()
+        self._test.setEnabled(False)
+        self._state.show_state(State.BUSY, self.tr("Starting it, and asking what it offers…"))
+        self._shown_state = None
+
+    def show_tested(self, state: ServerState) -> None:
+        """What came of it: its tools are shown, or what is wrong."""
+        self.show_state(state)
+        if state.state == "running" and self.tools is None:
+            self._turn_tools()
+
+    def show_problem(self, sentence: Sentence) -> None:
+        """What the person wanted is not done."""
+        self.show_server(self._server)
+        self._problem.setText(with_hidden_shown(spoken(sentence)))
+        self._problem.show()
+
+    def show_lines(self, lines: Sequence[LogLine], *, is_all: bool) -> None:
+        """Lines of the log that came, or all of them."""
+        if self.log is not None:
+            (self.log.show_lines if is_all else self.log.add_lines)(lines)
+
+    def close_log(self) -> None:
+        """Another one is looked at."""
+        if self.log is not None:
+            self._drop(self.log)
+            self.log = None
+            self._log_button.setText(self.tr("Show log"))
+
+    def _turn_tools(self) -> None:
+        if self.tools is not None:
+            self._drop(self.tools)
+            self.tools = None
+            self._tools_button.setText(self.tr("Show tools"))
+            return
+        self.tools = ToolsPane(self._themes, self._server)
+        self.tools.changed.connect(self.changed)
+        if self._shown_state is not None:
+            self.tools.show_state(self._shown_state)
+        self._tools_button.setText(self.tr("Hide tools"))
+        self._layout.insertWidget(self._layout.indexOf(self._removal), self.tools)
+        self.tools.show()
+        bring_into_sight(self.tools)
+
+    def _turn_log(self) -> None:
+        if self.log is not None:
+            self.close_log()
+            self.log_watched.emit("")
+            return
+        self.log = LogPane(self._themes, self._title)
+        self._log_button.setText(self.tr("Hide log"))
+        self._layout.insertWidget(self._layout.indexOf(self._removal), self.log)
+        self.log.show()
+        bring_into_sight(self.log)
+        self.log_watched.emit(self._server.id)
+
+    def _drop(self, pane: QWidget) -> None:
+        self._layout.removeWidget(pane)
+        pane.hide()
+        pane.deleteLater()
+
+    def _ask_removal(self) -> None:
+        self._remove.setEnabled(False)
+        self._removal.ask()
+        bring_into_sight(self._removal)
+
+    def _keep(self) -> None:
+        self._removal.hide()
+        self._remove.setEnabled(True)
+        self._remove.setFocus()
+
+    def _switch(self) -> None:
+        self.changed.emit(self._server.model_copy(update={"on": self._on.isChecked()}))
+
+    def _facts_of(self, server: McpServer) -> str:
+        facts: list[str] = []
+        if server.trusted:
+            facts.append(self.tr("What it says about its tools is believed"))
+        names = ", ".join(with_hidden_shown(each) for each in server.secret_names)
+        if names:
+            is_program = isinstance(server.connection, StdioConnection)
+            words = self.tr("Secret variables: {0}") if is_program else self.tr("Headers: {0}")
+            facts.append(words.format(names))
+        return " · ".join(facts)
+
+    def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
+        return button(text, act, name=name.format(self._title))
+
+    def _build(self) -> None:
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Server of tools {0}").format(self._title))
+        self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
+        self._on.clicked.connect(self._switch)
+        self._where.setProperty("kind", "muted")
+        self._removal.confirmed.connect(partial(self.removed.emit, self._server.id))
+        self._removal.declined.connect(self._keep)
+        self.sign_in.wanted.connect(partial(self.sign_in_pressed.emit, self._server.id))
+        self.sign_in.cancelled.connect(partial(self.sign_in_cancelled.emit, self._server.id))
+        self.sign_in.sign_out_wanted.connect(partial(self.sign_out_pressed.emit, self._server.id))
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(label(self._title, "strong", wrap=True), 1)
+        head.addWidget(self._on)
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        for each in (self._test, self._tools_button, self._log_button, self._edit):
+            row.addWidget(each)
+        row.addStretch(1)
+        row.addWidget(self._remove)
+        self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        self._layout.setSpacing(SPACE_S)
+        self._layout.addLayout(head)
+        for each in (self._state, self._where, self._facts, self._problem, self.sign_in):
+            self._layout.addWidget(each)
+        self._layout.addLayout(row)
+        self._layout.addWidget(self._removal)
+        self._removal.hide()

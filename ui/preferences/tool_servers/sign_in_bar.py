@@ -1,0 +1,86 @@
+"""Signing in to a server with the browser: what will happen, waiting for it, and what became of it."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.mcp.states import ServerState
+from ui.look.controls import announce, button, set_kind
+from ui.look.state_line import State, StateLine
+from ui.look.theme import SPACE_S, ThemeSource
+
+
+class SignInBar(QWidget):
+    """Asks for it; whoever does it answers with `show_page` and `show_end`."""
+
+    wanted = Signal()
+    cancelled = Signal()
+    sign_out_wanted = Signal()
+
+    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._page = ""
+        self._is_waiting = False
+        self._state: ServerState | None = None
+        self._line = StateLine(themes)
+        self._in = button(self.tr("Sign in…"), self._begin, name=self.tr("Sign in to {0}").format(title))
+        self._in.setToolTip(self.tr("Opens a page of the server in your browser"))
+        self._out = button(
+            self.tr("Sign out"), self.sign_out_wanted.emit, name=self.tr("Sign out of {0}").format(title)
+        )
+        self._cancel = button(self.tr("Cancel"), self.cancelled.emit, name=self.tr("Cancel signing in"))
+        self._copy = button(self.tr("Copy address"), self._copy_page, "link")
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        for each in (self._in, self._out, self._cancel, self._copy):
+            row.addWidget(each)
+        row.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(self._line)
+        layout.addLayout(row)
+        self._offer()
+
+    def show_state(self, state: ServerState) -> None:
+        """Whether there is something to sign in to, or out of."""
+        self._state = state
+        self._offer()
+
+    def show_page(self, address: str, *, is_open: bool) -> None:
+        """This page has to be visited; `is_open`: the browser shows it."""
+        self._page = address
+        words = self.tr("Your browser opened a page of the server. Sign in there; this goes on by itself then.")
+        if not is_open:
+            words = self.tr("The browser could not be opened. Copy the address, and open it in a browser yourself.")
+        self._line.show_state(State.BUSY, words)
+        self._offer()
+
+    def show_end(self, problem: str) -> None:
+        """It is done, or why not."""
+        self._is_waiting = False
+        self._page = ""
+        had_focus = self._cancel.hasFocus()
+        self._line.show_state(State.ERROR if problem else State.IDLE, problem)
+        self._offer()
+        if had_focus:
+            (self._in if self._in.isVisible() else self._out).setFocus()
+
+    def _begin(self) -> None:
+        self._is_waiting = True
+        self._line.show_state(State.BUSY, self.tr("Asking the server where to sign in. Your browser opens then…"))
+        self._offer()
+        self._cancel.setFocus()
+        self.wanted.emit()
+
+    def _copy_page(self) -> None:
+        QGuiApplication.clipboard().setText(self._page)
+        announce(self, self.tr("Address copied"))
+
+    def _offer(self) -> None:
+        state = self._state.state if self._state is not None else "idle"
+        self._in.setVisible(not self._is_waiting and state in {"idle", "failed", "signed_out"})
+        set_kind(self._in, "kind", "primary" if state == "signed_out" else "")
+        self._out.setVisible(not self._is_waiting and state in {"idle", "failed", "running"})
+        self._cancel.setVisible(self._is_waiting)
+        self._copy.setVisible(self._is_waiting and bool(self._page))

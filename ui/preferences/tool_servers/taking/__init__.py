@@ -1,0 +1,1 @@
+"""Servers that other programs know, taken over."""

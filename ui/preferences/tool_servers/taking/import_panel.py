@@ -1,0 +1,192 @@
+"""Import: a text is given, what it would bring is shown, and taken when the person says so."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.servers import StdioConnection
+from ui.bridge.mcp.foreign_files import ForeignFile
+from ui.bridge.mcp.imports import Found, ImportPreview
+from ui.look.controls import announce, button, label
+from ui.look.sentences import plain_tip, spoken
+from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.look.visible_text import with_hidden_shown
+from ui.preferences.tool_servers.taking.found_card import FoundCard
+
+PAUSE_MS = 250
+_LINES = 6
+
+
+class ImportPanel(QFrame):
+    """`looked` asks what a text would bring: answer with `show_preview` or `show_problem`."""
+
+    looked = Signal(str)
+    file_chosen = Signal(object)
+    """A Path."""
+    taken = Signal(object, object)
+    """The ImportPreview, and the ids that are wanted of it."""
+    cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._preview: ImportPreview | None = None
+        self._cards: list[FoundCard] = []
+        self._files = QVBoxLayout()
+        self._files.setSpacing(SPACE_XS)
+        self._text = QPlainTextEdit(tabChangesFocus=True)
+        self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
+        self._text.setAccessibleName(self.tr("Servers as JSON"))
+        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _LINES + SPACE_M)
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._look)
+        self._text.textChanged.connect(self._pause.start)
+        self._problem = label(kind="error", wrap=True)
+        self._refused = label(kind="warning", wrap=True)
+        self._caution = label(
+            self.tr(
+                "Programs run on your machine, with your rights. Read their command lines, and take what you know."
+            ),
+            wrap=True,
+        )
+        self._found = QVBoxLayout()
+        self._found.setSpacing(SPACE_S)
+        self._take = button(self.tr("Take over"), self._say_taken, "primary")
+        self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
+        self._arrange()
+        self._show(None, "")
+
+    def begin(self) -> None:
+        """The person wants to import."""
+        self._text.setFocus()
+
+    def show_files(self, files: Sequence[ForeignFile]) -> None:
+        """What other programs keep on this machine."""
+        while (item := self._files.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for file in files:
+            take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
+            take.setToolTip(plain_tip(str(file.path)))
+            take.setAccessibleDescription(str(file.path))
+            self._files.addWidget(take, 0, Qt.AlignmentFlag.AlignLeft)
+            take.show()
+
+    def show_text(self, text: str) -> None:
+        """What stands in a file; it is looked at at once."""
+        self._text.setPlainText(text)
+        self._pause.stop()
+        self._look()
+
+    def show_preview(self, preview: ImportPreview) -> None:
+        """What would be taken over."""
+        self._show(preview, "")
+        words = self.tr("{0} can be taken over, {1} cannot.").format(len(preview.found), len(preview.refused))
+        announce(self, words)
+
+    def show_problem(self, sentence: Sentence) -> None:
+        """Nothing is taken, and why; the text stays."""
+        self._cancel.setEnabled(True)
+        self._show(self._preview if self._is_taking else None, with_hidden_shown(spoken(sentence)))
+        self._is_taking = False
+        announce(self, self._problem.text())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape takes nothing, and only that."""
+        if event.key() == Qt.Key.Key_Escape and self._cancel.isEnabled():
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _look(self) -> None:
+        text = self._text.toPlainText()
+        if text.strip():
+            self.looked.emit(text)
+        else:
+            self._show(None, "")
+
+    def _show(self, preview: ImportPreview | None, problem: str) -> None:
+        if preview is not self._preview or preview is None:
+            self._lay_out(preview)
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        self._count()
+
+    def _lay_out(self, preview: ImportPreview | None) -> None:
+        self._preview = preview
+        for card in self._cards:
+            self._found.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self._cards = [FoundCard(each) for each in preview.found] if preview is not None else []
+        for card in self._cards:
+            card.changed.connect(self._count)
+            self._found.addWidget(card)
+            card.show()
+        programs = [each for each in preview.found if _is_program(each)] if preview is not None else []
+        self._caution.setVisible(bool(programs))
+        refused = [with_hidden_shown(spoken(each)) for each in preview.refused] if preview is not None else []
+        self._refused.setText("\n".join(refused))
+        self._refused.setVisible(bool(refused))
+
+    def _count(self) -> None:
+        wanted = sum(card.is_wanted for card in self._cards)
+        words = self.tr("Take over 1 server") if wanted == 1 else self.tr("Take over {0} servers").format(wanted)
+        self._take.setText(words if wanted else self.tr("Take over"))
+        self._take.setAccessibleName(self._take.text())
+        self._take.setEnabled(wanted > 0)
+
+    def _say_taken(self) -> None:
+        if self._preview is not None:
+            self._is_taking = True
+            self._take.setEnabled(False)
+            self._cancel.setEnabled(False)
+            ids = frozenset(card.server_id for card in self._cards if card.is_wanted)
+            self.taken.emit(self._preview, ids)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a file of servers"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(self._say_file)
+        dialog.open()
+
+    def _say_file(self, path: str) -> None:
+        self.file_chosen.emit(Path(path))
+
+    def _arrange(self) -> None:
+        self._is_taking = False
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Import servers"))
+        words = self.tr(
+            "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
+        )
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(button(self.tr("Choose file…"), self._choose_file))
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self._take)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        layout.addWidget(label(self.tr("Import servers"), "strong"))
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addLayout(self._files)
+        layout.addWidget(self._text)
+        layout.addWidget(self._problem)
+        layout.addWidget(self._refused)
+        layout.addWidget(self._caution)
+        layout.addLayout(self._found)
+        layout.addLayout(foot)
+
+
+def _is_program(found: Found) -> bool:
+    return isinstance(found.server.connection, StdioConnection)

@@ -1,0 +1,86 @@
+"""How a server of tools is, what its tools may do, and how it is reached, in words."""
+
+import shlex
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.mcp.states import ServerState
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from ui.look.sentences import spoken
+from ui.look.state_line import State
+from ui.look.visible_text import with_hidden_shown
+
+Tag = Literal["safe", "caution", "risk"]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ToolServers", text)
+
+
+def state_in_words(state: ServerState) -> tuple[State, str]:
+    """How it is, and what should be done about it."""
+    why = with_hidden_shown(spoken(state.why)) if state.why is not None else ""
+    match state.state:
+        case "off":
+            return State.IDLE, _tr("Off")
+        case "idle":
+            return State.IDLE, _tr("It starts when a conversation needs it.")
+        case "starting":
+            return State.BUSY, _tr("Starting…")
+        case "running":
+            return State.OK, _running(state)
+        case "failed":
+            remedy = _tr("Look at its log, correct it with Edit, then press Test.")
+            return State.ERROR, f"{why or _tr('It could not be started.')}\n{remedy}"
+        case "signed_out":
+            return State.NO_KEYRING, why or _tr("It wants you to sign in.")
+
+
+def _running(state: ServerState) -> str:
+    parts = [_tr("Running")]
+    if state.protocol:
+        parts.append(_tr("protocol {0}").format(with_hidden_shown(state.protocol)))
+    parts.append(tool_count(len(state.tools)))
+    return " · ".join(parts)
+
+
+def tool_count(count: int) -> str:
+    """How many tools it offers."""
+    return _tr("1 tool") if count == 1 else _tr("{0} tools").format(count)
+
+
+def reached_by(server: McpServer) -> str:
+    """The whole command line, or the address; hidden characters can be seen."""
+    connection = server.connection
+    if isinstance(connection, StdioConnection):
+        return with_hidden_shown(shlex.join((connection.command, *connection.args)))
+    return with_hidden_shown(connection.url)
+
+
+def class_in_words(tool_class: ToolClass) -> tuple[str, Tag]:
+    """As the approval dialog says it."""
+    if tool_class is ToolClass.READ_ONLY:
+        return _tr("Only reads"), "safe"
+    return _tr("Can change things"), "caution"
+
+
+def said_in_words(said: ToolClass | None) -> str:
+    """What the server says about a tool."""
+    if said is None:
+        return _tr("The server says nothing about it.")
+    if said is ToolClass.READ_ONLY:
+        return _tr("The server says: it only reads.")
+    return _tr("The server says: it can change things.")
+
+
+def effects_in_words() -> dict[Effect, str]:
+    """All effects, as the approval dialog calls them."""
+    return {
+        Effect.READ: _tr("Reads files"),
+        Effect.WRITE: _tr("Writes files"),
+        Effect.EXECUTE: _tr("Runs commands"),
+        Effect.NETWORK: _tr("Uses the network"),
+        Effect.DELEGATE: _tr("Starts another agent"),
+    }

@@ -1,0 +1,58 @@
+"""Servers of tools in the window: what they ask, what they offer for a message, and what must be known of them."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.mcp.asking import Asking
+from ui.bridge.mcp.notices import ServerNotices
+from ui.bridge.mcp.offers import Offers
+from ui.bridge.tasks import Tasks
+from ui.composer.composer import Composer
+from ui.look.theme import ThemeSource
+from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.mcp.asking import AskingPresenter
+from ui.shell.mcp.offers import KEYS, OffersControls
+
+
+class ServersAtWork(QObject):
+    """Put into a window whose composer and banners these are."""
+
+    settings_requested = Signal()
+    """The person wants to see how the servers are set up."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        bridge: tuple[Asking, Offers, ServerNotices],
+        composer: Composer,
+        banners: BannerArea,
+        tasks: Tasks,
+        conversation: Callable[[], OpenConversation | None],
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        asking, offers, notices = bridge
+        self._asking = asking
+        self._banners = banners
+        self.questions = AskingPresenter(themes, asking, conversation, window)
+        self.offers = OffersControls(themes, composer, offers, tasks, conversation, window)
+        self.offers.settings_requested.connect(self.settings_requested)
+        notices.told.connect(self._tell)
+        notices.tell_all()
+        insert = QAction(self.tr("Insert from a server"), window)
+        insert.setShortcut(QKeySequence(KEYS))
+        insert.triggered.connect(self.offers.open)
+        window.addAction(insert)
+
+    def close(self) -> None:
+        """The window goes: who asks hears that nobody answers."""
+        self._asking.close()
+
+    def _tell(self, sentence: Sentence) -> None:
+        buttons = (BannerButton(self.tr("Servers of tools…"), self.settings_requested.emit),)
+        self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))

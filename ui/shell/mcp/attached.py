@@ -1,0 +1,54 @@
+"""What goes with a text, as a draft keeps it and as a message sends it."""
+
+from collections.abc import Iterable, Sequence
+
+from desktop_agent.vocabulary.blocks import Block, Text
+from ui.bridge.drafts import DraftResource, KeptDraft
+from ui.bridge.pictures import Pictures
+from ui.composer.offers.attached import PendingResource, WordsOf
+from ui.composer.offers.chip_row import Attached
+from ui.composer.pictures import PendingPicture
+
+
+def servers_of(attached: Iterable[Attached]) -> tuple[str, ...]:
+    """The servers of tools from which something of it came, each once."""
+    return tuple(dict.fromkeys(each.server for each in attached if each.server))
+
+
+def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
+    """As a draft."""
+    pictures = [(each.taken, each.name) for each in attached if isinstance(each, PendingPicture)]
+    resources = tuple(
+        DraftResource(each.server, each.title, each.uri, each.text)
+        for each in attached
+        if isinstance(each, PendingResource)
+    )
+    return KeptDraft(text, pictures, resources, servers_of(attached))
+
+
+def attached_of(draft: KeptDraft) -> list[Attached]:
+    """Of a draft. Which picture is whose is not kept; that something is, is."""
+    pictures = [PendingPicture(name, taken) for taken, name in draft.pictures]
+    resources = [PendingResource(each.server, each.title, each.uri, each.text) for each in draft.resources]
+    return [*pictures, *resources, *(WordsOf(server) for server in draft.outside)]
+
+
+async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
+    """As a message: what came from a server stands in blocks of its own that say so. Raises StorageFailed."""
+    blocks: list[Block] = [Text(text=text)] if text.strip() else []
+    for each in attached:
+        if isinstance(each, PendingResource):
+            blocks.append(Text(text=_marked(each)))
+        elif isinstance(each, PendingPicture):
+            if each.server:
+                blocks.append(
+                    Text(text=f"\n\n[The next picture, “{each.name}”, is from the server “{each.server}”.]\n")
+                )
+            blocks.append(await pictures.keep(each.taken, each.name))
+    return blocks
+
+
+def _marked(resource: PendingResource) -> str:
+    """For the model, which reads no frames."""
+    head = f"[“{resource.title}”, {resource.uri}, from the server “{resource.server}”:]"
+    return f"\n\n{head}\n{resource.text}\n[End of “{resource.title}”.]\n"

@@ -1,0 +1,168 @@
+"""What servers of tools offer, in the composer: found by a button or a sign, put into the message."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
+
+from desktop_agent.vocabulary.mcp.contents import OfferedPrompt, OfferedResource, OfferedTemplate, PromptArgument
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.mcp.offers import Offers
+from ui.bridge.tasks import Tasks
+from ui.composer.composer import Composer
+from ui.composer.offers.attached import PendingResource, PictureOf, WordsOf
+from ui.composer.offers.offer_rows import OfferRow, Wanted
+from ui.composer.offers.typed_signs import TypedSigns
+from ui.composer.offers.uri_template import filled, gaps_of
+from ui.look.controls import IconButton
+from ui.look.sentences import plain_tip
+from ui.look.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.composer.offers.arguments_dialog import ArgumentsDialog
+    from ui.composer.offers.offers_popup import OffersPopup
+
+KEYS = "Ctrl+Shift+I"
+
+
+class OffersControls(QObject):
+    """A button in the composer, and the signs that open the same list. Out of sight while no server is on."""
+
+    settings_requested = Signal()
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        composer: Composer,
+        offers: Offers,
+        tasks: Tasks,
+        conversation: Callable[[], OpenConversation | None],
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._composer = composer
+        self._offers = offers
+        self._tasks = tasks
+        self._conversation = conversation
+        self._window = window
+        self._made: OffersPopup | None = None
+        self.button = IconButton(themes, "server", self.tr("Insert from a server"))
+        self.button.setToolTip(plain_tip(self.tr("Insert from a server of tools") + f" ({KEYS})"))
+        self._signs = TypedSigns(composer.editor)
+        composer.add_control(self.button)
+        self.button.clicked.connect(self.open)
+        self._signs.typed.connect(self._on_sign)
+        offers.changed.connect(self._refresh)
+        self._refresh()
+
+    def open(self) -> None:
+        """Show all that is offered."""
+        self._open("all")
+
+    def _on_sign(self, sign: str) -> None:
+        if self._offers.any_on:
+            self._open("prompts" if sign == "/" else "resources")
+
+    def _open(self, wanted: Wanted) -> None:
+        if not self._offers.any_on:
+            return
+        self._ask()
+        self._popup.open_over(self._composer, wanted)
+
+    def _ask(self) -> None:
+        conversation = self._conversation()
+        self._offers.ask(conversation.workspace if conversation is not None else None)
+
+    def _refresh(self) -> None:
+        self.button.setVisible(self._offers.any_on)
+        if self._made is not None:
+            self._made.show_offers(self._offers.groups)
+
+    @property
+    def _popup(self) -> "OffersPopup":
+        """Made when it is first opened."""
+        if self._made is None:
+            from ui.composer.offers.offers_popup import OffersPopup
+
+            self._made = OffersPopup(self._themes, self._window)
+            self._made.chosen.connect(self._take)
+            self._made.left.connect(self._leave)
+            self._made.refresh_requested.connect(self._ask)
+            self._made.settings_requested.connect(self.settings_requested)
+            self._made.show_offers(self._offers.groups)
+        return self._made
+
+    def _leave(self, typed: str) -> None:
+        self._signs.go_on(typed)
+        self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _take(self, row: OfferRow) -> None:
+        self._signs.take_back()
+        self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        match row.offered:
+            case OfferedPrompt(name=name, arguments=arguments) if arguments:
+                self._ask_for(row, name, arguments, partial(self._insert, row, name))
+            case OfferedPrompt(name=name):
+                self._insert(row, name, {})
+            case OfferedResource(uri=uri):
+                self._attach(row, uri)
+            case OfferedTemplate(uri_template=template):
+                gaps = tuple(PromptArgument(gap, "", required=True) for gap in gaps_of(template))
+                self._ask_for(row, template, gaps, lambda values: self._attach(row, filled(template, values)))
+            case None:
+                pass
+
+    def _ask_for(
+        self,
+        row: OfferRow,
+        of: str,
+        arguments: tuple[PromptArgument, ...],
+        then: Callable[[dict[str, str]], None],
+    ) -> None:
+        from ui.composer.offers.arguments_dialog import ArgumentsDialog
+
+        described = row.offered.description if row.offered is not None else ""
+        dialog = ArgumentsDialog(row.text, described, arguments, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        dialog.completion_wanted.connect(partial(self._complete, dialog, row, of))
+        dialog.filled_in.connect(then)
+        dialog.open()
+
+    def _complete(self, dialog: "ArgumentsDialog", row: OfferRow, of: str, name: str, written: str) -> None:
+        async def complete() -> None:
+            found = await self._offers.complete(row.server_id, of, name, written)
+            # It may have been closed, and with that deleted, meanwhile.
+            if isValid(dialog) and dialog.isVisible():
+                dialog.show_completions(name, found)
+
+        self._tasks.start(complete())
+
+    def _insert(self, row: OfferRow, name: str, values: dict[str, str]) -> None:
+        self._tasks.start(self._inserted(row, name, values))
+
+    async def _inserted(self, row: OfferRow, name: str, values: dict[str, str]) -> None:
+        conversation = self._conversation()
+        text, pictures = await self._offers.prompt(row.server_id, name, values)
+        if conversation is not self._conversation():
+            return
+        if text:
+            self._composer.give_back(text, [WordsOf(row.server)])
+        for data in pictures:
+            self._composer.attachments.add_picture_of(PictureOf(row.server, row.text, data))
+
+    def _attach(self, row: OfferRow, uri: str) -> None:
+        async def read() -> list[PendingResource | PictureOf]:
+            found = await self._offers.read(row.server_id, row.text, uri)
+            return [
+                PendingResource(row.server, row.text, uri, piece)
+                if isinstance(piece, str)
+                else PictureOf(row.server, row.text, piece)
+                for piece in found
+            ]
+
+        self._composer.attachments.add_read(row.text, read)

@@ -1,0 +1,121 @@
+"""The page of servers of tools at work."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.states import ServerState
+from ui.bridge.mcp.tool_servers import ToolServers
+from ui.look.sentences import spoken
+from ui.look.visible_text import with_hidden_shown
+from ui.preferences.tool_servers.taking.import_panel import ImportPanel
+from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def may_open(address: str) -> bool:
+    """Whether a page that a server names may be opened: over TLS, or on this machine."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    return bool(parts.hostname) and (parts.scheme == "https" or is_local)
+
+
+class ToolServersPresenter(QObject):
+    """Shows how the servers are, and does what the person wants."""
+
+    def __init__(self, form: ToolServersForm, servers: ToolServers) -> None:
+        super().__init__(form)
+        self._form = form
+        self._servers = servers
+        form.saved.connect(servers.save)
+        form.removed.connect(servers.remove)
+        form.test_requested.connect(self._test)
+        form.log_watched.connect(servers.watch_log)
+        form.sign_in_requested.connect(self._sign_in)
+        form.sign_in_cancelled.connect(servers.cancel_sign_in)
+        form.sign_out_requested.connect(servers.sign_out)
+        form.states_wanted.connect(self._show_states)
+        form.import_begun.connect(self._begin_import)
+        servers.servers_changed.connect(form.show_servers)
+        servers.state_changed.connect(self._show_state)
+        servers.tested.connect(self._show_tested)
+        servers.lines_came.connect(self._show_lines)
+        servers.saved.connect(form.show_saved)
+        servers.failed.connect(form.show_failure)
+        servers.sign_in_ended.connect(self._end_sign_in)
+        servers.imports.taken.connect(form.end_import)
+
+    def refresh(self) -> None:
+        """Show what holds now."""
+        self._form.show_servers(self._servers.servers)
+        self._show_states()
+
+    def _show_states(self) -> None:
+        for server in self._servers.servers:
+            self._show_state(server.id, self._servers.state(server.id))
+
+    @Slot(str, object)
+    def _show_state(self, server_id: str, state: ServerState) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_state(state)
+
+    @Slot(str)
+    def _test(self, server_id: str) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_testing()
+        self._servers.test(server_id)
+
+    @Slot(str, object)
+    def _show_tested(self, server_id: str, state: ServerState) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_tested(state)
+
+    @Slot(str, object, bool)
+    def _show_lines(self, server_id: str, lines: Sequence[LogLine], is_all: bool) -> None:  # noqa: FBT001  # a slot
+        card = self._form.card(server_id)
+        if card is not None:
+            card.show_lines(lines, is_all=is_all)
+
+    @Slot(str)
+    def _sign_in(self, server_id: str) -> None:
+        self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
+
+    def _open_page(self, server_id: str, address: str) -> None:
+        if not may_open(address):
+            self._servers.cancel_sign_in(server_id)
+            why = Sentence("The server named a page that is not opened: it is neither https:// nor on this machine.")
+            self._end_sign_in(server_id, why)
+            return
+        card = self._form.card(server_id)
+        is_open = QDesktopServices.openUrl(QUrl(address, QUrl.ParsingMode.StrictMode))
+        if card is not None:
+            card.sign_in.show_page(address, is_open=is_open)
+
+    @Slot(str, object)
+    def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.sign_in.show_end("" if why is None else with_hidden_shown(spoken(why)))
+
+    @Slot(object)
+    def _begin_import(self, panel: ImportPanel) -> None:
+        imports = self._servers.imports
+        panel.looked.connect(imports.look)
+        panel.file_chosen.connect(imports.read)
+        panel.taken.connect(imports.take)
+        imports.files_found.connect(panel.show_files)
+        imports.file_read.connect(panel.show_text)
+        imports.looked_at.connect(panel.show_preview)
+        imports.refused.connect(panel.show_problem)
+        imports.find_files()
