@@ -22,6 +22,10 @@ from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
 from ui.bridge.library import Library
 from ui.bridge.loop import run
+from ui.bridge.mcp.asking import Asking
+from ui.bridge.mcp.notices import ServerNotices
+from ui.bridge.mcp.offers import Offers
+from ui.bridge.mcp.tool_servers import ToolServers
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
@@ -31,6 +35,7 @@ from ui.look.sentences import spoken
 from ui.look.style import Style
 from ui.look.theme import ThemeSource
 from ui.shell.actions import Actions
+from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.settings import SettingsPresenter
 from ui.shell.single_instance import SingleInstance
 from ui.shell.window import MainWindow
@@ -149,6 +154,20 @@ class Desk:
             lambda: None if self.library.current is None else self.library.current.id,
         )
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
+        self.tool_servers = ToolServers(engine, clock, self._tasks, self._open_folder, app)
+        self._settings_presenter.offer_tool_servers(self.tool_servers)
+        asking = Asking(app)
+        engine.people = asking.people
+        self._servers_at_work = ServersAtWork(
+            themes,
+            (asking, Offers(engine, self._tasks, app), ServerNotices(engine, app)),
+            self.window.page.composer,
+            self.window.page.banners,
+            self._tasks,
+            lambda: self.library.current,
+            self.window,
+        )
+        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().open_tool_servers())
         self.window.close_requested.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         banners = self.window.page.banners
@@ -193,9 +212,12 @@ class Desk:
             await self.window.page.keep_draft()
         except AgentError:
             _log.exception("what was being written could not be kept")
+        self._servers_at_work.close()
         await self._tasks.close()
         self.library.close()
         self._clock.stop()
+        # Servers of tools have something to say while they end; nobody looks any more.
+        self._clock.blockSignals(True)
         self._garbage.close()
         self.window.page.transcript.close_workers()
         self.window.allow_closing()
@@ -210,12 +232,16 @@ class Desk:
     def _show_settings(self) -> None:
         self._settings_presenter.show()
 
+    def _open_folder(self) -> str | None:
+        return None if self.library.current is None else self.library.current.workspace
+
     def _on_problem(self, error: AgentError) -> None:
         self.window.show_problem(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:
         self._scheme.choose(preferences.appearance.theme, preferences.appearance.zoom)
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
+        self.window.page.conduct.look_at_modes()
 
 
 async def _tell_and_wait(error: AgentError) -> None:

@@ -93,7 +93,7 @@ class ToolCallItem:
     """A call and how it went: "Tool call: NAME". `outcome` is set when the state is ended.
 
     `delegated`: a specialist works on it; `output` has a line for each of its steps, and an approval that one of its
-    calls waits for is shown here.
+    calls waits for is shown here. `checkpoints` are its own and those of calls below it: whether each was restored.
     """
 
     id: str
@@ -109,6 +109,18 @@ class ToolCallItem:
     result: ToolResult | None = None
     seconds: float | None = None
     delegated: bool = False
+    checkpoints: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether all that it changed is as before."""
+        return bool(self.checkpoints) and all(self.checkpoints.values())
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether it may have changed something that can be put back. One that failed changed nothing."""
+        is_over = self.state is CallState.ENDED and (self.delegated or self.outcome is not Outcome.FAILED)
+        return is_over and bool(self.checkpoints) and not self.is_undone
 
     @property
     def outcome(self) -> Outcome | None:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from desktop_agent.conversation.compacted import summary_of
 from desktop_agent.conversation.folding.calls import Calls
 from desktop_agent.conversation.folding.endings import ending
-from desktop_agent.conversation.folding.facts import COMPACTED, Fact, fact, gone_on
+from desktop_agent.conversation.folding.facts import COMPACTED, Fact, fact, gone_on, undone
 from desktop_agent.conversation.folding.sub_runs import SubRuns
 from desktop_agent.conversation.folding.texts import OpenText
+from desktop_agent.conversation.folding.undo_notes import is_undo_note
 from desktop_agent.conversation.items import (
     AnswerItem,
     Change,
@@ -23,9 +24,12 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
+    CheckpointCreated,
+    CheckpointRestored,
     Envelope,
     ErrorOccurred,
     Event,
@@ -84,6 +88,8 @@ class Transcript:
     def add_message(self, message: Message) -> list[Change]:
         """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
         match message.role:
+            case Role.USER if is_undo_note(message):
+                return self._add_fact(undone(message.text))
             case Role.USER if message.injected_by is not None:
                 return self._add_fact(gone_on(message.injected_by))
             case Role.USER:
@@ -111,6 +117,15 @@ class Transcript:
         """Say something in place."""
         level = "error" if error else "notice"
         return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail, folded))]
+
+    def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
+        """Say of calls that are shown already which checkpoints they have."""
+        return self._calls.mark(saved)
+
+    @property
+    def saved_calls(self) -> list[SavedCall]:
+        """The checkpoints of all calls that are shown."""
+        return self._calls.saved
 
     def apply(self, envelope: Envelope) -> list[Change]:
         """Fold one event in. Events that show nothing change nothing."""
@@ -165,11 +180,19 @@ class Transcript:
             case UserMessageReturned() | UserMessageQueued():
                 # Handed back, or waiting again: in either case it is not said yet.
                 return self._take_back(event.message_id)
+            case CheckpointCreated() | CheckpointRestored():
+                changed = self._calls.keep(event)
             case _:
-                return self._add_fact(fact(event))
+                changed = []
+        return changed + self._add_fact(fact(event))
 
     def _add_fact(self, said: Fact | None) -> list[Change]:
-        if said is None:
+        last = self._items[-1] if self._items else None
+        # Twice in a row it says no more: several calls may have changed one file.
+        is_said = isinstance(last, NoticeItem) and said == Fact(
+            last.sentence, last.remedy, last.action, last.detail, last.folded
+        )
+        if said is None or is_said:
             return []
         return self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
 

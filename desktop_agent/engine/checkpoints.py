@@ -2,12 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from desktop_agent.agent.calls.fence import Fence
+from desktop_agent.conversation.folding.undo_notes import undo_note
+from desktop_agent.engine.undo.forecasting import difference, forecast_of
+from desktop_agent.engine.undo.lasting import lasting_since
+from desktop_agent.engine.undo.saved_calls import saved_calls
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.answers import plain, whole
 from desktop_agent.tools.file_keeper import FileKeeper, Restored
@@ -18,10 +24,11 @@ from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileForecast, FileState, Forecast, SavedCall
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
 
 _log = logging.getLogger(__name__)
 
@@ -37,12 +44,21 @@ _BY_HAND = Sentence("Look at what the call did, and take it back by hand.")
 _BRING_BACK = Sentence("Open the conversation with the tool and the folder that it had, then restore once more.")
 
 
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """`note` gets what the model is to read of a restoring, after it; `show` hears which calls have checkpoints."""
+
+    note: Callable[[Message], None] = lambda _message: None
+    show: Callable[[Sequence[SavedCall]], None] = lambda _saved: None
+
+
 class Checkpoints:
-    """Lists checkpoints and restores them, one restoring at a time and none while a run is under way.
+    """Lists checkpoints, says what restoring them would do, and restores them, one restoring at a time and none while a
+    run is under way.
 
     `history` is the branch in view, `refuse` raises WrongUse while nothing may be restored, `tell` hears of what was
-    restored, and `tools` are those that may undo what their calls did. Undoing is begun at most once for each call:
-    that it begins is written before it does.
+    restored. `tools` are those that may undo what their calls did, `specialists` names tools whose work is that of
+    others. Undoing is begun at most once for each call: that it begins is written before it does.
     """
 
     def __init__(
@@ -53,15 +69,24 @@ class Checkpoints:
         history: Callable[[], Sequence[Message]],
         refuse: Callable[[], None],
         tell: Callable[[CheckpointRestored], None],
+        telling: Telling | None = None,
         tools: Callable[[], ToolRegistry] = ToolRegistry,
+        specialists: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._store = store
         self._conversation_id = conversation_id
         self._history = history
         self._refuse = refuse
         self._tell = tell
-        self._tools = tools
+        self._telling = telling or Telling()
+        self._tools = partial(_known, tools)
+        self._specialists = specialists
         self._lock = asyncio.Lock()
+
+    def refuse_meanwhile(self) -> None:
+        """Raises WrongUse while files are being put back: a run would change them again."""
+        if self._lock.locked():
+            raise WrongUse("Files are being put back just now.", "Wait a moment, then do it again.")
 
     def keeper(self, workspace: Workspace | None) -> FileKeeper:
         """What saves the files of this workspace before calls change them, and what undoing calls takes."""
@@ -71,6 +96,27 @@ class Checkpoints:
         """All of them, oldest first. Raises StorageFailed."""
         return await self._store.checkpoints.of(self._conversation_id)
 
+    async def show(self) -> None:
+        """Let the calls that are shown say which of them can be undone. Raises StorageFailed."""
+        self._telling.show(saved_calls(await self.list(), self._history(), self._specialists()))
+
+    async def preview(self, *checkpoint_ids: str) -> Forecast:
+        """What restoring these would do now; nothing is changed. Raises WrongUse for an unknown one; StorageFailed."""
+        return await forecast_of(self._chosen(checkpoint_ids, await self.list()), self._why_not_undone)
+
+    async def preview_since(self, message_id: str) -> Forecast:
+        """What `restore_since` would do now, and the calls since then that nothing takes back. Raises as that does."""
+        later = [each for each in self._since(message_id, await self.list()) if not each.restored]
+        forecast = await forecast_of(later, self._why_not_undone)
+        began = next(each.created_at for each in self._history() if each.id == message_id)
+        names = self._specialists()
+        lasting = await lasting_since(self._store, self._conversation_id, began, self._tools(), names)
+        return replace(forecast, lasting=lasting)
+
+    async def difference(self, file: FileForecast, *, replaced: bool = False) -> DiffPreview | TextPreview:
+        """The lines that would change in a file that was foreseen. Raises StorageFailed."""
+        return await difference(file, self._store.blobs, replaced=replaced)
+
     async def restore(self, checkpoint_id: str, *, even_if_changed: bool = False) -> Restored:
         """Undo one call and put back its files; those that were changed since only when `even_if_changed` says so.
 
@@ -78,10 +124,8 @@ class Checkpoints:
         unknown one; StorageFailed.
         """
         async with self._lock:
-            for checkpoint in await self.list():
-                if checkpoint.id == checkpoint_id:
-                    return await self._restored(checkpoint, even_if_changed=even_if_changed)
-        raise WrongUse("There is no such checkpoint in this conversation.", "Choose one from the list.")
+            chosen = self._chosen((checkpoint_id,), await self.list())
+            return (await self._restore_all(chosen, even_if_changed, _silent))[0]
 
     async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[Restored, ...]:
         """Put back, newest first, what the calls of this message and of all after it changed; as `restore`.
@@ -90,9 +134,30 @@ class Checkpoints:
         """
         async with self._lock:
             later = self._since(message_id, await self.list())
-            return tuple(
-                [await self._restored(each, even_if_changed=even_if_changed) for each in later if not each.restored]
-            )
+            return await self._restore_all([each for each in later if not each.restored], even_if_changed, _silent)
+
+    async def restore_foreseen(
+        self,
+        forecast: Forecast,
+        replacing: Collection[FileForecast] = (),
+        on_progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> tuple[Restored, ...]:
+        """Restore the calls of a forecast, newest first, as `restore`; what was restored meanwhile is left out.
+
+        Each file is looked at again. Those in `replacing` are put back although they were changed since, if they are
+        still as they were foreseen. `on_progress` hears how many calls of how many are done.
+        """
+        async with self._lock:
+            known = self._chosen(forecast.calls, await self.list())
+            consent = {each.key: [each.now] for each in replacing}
+            return await self._restore_all([each for each in known if not each.restored], consent, on_progress)
+
+    def _chosen(self, ids: Collection[str], checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+        """Those of these ids, newest first."""
+        found = [each for each in reversed(checkpoints) if each.id in ids]
+        if len(found) < len(set(ids)):
+            raise WrongUse("There is no such checkpoint in this conversation.", "Choose one from the list.")
+        return found
 
     def _since(self, message_id: str, checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
         history = self._history()
@@ -107,13 +172,42 @@ class Checkpoints:
             if each.message_id in ids[at:] or (each.message_id not in ids and each.created_at >= history[at].created_at)
         ]
 
-    async def _restored(self, checkpoint: Checkpoint, *, even_if_changed: bool) -> Restored:
-        self._refuse()
-        checkpoint, not_undone = await self._undone(checkpoint)
+    async def _restore_all(
+        self,
+        checkpoints: Sequence[Checkpoint],
+        consent: "bool | Mapping[str, list[FileState]]",
+        on_progress: Callable[[int, int], None],
+    ) -> tuple[Restored, ...]:
+        done: list[Restored] = []
         try:
-            folder = checkpoint.workspace
+            for each in checkpoints:
+                done.append(await self._restored(each, consent))
+                if not isinstance(consent, bool):
+                    _go_on_consenting(consent, done[-1])
+                on_progress(len(done), len(checkpoints))
+        finally:
+            # Also of one that was broken off: what was put back is.
+            self._tell_the_model(done)
+        return tuple(done)
+
+    def _tell_the_model(self, done: Sequence[Restored]) -> None:
+        note = _note_about(done)
+        with suppress(WrongUse):
+            # Closed meanwhile: another session may have the conversation by now.
+            self._refuse()
+            if note is not None:
+                self._telling.note(note)
+
+    async def _restored(self, checkpoint: Checkpoint, consent: "bool | Mapping[str, list[FileState]]") -> Restored:
+        self._refuse()
+        before = checkpoint.undo_said
+        checkpoint, not_undone = await self._undone(checkpoint)
+        folder = checkpoint.workspace
+        if not isinstance(consent, bool):
+            consent = {file.path: found for file in checkpoint.files if (found := consent.get(f"{folder}/{file.path}"))}
+        try:
             workspace = await in_thread(lambda _sign: Workspace(Path(folder))) if folder else None
-            restored = await self.keeper(workspace).restore(checkpoint, even_if_changed=even_if_changed)
+            restored = await self.keeper(workspace).restore(checkpoint, even_if_changed=consent)
         except WrongUse as error:
             # The folder is gone, or another one stands in its place.
             restored = Restored(checkpoint, left_alone=tuple(failed(file.path, error) for file in checkpoint.files))
@@ -123,20 +217,15 @@ class Checkpoints:
             checkpoint.id, restored.conflicts, restored.failed, restored.undone, restored.not_undone
         )
         self._tell(told)
-        return restored
+        return replace(restored, is_new_undo=before is None and bool(restored.undone))
 
     async def _undone(self, checkpoint: Checkpoint) -> tuple[Checkpoint, LeftAlone | None]:
         """The checkpoint as it is noted now, and why the call was not undone where it should have been."""
-        if not checkpoint.owes_undo:
-            return checkpoint, None
-        if checkpoint.undone:
-            return checkpoint, _left_alone(checkpoint, _BROKEN_OFF)
-        if checkpoint.succeeded is None:
-            return checkpoint, _left_alone(checkpoint, _NOT_ENDED)
+        left = self._left_alone(checkpoint)
         tool, arguments = self._tool(checkpoint.tool), checkpoint.input
         undo = tool and tool.undo
-        if tool is None or undo is None or arguments is None:
-            return checkpoint, _left_alone(checkpoint, _GONE, _BRING_BACK)
+        if left is not None or not checkpoint.owes_undo or tool is None or undo is None or arguments is None:
+            return checkpoint, left
         begun = checkpoint.model_copy(update={"undone": True})
         await self._store.checkpoints.save(begun)
         words = await _undo(tool, undo, arguments)
@@ -147,12 +236,23 @@ class Checkpoints:
         await self._store.checkpoints.save(done)
         return done, None
 
+    def _left_alone(self, checkpoint: Checkpoint) -> LeftAlone | None:
+        """Why what a call did besides its files will not be undone, where it should be."""
+        if not checkpoint.owes_undo:
+            return None
+        if checkpoint.undone:
+            return _left_alone(checkpoint, _BROKEN_OFF)
+        if checkpoint.succeeded is None:
+            return _left_alone(checkpoint, _NOT_ENDED)
+        return None if self._tool(checkpoint.tool) is not None else _left_alone(checkpoint, _GONE, _BRING_BACK)
+
+    def _why_not_undone(self, checkpoint: Checkpoint) -> Sentence | None:
+        left = self._left_alone(checkpoint)
+        return None if left is None else left.why
+
     def _tool(self, identity: str) -> AnyTool | None:
         """The tool that made the call, if it is there still and can undo."""
-        try:
-            tools = self._tools()
-        except WrongUse:
-            return None  # its folder is gone
+        tools = self._tools()
         found = (tools.get(name) for name in tools.names)
         return next((each for each in found if each and each.identity == identity and each.undo), None)
 
@@ -169,6 +269,42 @@ async def _undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], arguments:
     if fence.inside:
         await asyncio.wait(fence.inside, timeout=_GRACE)
     return words
+
+
+def _known(tools: Callable[[], ToolRegistry]) -> ToolRegistry:
+    try:
+        return tools()
+    except WrongUse:
+        return ToolRegistry()  # its folder is gone
+
+
+def _silent(_done: int, _all: int) -> None:
+    """Nobody waits for it."""
+
+
+def _go_on_consenting(consent: "Mapping[str, list[FileState]]", restored: Restored) -> None:
+    """What was put back for the person may be put back further by an older call."""
+    checkpoint, put_back = restored.checkpoint, set(restored.restored)
+    for file in checkpoint.files:
+        states = consent.get(f"{checkpoint.workspace}/{file.path}")
+        if states is not None and _shown(file.path) in put_back:
+            states.append(file.before)
+
+
+def _note_about(done: Sequence[Restored]) -> Message | None:
+    """For the model, about several that were restored one after the other."""
+    again: dict[str, str] = {}
+    for each in done:
+        was = {_shown(file.path): file.before for file in each.checkpoint.files}
+        for path in each.restored:
+            was_there = path in was and was[path] != FileState()
+            again[path] = "as it was before" if was_there else "removed, as it was not there before"
+    left = [path for each in done for path in (*each.conflicts, *each.failed)]
+    return undo_note(again, left, [each.undone for each in done if each.is_new_undo])
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "replace").decode()
 
 
 def _left_alone(checkpoint: Checkpoint, template: str, remedy: Sentence = _BY_HAND, **values: str) -> LeftAlone:

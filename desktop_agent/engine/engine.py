@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
+from desktop_agent.engine.mcp.sampling import Sampling
 from desktop_agent.engine.mcp.servers import McpServers
 from desktop_agent.engine.model_tables.own_models import own_table
 from desktop_agent.engine.oversight import Oversight
@@ -102,7 +103,11 @@ class Engine:
             catalogue=catalogue,
             saved=ListingsFile(folder),
         )
-        self.mcp = McpServers(lambda: self._preferences.mcp.servers, self.secrets, folder, lambda: self.people)
+        self._private_hosts = lambda: self._preferences.network.private_host_names
+        sampling = Sampling(lambda: self.people, lambda: _model_in_use(defaults, self._preferences), self.connections)
+        self.mcp = McpServers(
+            lambda: self._preferences.mcp.servers, self.secrets, folder, sampling.answerers, self._private_hosts
+        )
         self.prices = OwnPrices(folder, catalogue, self.connections)
         self.oversight = Oversight(store, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -140,6 +145,8 @@ class Engine:
         """Use these from now on, and save them. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
         self.mcp.follow_settings()
+        for session in tuple(self._sessions.values()):
+            session.modes.follow()
         for listener in tuple(self._preference_listeners):
             listener(preferences)
         await self._preferences_file.save(preferences)
@@ -229,7 +236,8 @@ class Engine:
             store=self.store,
             book=self._book,
             own_folders=self._own_folders,
-            specialists=self._preferences.specialists.defined,
+            modes=lambda: self._preferences.modes.all,
+            specialists=lambda: self._preferences.specialists.defined,
             questions=self._defaults.questions,
             mode_requests=self._defaults.mode_requests,
         )
@@ -254,9 +262,6 @@ class Engine:
 
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts))
         return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
-
-    def _private_hosts(self) -> frozenset[str]:
-        return self._preferences.network.private_host_names
 
     def _config_for(self, record: ConversationRecord) -> ProviderConfig:
         preferences = self._preferences
@@ -284,6 +289,12 @@ class Engine:
         """A conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
+
+
+def _model_in_use(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:
+    """Of new conversations: the ids of an endpoint and of a model."""
+    chosen, given = preferences.providers, defaults.endpoint
+    return (given.id if given else chosen.endpoint_id), defaults.model or (None if given else chosen.model)
 
 
 def _folder(record: ConversationRecord) -> Path | None:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Unpack
 
-from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.conversation.folding.undo_notes import last_said
+from desktop_agent.engine.checkpoints import Checkpoints, Telling
 from desktop_agent.engine.session_parts.conduct import Conduct
 from desktop_agent.engine.session_parts.reading import Reading
 from desktop_agent.engine.session_parts.recorder import RunRecorder
@@ -67,14 +68,7 @@ class Session(Reading):
         self.guards = self._conduct.guards
         self.standing = self._conduct.standing
         self.returned = self._conduct.returned
-        self.checkpoints = setup.store and Checkpoints(
-            setup.store,
-            writer.record.id,
-            history=writer.history,
-            refuse=self._refuse_while_working,
-            tell=writer.tell_between_runs,
-            tools=lambda: setup.tools_for(self.record),
-        )
+        self.checkpoints = _checkpoints_of(writer, setup, self._refuse_while_working, self._close_open_calls)
         self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
         writer.ledger.on_work(self._hold)
 
@@ -102,7 +96,7 @@ class Session(Reading):
         self._refuse_while_working()
         if not self.history:
             raise WrongUse("There is nothing to try again.")
-        if _is_whole(self.history[-1]):
+        if _is_whole(self.history):
             raise WrongUse(
                 "The last answer is complete, so there is nothing to try again.", "Write what you want next."
             )
@@ -114,7 +108,7 @@ class Session(Reading):
         Raises WrongUse while working, when closed, or with nothing to go on with.
         """
         self._refuse_while_working()
-        if self.queue.entries and (not self.history or _is_whole(self.history[-1])):
+        if self.queue.entries and (not self.history or _is_whole(self.history)):
             self._start(self._making.run, self._conduct.take_next)
         else:
             self.retry()
@@ -233,6 +227,8 @@ class Session(Reading):
         After an end among `keeps_waiting`, what waits goes on waiting.
         """
         self._refuse_while_working()
+        if self.checkpoints is not None:
+            self.checkpoints.refuse_meanwhile()
         recorder = RunRecorder(self._writer)
         work = make(recorder)
         self._close_open_calls()
@@ -272,7 +268,32 @@ class Session(Reading):
             self._busy.add(self)
 
 
-def _is_whole(last: Message) -> bool:
+def _checkpoints_of(
+    writer: Writer, setup: SessionSetup, refuse: Callable[[], None], close_open_calls: Callable[[], None]
+) -> Checkpoints | None:
+    """Those of the writer's conversation; None where nothing is kept."""
+
+    def note(message: Message) -> None:
+        # Nothing stands between a call and its result.
+        close_open_calls()
+        writer.add(message)
+
+    return setup.store and Checkpoints(
+        setup.store,
+        writer.record.id,
+        history=writer.history,
+        refuse=refuse,
+        tell=writer.tell_between_runs,
+        telling=Telling(note, lambda saved: writer.tell_changes(writer.transcript.mark(saved))),
+        tools=lambda: setup.tools_for(writer.record),
+        specialists=lambda: tuple(each.name for each in setup.specialists()),
+    )
+
+
+def _is_whole(history: Sequence[Message]) -> bool:
     """Whether the last word is the model's, and all of it."""
+    last = last_said(history)
+    if last is None:
+        return False
     is_complete = last.state is MessageState.COMPLETE and last.stop_reason not in _TO_BE_GONE_ON_WITH
     return last.role is Role.ASSISTANT and is_complete and not last.tool_uses and bool(last.blocks)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, Unpack
 
+from desktop_agent.conversation.folding.undo_notes import last_said
 from desktop_agent.conversation.items import Added, Change, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
@@ -108,7 +109,8 @@ class Writer:
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
-        if self._messages and self._messages[-1].role in {Role.USER, Role.TOOL}:
+        last = last_said(self._messages)
+        if last is not None and last.role in {Role.USER, Role.TOOL}:
             # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
             self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
         self.usage = _last_usage(self._messages)
@@ -141,11 +143,11 @@ class Writer:
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
-        self._tell(self.transcript.add_message(message))
+        self.tell_changes(self.transcript.add_message(message))
 
     def say(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
         """Show a notice."""
-        self._tell(self.transcript.add_notice(sentence, action=action))
+        self.tell_changes(self.transcript.add_notice(sentence, action=action))
 
     def take(self, envelope: Envelope) -> None:
         """One event: shown, told, and journalled soon."""
@@ -196,10 +198,11 @@ class Writer:
         del self._messages[same:]
         self._remember(new)
         self.usage = _last_usage(self._messages)
-        before = len(self.transcript)
+        before, saved = len(self.transcript), self.transcript.saved_calls
         self.transcript = Transcript(self._messages)
+        self.transcript.mark(saved)
         changes: list[Change] = [Removed(0, before)] if before else []
-        self._tell([*changes, *(Added(index) for index in range(len(self.transcript)))])
+        self.tell_changes([*changes, *(Added(index) for index in range(len(self.transcript)))])
 
     async def settle(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
@@ -210,7 +213,7 @@ class Writer:
         self.known_ids.update(message.id for message in messages)
 
     def _show(self, envelope: Envelope) -> None:
-        self._tell(self.transcript.apply(envelope))
+        self.tell_changes(self.transcript.apply(envelope))
         if isinstance(envelope.event, UsageUpdate) and envelope.parent_run_id is None:
             self.usage = envelope.event.usage
 
@@ -225,9 +228,10 @@ class Writer:
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
         if trouble is not None:
-            self._tell(self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True))
+            self.tell_changes(self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True))
 
-    def _tell(self, changes: Sequence[Change]) -> None:
+    def tell_changes(self, changes: Sequence[Change]) -> None:
+        """Tell who listens what changed in the transcript."""
         news = tuple(changes)
         if news:
             for listener in tuple(self._change_listeners):

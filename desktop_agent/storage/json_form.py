@@ -153,6 +153,9 @@ def read_rule_in_part(text: str, id_: str) -> Rule | None:
     for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
         with suppress(ValueError, RecursionError):
             rule = _read(_rules(), json.dumps({**json.loads(rule_text(rule)), name: parts[name]}))
+    if "also" in parts and parts["also"] != list(rule.also):
+        # Of which other tools it spoke cannot be told.
+        rule = rule.model_copy(update={"tool": "*"})
     of_nobody = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
     return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if of_nobody else rule
 

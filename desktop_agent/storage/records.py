@@ -103,11 +103,23 @@ class LoadedConversation:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftResource:
+    """A text of a server of tools that is attached to a draft."""
+
+    server: str
+    title: str
+    uri: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
-    """What the person was writing."""
+    """What the person was writing. `outside` are the servers of tools whose words or pictures are in it."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
+    resources: tuple[DraftResource, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from desktop_agent.tools.in_thread import StopSign, in_thread
 from desktop_agent.tools.keeping.looking import look, path_of, place_of
-from desktop_agent.tools.keeping.putting_back import LeftAlone
+from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone
 from desktop_agent.tools.keeping.restoring import Restoring, still_there
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import JsonObject
@@ -33,11 +33,15 @@ class Blobs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What restoring did. Files that were as before already appear nowhere."""
+    """What restoring did. Files that were as before already appear nowhere.
+
+    `is_new_undo`: what the call did besides was undone just now, and not at an earlier restoring.
+    """
 
     checkpoint: Checkpoint
     restored: tuple[str, ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
+    is_new_undo: bool = False
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -119,10 +123,11 @@ class FileKeeper:
         """
         return await _to_the_end(self._after(checkpoint, succeeded=succeeded))
 
-    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> Restored:
+    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: Consent = False) -> Restored:
         """Put back the files that are as the call left them; twice equals once.
 
-        `even_if_changed` also replaces those that were changed since. Raises StorageFailed when the files were put
+        `even_if_changed` also replaces those that were changed since: all, or those that are still found as it says,
+        by their paths in the checkpoint. Raises StorageFailed when the files were put
         back but it could not be noted.
         """
         if checkpoint.workspace != self._folder:
@@ -131,7 +136,7 @@ class FileKeeper:
             noted = checkpoint.model_copy(update={"restored": not checkpoint.owes_undo})
             await self._note(checkpoint, noted)
             return Restored(noted)
-        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed=even_if_changed)
+        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed)
         noted = await restoring.run()
         await self._note(checkpoint, noted)
         paths = tuple(str(step.place) for step in restoring.put_back)

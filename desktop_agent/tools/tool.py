@@ -14,7 +14,7 @@ from desktop_agent.tools.json_pieces import json_pieces
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, Outsider, Preview, ToolClass, ToolSpec, call_digest
+from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Outsider, Preview, ToolClass, ToolSpec, call_digest
 
 Input = TypeVar("Input")
 _Made_co = TypeVar("_Made_co", covariant=True)
@@ -57,13 +57,24 @@ class ModelSchema(Generic[_Model]):
             raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems)) from None
 
 
+def _unheard(_news: object) -> None:
+    """Nobody asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """What a tool knows about the call that it works on. `progress` shows live output."""
+    """What a tool knows about the call that it works on.
+
+    `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last word stands
+    in the result of a call that is broken off. `changed` takes what it did to files, for the person. All may be called
+    from any thread.
+    """
 
     tool_use_id: str
     progress: Callable[[str], None]
     agent_path: tuple[str, ...] = ()
+    so_far: Callable[[str], None] = _unheard
+    changed: Callable[[FileChanges], None] = _unheard
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from desktop_agent.vocabulary.conduct.conduct_events import (
 )
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, RemedyAction, Sentence
 from desktop_agent.vocabulary.provider_events import ProviderEvent
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.vocabulary.tool_calls import FileChanges, ToolClass
 
 
 class RunEnd(StrEnum):
@@ -139,11 +139,12 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """The call has its result."""
+    """The call has its result. `changes` is what it did to files, of a tool that looks afterwards."""
 
     id: str
     result: ToolResult
     seconds: float = 0.0
+    changes: FileChanges | None = None
     type: Literal["tool_finished"] = "tool_finished"
 
     @property

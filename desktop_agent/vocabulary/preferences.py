@@ -4,10 +4,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.mcp.servers import McpServer
 from desktop_agent.vocabulary.requests import PromptCaching, Reasoning, ReasoningDisabled, ReasoningEffort
+
+MOST_MODES = 50
 
 
 class _Section(BaseModel):
@@ -159,6 +162,29 @@ class Mcp(_Section):
     )
 
 
+class Modes(_Section):
+    """The person's own modes; no two of one name, and none of a built-in one's."""
+
+    defined: tuple[Mode, ...] = Field(
+        default=(),
+        max_length=MOST_MODES,
+        title="Modes",
+        description="How much may happen unasked, besides the modes that are always there.",
+    )
+
+    @property
+    def all(self) -> tuple[Mode, ...]:
+        """Those that are built in first."""
+        return (*BUILT_IN_MODES, *self.defined)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = [each.name for each in self.all]
+        if len(set(names)) < len(names):
+            raise ValueError("two modes have the same name")
+        return self
+
+
 class Specialists(_Section):
     """Agents that the agent may call like tools; no two of one name."""
 
@@ -182,5 +208,6 @@ class Preferences(_Section):
     models: Models = Models()
     network: Network = Network()
     providers: Providers = Providers()
+    modes: Modes = Modes()
     specialists: Specialists = Specialists()
     mcp: Mcp = Mcp()

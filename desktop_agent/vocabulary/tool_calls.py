@@ -126,6 +126,21 @@ class Outsider:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What a command did to files of the workspace, by relative paths; a folder that came or went ends in a slash.
+
+    Each list may be only the first of what there were; `count` is how many there were in all. `is_cut`: not everything
+    was looked at.
+    """
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    count: int = 0
+    is_cut: bool = False
+
+
 class _Decision(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -64,7 +64,7 @@ async def test_envelope__every_event_has_its_run_its_turn_and_a_number_without_g
 
 async def test_envelope__a_run_below_names_the_run_above(tmp_path: Path) -> None:
     turns = Turn(ask_helper()), Turn(call("9", "look")), DONE, DONE
-    async with on_disk(tmp_path, *turns, tools=(LOOK,), specialists=(HELPER,)) as stage:
+    async with on_disk(tmp_path, *turns, tools=(LOOK,), specialists=lambda: (HELPER,)) as stage:
         await stage.say()
         above = stage.events[0].run_id
         below = [each for each in stage.events if each.run_id != above]

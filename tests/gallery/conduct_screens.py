@@ -102,7 +102,7 @@ async def specialist_steps(desk: Desk) -> None:
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     made = desk.engine._setup
-    desk.engine._setup = lambda: replace(made(), specialists=(REVIEWER,))
+    desk.engine._setup = lambda: replace(made(), specialists=lambda: (REVIEWER,))
     found = "Rows are written one by one; each is a transaction of its own."
     desk.play(
         Turn(ContentDelta("A second pair of eyes first."), asks(1, "reviewer", task="Review jobs/import.py")),

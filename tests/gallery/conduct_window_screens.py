@@ -8,9 +8,17 @@ from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
+from desktop_agent.vocabulary.conduct.rules import (
+    CommandPattern,
+    HostPattern,
+    PathPattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.preferences import Specialists
+from desktop_agent.vocabulary.preferences import Modes, Specialists
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
@@ -52,7 +60,7 @@ def with_setup(desk: Desk, **changes: object) -> None:
 
 @scene("mode-picker")
 async def mode_picker(desk: Desk) -> None:
-    with_setup(desk, modes=(*BUILT_IN_MODES, CAREFUL))
+    with_setup(desk, modes=lambda: (*BUILT_IN_MODES, CAREFUL))
     desk.begin(workspace=True)
     await asyncio.sleep(0.2)
     desk.library.current.conduct.set_mode("accept-edits")
@@ -128,7 +136,90 @@ async def settings_specialists(desk: Desk) -> None:
     await open_specialists(desk)
 
 
-@scene("settings-specialist-edited")
+@scene("settings-specialist-edited", height=1000)
 async def settings_specialist_edited(desk: Desk) -> None:
+    desk.begin(workspace=True)
     await open_specialists(desk)
-    desk.settings.show().specialists.edit("reviewer")
+    dialog = desk.settings.show()
+    dialog.resize(860, 960)
+    dialog.specialists.edit("reviewer")
+    dialog.specialists._editor._tools.choose(("read_file", "list_files", "linear__search"))
+
+
+OWN_MODES = (
+    Mode(
+        name="docs-only",
+        title="Only the documents",
+        mutating="accept_edits",
+        addendum="Change nothing but the texts in docs. Write plain short English, as in the pages that are there.",
+        rules=(
+            Rule(effect=RuleEffect.DENY, tool="run_command", scope=RuleScope.ALWAYS),
+            Rule(
+                effect=RuleEffect.ASK,
+                tool="*",
+                pattern=PathPattern(prefix="/home/ada/project/jobs"),
+                scope=RuleScope.ALWAYS,
+            ),
+        ),
+    ),
+    Mode(
+        name="tests-run",
+        title="Tests run by themselves",
+        rules=(
+            Rule(
+                effect=RuleEffect.ALLOW,
+                tool="run_command",
+                pattern=CommandPattern(words=("python", "-m", "pytest")),
+                scope=RuleScope.ALWAYS,
+            ),
+            Rule(
+                effect=RuleEffect.DENY,
+                tool="fetch_page",
+                pattern=HostPattern(host="*.internal.example.org"),
+                scope=RuleScope.ALWAYS,
+            ),
+        ),
+    ),
+)
+
+
+async def open_modes(desk: Desk, *modes: Mode) -> None:
+    desk.begin(workspace=True)
+    preferences = desk.engine.preferences.model_copy(update={"modes": Modes(defined=modes)})
+    await desk.engine.change_preferences(preferences)
+    desk.settings.show().open_modes()
+    await asyncio.sleep(0.3)
+
+
+@scene("settings-modes-empty")
+async def settings_modes_empty(desk: Desk) -> None:
+    await open_modes(desk)
+
+
+@scene("settings-modes")
+async def settings_modes(desk: Desk) -> None:
+    await open_modes(desk, *OWN_MODES)
+
+
+@scene("settings-mode-edited", height=1000)
+async def settings_mode_edited(desk: Desk) -> None:
+    await open_modes(desk, *OWN_MODES)
+    dialog = desk.settings.show()
+    dialog.resize(860, 960)
+    dialog.modes.edit("docs-only")
+    dialog.modes._editor._rules._edit(None)
+    rule = dialog.modes._editor._rules._editor
+    rule._tools.choose("run_command")
+    rule._about.setCurrentIndex(3)
+    rule._pattern.setText("git push")
+    await asyncio.sleep(0.2)
+
+
+@scene("settings-mode-wrong", height=1000)
+async def settings_mode_wrong(desk: Desk) -> None:
+    await open_modes(desk, OWN_MODES[0])
+    dialog = desk.settings.show()
+    dialog.resize(860, 960)
+    dialog.modes._write(1, None)
+    dialog.modes._editor.save()
+    await asyncio.sleep(0.2)

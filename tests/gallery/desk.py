@@ -22,6 +22,7 @@ from tests.gallery.paintings import painting
 from ui.bridge.calls.rules import Rules
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
+from ui.bridge.mcp.tool_servers import ToolServers
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
@@ -85,6 +86,8 @@ class Desk:
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
+        self.tool_servers = ToolServers(engine, self.clock, self.tasks, lambda: None, app)
+        self.settings.offer_tool_servers(self.tool_servers)
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""

@@ -207,7 +207,7 @@ class MortalEngine(Engine):
             super()._setup(),
             open_provider=open_provider,
             tools_for=tools_for,
-            specialists=(FINDER,) if life.delegates else (),
+            specialists=lambda: (FINDER,) if life.delegates else (),
         )
 
 

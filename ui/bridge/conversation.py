@@ -1,6 +1,6 @@
 """One open conversation for the screens: its changes once a frame, its facts as signals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Unpack
 
 from PySide6.QtCore import QObject, Signal
@@ -23,8 +23,10 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.tool_calls import Outsider
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.calls.approvals import Approvals
+from ui.bridge.calls.checkpoints import Undoing
 from ui.bridge.conduct.conduct import Conduct
 from ui.bridge.frame_clock import FrameClock
 
@@ -125,17 +127,21 @@ class OpenConversation(ConversationFacts):
         self._clock = clock
         self.approvals = Approvals(session)
         self.conduct = Conduct(session, self)
+        self.undoing = Undoing(session)
         self.spending = Spending(lambda: session.history)
         self._waiting: list[Change] = []
         self._grown: set[Updated] = set()
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
 
-    def send(self, message: Message, when: When = "soon") -> None:
+    def send(self, message: Message, when: When = "soon", outside: Iterable[str] = ()) -> None:
         """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
 
-        Raises WrongUse when closed, and for a message that is no prompt or was sent before.
+        `outside` are the servers of tools whose content is in it: the conversation is marked before it is sent. Raises
+        WrongUse when closed, and for a message that is no prompt or was sent before.
         """
+        for server in outside:
+            self._session.standing.mark(Outsider("mcp", server))
         self._session.steer(message, when)
         self.record_changed.emit()
         self.working_changed.emit(True)

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from desktop_agent.conversation.picture_intake import TakenPicture
-from desktop_agent.storage.records import Draft
+from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.errors import ImageRefused
@@ -13,7 +14,19 @@ from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.pictures import Pictures
 
+__all__ = ["DraftPicture", "DraftResource", "KeptDraft", "KeptDrafts"]
+
 DraftPicture = tuple[TakenPicture, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDraft:
+    """What was being written. `outside` are the servers of tools whose words or pictures are in it."""
+
+    text: str
+    pictures: list[DraftPicture]
+    resources: tuple[DraftResource, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 class KeptDrafts:
@@ -25,30 +38,32 @@ class KeptDrafts:
         # What is given back to a draft must not be lost to one who reads and writes it meanwhile.
         self._lock = asyncio.Lock()
 
-    async def keep(self, conversation: OpenConversation, text: str, pictures: Sequence[DraftPicture]) -> None:
+    async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed."""
         key = conversation.id if conversation.is_kept else None
-        images = tuple([await self._pictures.keep(taken, name) for taken, name in pictures])
+        images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
+        draft = Draft(kept.text, images, kept.resources, kept.outside)
         async with self._lock:
-            await self._store.save_draft(key, Draft(text, images))
-            if key is not None and not text and not images:
+            await self._store.save_draft(key, draft)
+            if key is not None and draft == Draft():
                 # What was written before the first prompt lay under no conversation; it has been sent by now.
                 await self._store.save_draft(None, Draft())
 
-    async def load(self, conversation: OpenConversation) -> tuple[str, list[DraftPicture]]:
+    async def load(self, conversation: OpenConversation) -> KeptDraft:
         """What was being written there; pictures that are gone are left out."""
         async with self._lock:
             draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
             if conversation.is_empty and draft == Draft():
                 draft = await self._store.load_draft(None)
-        return draft.text, await self._taken(draft.images)
+        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside)
 
     async def give_back(self, conversation_id: str, message: Message) -> None:
         """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
         async with self._lock:
             draft = await self._store.load_draft(conversation_id)
             text = "\n\n".join(each for each in (draft.text, message.text) if each)
-            await self._store.save_draft(conversation_id, Draft(text, (*draft.images, *_images(message))))
+            draft = replace(draft, text=text, images=(*draft.images, *_images(message)))
+            await self._store.save_draft(conversation_id, draft)
 
     async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
         """A message as it was written; pictures that are gone are left out."""

@@ -6,6 +6,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.own_prices import PricedModel
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import Price
+from ui.bridge.conduct.known_tools import KnownTools
 from ui.bridge.tasks import Tasks
 
 ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
@@ -21,6 +22,7 @@ class Settings(QObject):
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
+        self.tools = KnownTools(engine, tasks, self)
         engine.on_preferences(self.changed.emit)
 
     @property

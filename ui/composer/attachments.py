@@ -1,79 +1,33 @@
 """What is attached to the message being written: pictures on their way in, and pasted texts too long for an editor."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from ui.composer.attachment_chip import THUMBNAIL, AttachmentChip
+from ui.composer.offers.attached import PendingResource, PictureOf, WordsOf
+from ui.composer.offers.chip_row import Attached, ChipRow, Held
 from ui.composer.pictures import Intake, PendingPicture, as_png, read_file, thumbnail
 from ui.look.controls import announce
 from ui.look.sentences import size_in_words, spoken
-from ui.look.theme import SPACE_S, ThemeSource
+from ui.look.theme import ThemeSource
+from ui.look.visible_text import with_hidden_shown
 
 # Three device pixels to one is as fine as screens get.
 THUMBNAIL_PIXELS = THUMBNAIL * 3
 
 
-@dataclass(eq=False)
-class _Attachment:
-    chip: AttachmentChip
-    picture: PendingPicture | None = None
-    text: str | None = None
-    task: asyncio.Task[None] | None = None
-
-
-class Attachments(QScrollArea):
+class Attachments(ChipRow):
     """A row of chips. Pictures are read, checked and scaled in the background; the running loop must be asyncio's."""
-
-    changed = Signal()
-    problem = Signal(object, object)
-    """What is wrong with a picture and what to do about it: two Sentences."""
 
     def __init__(self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
         self._intake = intake
-        self._held: list[_Attachment] = []
-        inner = QWidget()
-        self._row = QHBoxLayout(inner)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(SPACE_S)
-        self._row.addStretch(1)
-        self.setWidget(inner)
-        self.setWidgetResizable(True)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setAccessibleName(self.tr("Attachments"))
-        inner.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
-        self.hide()
-
-    @property
-    def pictures(self) -> list[PendingPicture]:
-        """Those that are ready, in order."""
-        return [each.picture for each in self._held if each.picture is not None]
-
-    @property
-    def texts(self) -> list[str]:
-        """Pasted texts, in order."""
-        return [each.text for each in self._held if each.text is not None]
-
-    @property
-    def is_preparing(self) -> bool:
-        """Whether a picture is still on its way in."""
-        return any(each.picture is None and each.text is None for each in self._held)
-
-    @property
-    def chips(self) -> list[AttachmentChip]:
-        """In order."""
-        return [each.chip for each in self._held]
 
     def add_files(self, paths: Sequence[Path]) -> None:
         """Attach picture files."""
@@ -92,14 +46,35 @@ class Attachments(QScrollArea):
 
         self._take(name, at_hand)
 
-    def add_ready(self, pictures: Sequence[PendingPicture]) -> None:
-        """Attach pictures of a draft, which were taken in before."""
-        for picture in pictures:
-            held = self._add(picture.name)
-            held.picture = picture
-            self._describe(held, picture)
-            self._start(held, self._draw(held, picture.taken.data))
+    def add_ready(self, attached: Sequence[Attached]) -> None:
+        """Attach what was taken in before, for example in a draft."""
+        for each in attached:
+            match each:
+                case PendingResource():
+                    self._show_resource(self._add_resource(each.title), each)
+                case WordsOf():
+                    self._words_of += [each] if each not in self._words_of else []
+                case PendingPicture():
+                    held = self._add(each.name)
+                    held.picture = each
+                    self._describe(held, each)
+                    self._start(held, self._draw(held, each.taken.data))
         self.changed.emit()
+
+    def add_read(self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> None:
+        """Attach what a server gives; the chip is there at once, and taking it off ends the reading."""
+        held = self._add_resource(title)
+        held.chip.show_detail(self.tr("Reading…"))
+        self._start(held, self._read(held, read))
+        self.changed.emit()
+
+    def add_picture_of(self, picture: PictureOf) -> None:
+        """Attach a picture of a server."""
+
+        async def at_hand() -> bytes:
+            return picture.data
+
+        self._take(picture.title, at_hand, picture.server)
 
     def add_text(self, text: str) -> None:
         """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
@@ -109,25 +84,20 @@ class Attachments(QScrollArea):
         chip = AttachmentChip(self._themes, "document", name)
         chip.setAccessibleName(name)
         chip.show_detail(self.tr("Sent after the message"))
-        self._hold(_Attachment(chip, text=text))
+        self._hold(Held(chip, text=text))
         self.changed.emit()
 
-    def clear(self) -> None:
-        """Remove all; what is still on its way in is forgotten."""
-        for each in tuple(self._held):
-            self._drop(each)
-        self.changed.emit()
-
-    def _take(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
+    def _take(self, name: str, read: Callable[[], Awaitable[bytes]], server: str = "") -> None:
         held = self._add(name)
+        held.server = server
         held.chip.show_detail(self.tr("Preparing…"))
         self._start(held, self._prepare(held, name, read))
         self.changed.emit()
 
-    async def _prepare(self, held: _Attachment, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
+    async def _prepare(self, held: Held, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
         try:
             taken = await self._intake(await read(), name)
-            picture = held.picture = PendingPicture(name, taken)
+            picture = held.picture = PendingPicture(name, taken, held.server)
         except ImageRefused as error:
             announce(self, spoken(error.sentence))
             self.problem.emit(error.sentence, error.remedy)
@@ -142,47 +112,48 @@ class Attachments(QScrollArea):
         self.changed.emit()
         await self._draw(held, taken.data)
 
-    async def _draw(self, held: _Attachment, data: bytes) -> None:
+    async def _read(self, held: Held, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> None:
+        pieces: Sequence[PendingResource | PictureOf] = ()
+        try:
+            pieces = await read()
+        except AgentError as error:
+            announce(self, spoken(error.sentence))
+            self.problem.emit(error.sentence, error.remedy)
+        finally:
+            held.task = None  # which is this one: dropping must not cancel it
+            self._drop(held)
+            for piece in pieces:
+                if isinstance(piece, PictureOf):
+                    self.add_picture_of(piece)
+                else:
+                    self._show_resource(self._add_resource(piece.title), piece)
+            self.changed.emit()
+
+    def _add_resource(self, title: str) -> Held:
+        chip = AttachmentChip(self._themes, "document", with_hidden_shown(title))
+        chip.setAccessibleName(self.tr("Attached resource: {0}").format(with_hidden_shown(title)))
+        return self._hold(Held(chip))
+
+    def _show_resource(self, held: Held, resource: PendingResource) -> None:
+        held.resource = resource
+        words = self.tr("{0} · from {1}")
+        held.chip.show_detail(words.format(size_in_words(resource.size), with_hidden_shown(resource.server)))
+
+    async def _draw(self, held: Held, data: bytes) -> None:
         image = await asyncio.to_thread(thumbnail, data, THUMBNAIL_PIXELS)
         held.chip.show_picture(image)
 
-    def _describe(self, held: _Attachment, picture: PendingPicture) -> None:
-        words = self.tr("{0} · about {1} tokens").format(size_in_words(picture.size), f"{picture.tokens:,}")
+    def _describe(self, held: Held, picture: PendingPicture) -> None:
+        size, tokens = size_in_words(picture.size), f"{picture.tokens:,}"
+        words = self.tr("{0} · about {1} tokens").format(size, tokens)
+        if picture.server:
+            words = self.tr("{0} · from {1}").format(size, with_hidden_shown(picture.server))
         held.chip.show_detail(words)
         notes = [spoken(note) for note in picture.taken.notes]
         if notes:
             held.chip.setAccessibleDescription(" ".join([words, *notes]))
 
-    def _add(self, name: str) -> _Attachment:
+    def _add(self, name: str) -> Held:
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
-        return self._hold(_Attachment(chip))
-
-    def _hold(self, held: _Attachment) -> _Attachment:
-        held.chip.removed.connect(lambda: self._remove(held))
-        self._held.append(held)
-        self._row.insertWidget(self._row.count() - 1, held.chip)
-        self.setFixedHeight(held.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
-        self.show()
-        return held
-
-    def _remove(self, held: _Attachment) -> None:
-        at = self._held.index(held)
-        self._drop(held)
-        if self._held:
-            self._held[min(at, len(self._held) - 1)].chip.setFocus()
-        self.changed.emit()
-
-    def _drop(self, held: _Attachment) -> None:
-        if held not in self._held:
-            return
-        self._held.remove(held)
-        if held.task is not None:
-            held.task.cancel()
-        self._row.removeWidget(held.chip)
-        held.chip.hide()
-        held.chip.deleteLater()
-        self.setVisible(bool(self._held))
-
-    def _start(self, held: _Attachment, work: Coroutine[Any, Any, None]) -> None:
-        held.task = asyncio.get_running_loop().create_task(work)
+        return self._hold(Held(chip, is_picture=True))

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWi
 from desktop_agent.vocabulary.requests import PictureLimits
 from ui.composer.attachments import Attachments
 from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.composer.offers.chip_row import Attached
 from ui.composer.picture_remarks import picture_remarks
-from ui.composer.pictures import SUFFIXES, Intake, PendingPicture
+from ui.composer.pictures import SUFFIXES, Intake
 from ui.composer.send_or_stop import SendOrStop
 from ui.look.controls import IconButton, announce, label, set_kind
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
@@ -40,7 +41,7 @@ class Composer(QWidget):
     """Emits what the person wants; the shell connects it to the conversation."""
 
     send_requested = Signal(str, list)
-    """The text and the PendingPictures. The composer is empty by then."""
+    """The text and what is Attached. The composer is empty by then."""
     later_requested = Signal(str, list)
     """The same, for when the agent is done."""
     stop_requested = Signal()
@@ -55,7 +56,7 @@ class Composer(QWidget):
         self._can_see: bool | None = None
         self._limits = PictureLimits()
         self._frame = _Frame(themes)
-        self._attachments = Attachments(themes, intake)
+        self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._attach = IconButton(themes, "attach", self.tr("Attach image"))
@@ -67,33 +68,33 @@ class Composer(QWidget):
         self._refresh()
 
     @property
-    def editor(self) -> QWidget:
+    def editor(self) -> MessageEditor:
         """Where the focus belongs."""
         return self._editor
 
-    def draft(self) -> tuple[str, list[PendingPicture]]:
+    def draft(self) -> tuple[str, list[Attached]]:
         """What is being written, whole: a long pasted text is part of the text."""
-        parts = (self._editor.toPlainText(), *self._attachments.texts)
-        return "\n\n".join(part for part in parts if part), self._attachments.pictures
+        parts = (self._editor.toPlainText(), *self.attachments.texts)
+        return "\n\n".join(part for part in parts if part), self.attachments.attached
 
-    def set_draft(self, text: str, pictures: Sequence[PendingPicture] = ()) -> None:
+    def set_draft(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment again."""
-        self._attachments.clear()
+        self.attachments.clear()
         if is_too_long(text):
             self._editor.clear()
-            self._attachments.add_text(text)
+            self.attachments.add_text(text)
         else:
             self._editor.setPlainText(text)
             self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
-        self._attachments.add_ready(pictures)
+        self.attachments.add_ready(attached)
         self._draft_pause.stop()
 
-    def give_back(self, text: str, pictures: Sequence[PendingPicture] = ()) -> None:
+    def give_back(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """A message that was not delivered stands here again, after an empty line where something is written."""
         written = self._editor.toPlainText()
         gap = "\n\n" if text and written.strip() else ""
         if is_too_long(f"{written}{gap}{text}"):
-            self._attachments.add_text(text)
+            self.attachments.add_text(text)
         else:
             # Who is writing goes on writing where they are.
             place = self._editor.textCursor()
@@ -103,8 +104,8 @@ class Composer(QWidget):
             end.insertText(gap + text)
             place.setPosition(at if gap else end.position())
             self._editor.setTextCursor(place)
-        if pictures:
-            self._attachments.add_ready(pictures)
+        if attached:
+            self.attachments.add_ready(attached)
 
     def add_control(self, control: QWidget) -> None:
         """Put a picker into the row under the editor."""
@@ -112,7 +113,7 @@ class Composer(QWidget):
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach picture files."""
-        self._attachments.add_files([Path(path) for path in paths])
+        self.attachments.add_files([Path(path) for path in paths])
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
         """Whether the agent works: Stop stands where Send was. Enter still sends, into the queue."""
@@ -136,12 +137,12 @@ class Composer(QWidget):
 
         `later`: for when the agent is done.
         """
-        text, pictures = self.draft()
-        if self._attachments.is_preparing or not (text.strip() or pictures):
+        text, attached = self.draft()
+        if self.attachments.is_preparing or not (text.strip() or self.attachments.chips):
             return
         self._editor.clear()
-        self._attachments.clear()
-        (self.later_requested if later else self.send_requested).emit(text, pictures)
+        self.attachments.clear()
+        (self.later_requested if later else self.send_requested).emit(text, attached)
 
     def choose_files(self) -> None:
         """Ask for picture files, without waiting."""
@@ -174,18 +175,21 @@ class Composer(QWidget):
         self._draft_pause.start()
 
     def _refresh(self) -> None:
-        pictures = len(self._attachments.chips) > len(self._attachments.texts)
-        remarks = picture_remarks(self._attachments.pictures, self._limits, can_see=self._can_see) if pictures else []
+        pictures = self.attachments.pictures
+        has_any = self.attachments.has_pictures
+        remarks = picture_remarks(pictures, self._limits, can_see=self._can_see) if has_any else []
         words = "\n".join(remarks)
         if words and words != self._notice.text():
             announce(self, words)
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
-        empty = self._editor.document().isEmpty() and not self._attachments.chips
-        self._send_or_stop.set_can_send(can_send=not empty and not self._attachments.is_preparing)
+        empty = self._editor.document().isEmpty() and not self.attachments.chips
+        if empty:
+            self.attachments.forget_words()
+        self._send_or_stop.set_can_send(can_send=not empty and not self.attachments.is_preparing)
 
     def _connect(self) -> None:
-        editor, attachments = self._editor, self._attachments
+        editor, attachments = self._editor, self.attachments
 
         def send_with_control() -> None:
             # Where Enter sends already, Ctrl says when: at the end of what is under way.
@@ -225,7 +229,7 @@ class Composer(QWidget):
         self._controls.addStretch(1)
         self._controls.addWidget(self._send_or_stop)
         inside = self._frame.column
-        for each in (self._attachments, self._notice, self._editor):
+        for each in (self.attachments, self._notice, self._editor):
             inside.addWidget(each)
         inside.addLayout(self._controls)
         layout = QVBoxLayout(self)

@@ -22,10 +22,11 @@ _RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 @dataclass(frozen=True, slots=True)
 class PendingPicture:
-    """A picture that is ready to be sent, and what the person knows it by."""
+    """A picture that is ready to be sent, and what the person knows it by. `server` of tools that it came from."""
 
     name: str
     taken: TakenPicture
+    server: str = ""
 
     @property
     def size(self) -> int:

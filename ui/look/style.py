@@ -102,9 +102,10 @@ QAbstractSpinBox::down-arrow {{ image: url("{chevron}"); width: {arrow}px; heigh
 QCheckBox {{
   spacing: {s}px; padding: 2px; margin-left: -4px; border: 2px solid transparent; border-radius: 4px; }}
 QCheckBox:focus {{ border-color: {accent}; }}
-QCheckBox::indicator {{
+QCheckBox::indicator, QTreeView::indicator {{
   width: {check}px; height: {check}px; border: 1px solid {muted}; border-radius: 4px; background: {window}; }}
-QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url("{tick}"); }}
+QCheckBox::indicator:checked, QTreeView::indicator:checked {{
+  background: {accent}; border-color: {accent}; image: url("{tick}"); }}
 
 QRadioButton {{
   spacing: {s}px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }}
@@ -117,6 +118,8 @@ QRadioButton::indicator:checked {{
 
 QListView, QTreeView {{ background: transparent; border: 0; }}
 QListView::item {{ border-radius: {radius}px; }}
+QTreeView::item {{ padding: {xs}px {s}px; }}
+QTreeView::item:selected {{ background: {pressed}; color: {text}; }}
 
 QTableView {{
   background: {window}; border: 1px solid {border}; selection-background-color: {pressed}; selection-color: {text}; }}

@@ -14,6 +14,7 @@ from ui.look.rows import RowDelegate
 from ui.look.state_line import State
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 from ui.preferences.field_controls import translated
+from ui.preferences.modes.modes_form import ModesForm
 from ui.preferences.price_rows import PricedModel
 from ui.preferences.prices_form import PricesForm
 from ui.preferences.providers_form import ProvidersForm
@@ -21,9 +22,10 @@ from ui.preferences.rules.decisions_form import DecisionsForm
 from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
 from ui.preferences.specialists.specialists_form import SpecialistsForm
+from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
 
 LIST_WIDTH = 190
-OWN_PAGES = frozenset({"providers", "specialists", "mcp"})
+OWN_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
 """Sections that need more than a control for each field."""
 
 
@@ -57,7 +59,9 @@ class SettingsDialog(QDialog):
         self._forms: dict[str, SectionForm] = {}
         self._providers = ProvidersForm(themes)
         self._prices = PricesForm(themes)
+        self.modes = ModesForm()
         self.specialists = SpecialistsForm()
+        self.tool_servers = ToolServersForm(themes)
         self.rules = RulesForm()
         self.decisions = DecisionsForm(themes)
         self._list = QListWidget()
@@ -68,8 +72,12 @@ class SettingsDialog(QDialog):
                 form.value_changed.connect(partial(self._change, name))
                 self._forms[name] = form
                 self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
+        self._modes_row = self._list.count()
+        self._add_page(self.tr("Modes"), self.modes)
         self._specialists_row = self._list.count()
         self._add_page(self.tr("Specialists"), self.specialists)
+        self._tool_servers_row = self._list.count()
+        self._add_page(self.tr("Servers of tools"), self.tool_servers)
         self._add_page(self.tr("Rules"), self.rules)
         self._decisions_row = self._list.count()
         self._add_page(self.tr("Decisions"), self.decisions)
@@ -86,6 +94,7 @@ class SettingsDialog(QDialog):
         for name, form in self._forms.items():
             form.show_values(getattr(preferences, name))
         self._providers.show_endpoints(preferences.providers.endpoints)
+        self.modes.show_modes(preferences.modes.defined)
         self.specialists.show_specialists(preferences.specialists.defined)
 
     def set_key_backend(self, name: str) -> None:
@@ -112,6 +121,14 @@ class SettingsDialog(QDialog):
         """Turn to the page of providers and keys."""
         self._list.setCurrentRow(self._list.count() - 1)
 
+    def open_modes(self) -> None:
+        """Turn to the page of modes."""
+        self._list.setCurrentRow(self._modes_row)
+
+    def open_tool_servers(self) -> None:
+        """Turn to the page of servers of tools."""
+        self._list.setCurrentRow(self._tool_servers_row)
+
     def open_specialists(self) -> None:
         """Turn to the page of specialists."""
         self._list.setCurrentRow(self._specialists_row)
@@ -131,6 +148,7 @@ class SettingsDialog(QDialog):
         self._providers.endpoint_edited.connect(self.endpoint_edited)
         self._providers.connect_requested.connect(self.connect_requested)
         self._prices.price_changed.connect(self.price_changed)
+        self.modes.changed.connect(partial(self._change, "modes", "defined"))
         self.specialists.changed.connect(partial(self._change, "specialists", "defined"))
         self.rules.revoke_requested.connect(self.rule_revoked)
         self.rules.judgement_requested.connect(self.judgement_requested)

@@ -9,7 +9,6 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.items import Change
-from desktop_agent.vocabulary.blocks import Block, Text
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
@@ -19,14 +18,16 @@ from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
-from ui.composer.pictures import PendingPicture
+from ui.composer.offers.chip_row import Attached
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.controls import ElidedLabel
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import Banner, BannerArea
+from ui.shell.calls.undoing import UndoPresenter
 from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
 from ui.shell.drafts import Drafts
+from ui.shell.mcp.attached import blocks_of, servers_of
 from ui.shell.model_controls import ModelControls
 from ui.shell.usage_meter import UsageMeter
 from ui.shell.ways.ways import Ways
@@ -65,6 +66,7 @@ class ConversationPage(QWidget):
         self.banners = BannerArea(themes)
         self.transcript = TranscriptView(themes, pictures)
         self.contents = Contents(themes, self.transcript, pictures, tasks, self)
+        self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, self)
         self.ways = Ways(themes, self.transcript, self.banners, self)
         self.composer = Composer(themes, pictures.take)
         self.models = ModelControls(themes, self.composer, servers, tasks, self)
@@ -91,6 +93,7 @@ class ConversationPage(QWidget):
         self.composer.set_working(conversation.working)
         self.models.show(conversation)
         self.conduct.show(conversation)
+        self.undoing.show(conversation)
         self._show_record()
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
@@ -164,24 +167,21 @@ class ConversationPage(QWidget):
             self.composer.set_working(working)
 
     @Slot(str, list)
-    def _send(self, text: str, pictures: list[PendingPicture], when: When = "soon") -> None:
+    def _send(self, text: str, attached: list[Attached], when: When = "soon") -> None:
         if self._conversation is not None:
-            self._tasks.start(self._send_to(self._conversation, text, pictures, when))
+            self._tasks.start(self._send_to(self._conversation, text, attached, when))
 
-    async def _send_to(
-        self, conversation: OpenConversation, text: str, pictures: list[PendingPicture], when: When
-    ) -> None:
+    async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         try:
-            blocks: list[Block] = [Text(text=text)] if text.strip() else []
-            blocks += [await self._pictures.keep(picture.taken, picture.name) for picture in pictures]
-            conversation.send(Message.user_with_blocks(blocks), when)
+            blocks = await blocks_of(text, attached, self._pictures)
+            conversation.send(Message.user_with_blocks(blocks), when, servers_of(attached))
         except AgentError:
             # Nothing that was written is lost: it stands in the composer again, and the banner says why.
             if conversation is self._conversation:
-                self.composer.give_back(text, pictures)
+                self.composer.give_back(text, attached)
                 self._drafts.keep()
             else:
-                await self._drafts.keep_for(conversation, text, pictures)
+                await self._drafts.keep_for(conversation, text, attached)
             raise
 
     @Slot(Message)

@@ -10,7 +10,9 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import Library
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
+from ui.composer.offers.chip_row import Attached
 from ui.composer.pictures import PendingPicture
+from ui.shell.mcp.attached import attached_of, draft_of
 
 
 class Drafts(QObject):
@@ -23,7 +25,7 @@ class Drafts(QObject):
         self._tasks = tasks
         self._wanted: OpenConversation | None = None
         self._shown: OpenConversation | None = None
-        self._kept: tuple[str, list[PendingPicture]] = ("", [])
+        self._kept: tuple[str, list[Attached]] = ("", [])
         composer.draft_changed.connect(self.keep)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -47,9 +49,9 @@ class Drafts(QObject):
         self._kept = draft
         return self.keep_for(self._shown, *draft)
 
-    async def keep_for(self, conversation: OpenConversation, text: str, pictures: Sequence[PendingPicture]) -> None:
+    async def keep_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attached]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
-        await self._library.drafts.keep(conversation, text, [(each.taken, each.name) for each in pictures])
+        await self._library.drafts.keep(conversation, draft_of(text, attached))
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
@@ -61,15 +63,15 @@ class Drafts(QObject):
         self.keep()
 
     async def _load(self, conversation: OpenConversation) -> None:
-        text, kept = await self._library.drafts.load(conversation)
+        kept = await self._library.drafts.load(conversation)
         if conversation is not self._wanted or conversation is self._shown:
             return
         written, added = self._composer.draft()
-        pictures = [*(PendingPicture(name, taken) for taken, name in kept), *added]
-        self._kept = (text, pictures)
+        attached = [*attached_of(kept), *added]
+        self._kept = (kept.text, attached)
         self._shown = conversation
         # Who was quicker than the disk loses nothing.
-        self._composer.set_draft("\n\n".join(each for each in (text, written) if each), pictures)
+        self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), attached)
 
 
 async def _nothing() -> None:

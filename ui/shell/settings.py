@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.preferences import Appearance, Preferences
 from ui.bridge.calls.rules import Rules
+from ui.bridge.mcp.tool_servers import ToolServers
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
@@ -19,6 +20,8 @@ from ui.look.theme import READING_WIDTH, Reading, ThemeSource
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
     from ui.shell.calls.rules import RulesPresenter
+    from ui.shell.conduct.agent_settings import AgentSettings
+    from ui.shell.mcp.server_settings import ToolServersPresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -59,6 +62,9 @@ class SettingsPresenter(QObject):
         self._window = window
         self._open_conversation = open_conversation
         self._rules_presenter: RulesPresenter | None = None
+        self._agents: AgentSettings | None = None
+        self._tool_servers: ToolServers | None = None
+        self._tool_servers_presenter: ToolServersPresenter | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._set_reading)
         self._set_reading(settings.preferences)
@@ -73,14 +79,24 @@ class SettingsPresenter(QObject):
         self._show_prices()
         if self._rules_presenter is not None:
             self._rules_presenter.refresh()
+        if self._agents is not None:
+            self._agents.refresh()
+        if self._tool_servers_presenter is not None:
+            self._tool_servers_presenter.refresh()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
         return self._dialog
 
+    def offer_tool_servers(self, servers: ToolServers) -> None:
+        """What stands behind the page of servers of tools. Call it before the dialog is shown."""
+        self._tool_servers = servers
+
     def _made(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
         from ui.shell.calls.rules import RulesPresenter
+        from ui.shell.conduct.agent_settings import AgentSettings
+        from ui.shell.mcp.server_settings import ToolServersPresenter
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
@@ -98,6 +114,9 @@ class SettingsPresenter(QObject):
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
         self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._open_conversation)
+        self._agents = AgentSettings(dialog, self._settings.tools, self._servers, self._open_conversation)
+        if self._tool_servers is not None:
+            self._tool_servers_presenter = ToolServersPresenter(dialog.tool_servers, self._tool_servers)
         return dialog
 
     @Slot(Preferences)

@@ -56,7 +56,8 @@ class TranscriptView(QAbstractScrollArea):
 
     `apply` takes what changed since the last frame. Buttons in rows become signals: `remedy_requested` carries the
     item's id and a RemedyAction, `image_opened` an Image block or a HeldPicture, `save_requested` a name and a text,
-    `details_copied` the text that was copied. `remote` asks for pictures of the web.
+    `details_copied` the text that was copied, `undo_requested` and `undo_since_requested` the id of an item.
+    `remote` asks for pictures of the web.
     """
 
     remedy_requested = Signal(str, object)
@@ -67,6 +68,8 @@ class TranscriptView(QAbstractScrollArea):
     save_requested = Signal(str, str)
     find_requested = Signal()
     zoom_requested = Signal(int)
+    undo_requested = Signal(str)
+    undo_since_requested = Signal(str)
 
     # The viewport has events before the constructor has come to what handles them.
     _pointer: Pointer | None = None
@@ -127,6 +130,8 @@ class TranscriptView(QAbstractScrollArea):
         facts.image_opened.connect(self.image_opened)
         facts.save_requested.connect(self.save_requested)
         facts.link_activated.connect(self.link_activated)
+        facts.undo_requested.connect(self.undo_requested)
+        facts.undo_since_requested.connect(self.undo_since_requested)
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._note.say)
         facts.code_copied.connect(self._copier.copy)

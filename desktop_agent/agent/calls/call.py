@@ -12,7 +12,7 @@ from desktop_agent.vocabulary.blocks import JsonObject, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Preview, ToolClass
 
 
 class Kind(Enum):
@@ -29,8 +29,9 @@ class Call:
 
     `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
     mode allow. `allowance` is the person's, and `only_as_shown` whether it covers no more than the preview that they
-    saw. `shown` is the end of its live output. `ended` is the result that stands from the moment at which the tool
-    ended, should Stop come before all is done about it.
+    saw. `shown` is the end of its live output, `so_far` what its tool says it has done until now, `changes` what it did
+    to files. `is_left`: the tool did not end in its grace. `ended` is the result that stands from the moment at which
+    the tool ended, should Stop come before all is done about it.
     """
 
     use: ToolUse
@@ -66,6 +67,9 @@ class Call:
     is_journalled: bool = False
     began_at: float | None = None
     shown: str = ""
+    so_far: str = ""
+    changes: FileChanges | None = None
+    is_left: bool = False
     work: asyncio.Task[Any] | None = None
     halted: asyncio.Future[None] | None = None
     is_stopped: bool = False

@@ -12,7 +12,8 @@ from desktop_agent.agent.calls.judging.again import Again
 from desktop_agent.agent.calls.judging.asking import Asking, needs_a_person
 from desktop_agent.agent.calls.judging.gates import Gates
 from desktop_agent.agent.calls.left_over import LeftOver
-from desktop_agent.agent.calls.running.execution import Execution, words_of_stop
+from desktop_agent.agent.calls.running.broken_off import words_of_stop
+from desktop_agent.agent.calls.running.execution import Execution
 from desktop_agent.agent.calls.running.start import Start
 from desktop_agent.agent.calls.schedule import Schedule
 from desktop_agent.agent.calls.scope import Scope

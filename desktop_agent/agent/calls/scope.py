@@ -81,7 +81,7 @@ class Scope:
         call.result = result
         self.budget.add_characters(sum(size_of(part) for part in result.content))
         if call.is_told:
-            self.emit(ToolFinished(call.use.id, result, seconds))
+            self.emit(ToolFinished(call.use.id, result, seconds, call.changes))
 
     def answer(self, call: Call, outcome: Outcome, why: str, seconds: float = 0.0) -> None:
         """A result of words alone; some of them may be a tool's own."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from weakref import WeakSet
 
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.vocabulary.conduct.conduct_events import Authority, ModeChanged, ModeChangeRequested
-from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode, in_place_of
 from desktop_agent.vocabulary.engine_events import EngineEvent
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
@@ -25,6 +26,7 @@ class ModeRequest:
 class ModeSwitch:
     """Changes the mode that `standing` holds. Lives on the event loop.
 
+    `offered` is asked afresh for the modes that can be chosen; `follow` makes what holds be as they say now.
     `tell` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
     that ModeChanged names the same mode twice, the request came to nothing.
     """
@@ -32,16 +34,23 @@ class ModeSwitch:
     def __init__(
         self,
         standing: Standing,
-        modes: Iterable[Mode] = BUILT_IN_MODES,
+        offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
         tell: Callable[[EngineEvent], None] = lambda _event: None,
     ) -> None:
         self._standing = standing
-        chosen_from = tuple(modes)
-        self._modes = {mode.name: mode for mode in chosen_from}
-        if len(self._modes) < len(chosen_from):
+        self._offered = offered
+        self._known = frozenset(self._modes)
+        if len(self._known) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
         self._tell = tell
         self._request: ModeRequest | None = None
+        self._below: WeakSet[ModeSwitch] = WeakSet()
+
+    def nested(self, standing: Standing, tell: Callable[[EngineEvent], None]) -> "ModeSwitch":
+        """For an agent that this one starts, with the same modes to choose from."""
+        below = ModeSwitch(standing, self._offered, tell)
+        self._below.add(below)
+        return below
 
     @property
     def current(self) -> Mode:
@@ -51,7 +60,7 @@ class ModeSwitch:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """All that can be chosen."""
-        return tuple(self._modes.values())
+        return tuple(self._offered())
 
     @property
     def requested(self) -> ModeRequest | None:
@@ -96,6 +105,25 @@ class ModeSwitch:
             self._tell(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
 
+    def follow(self) -> Mode | None:
+        """The modes that can be chosen are others now, by the person's will: make what holds be as they say, at once.
+
+        One that was changed holds as it is now. One that held and is gone is the answer, and something holds that lets
+        no more happen, until the person chooses; see `in_place_of`. What the agent asked for is void if it is gone.
+        """
+        modes, held = self._modes, self.current
+        was_known, self._known = held.name in self._known, frozenset(modes)
+        if self._request is not None and self._request.to_mode not in modes:
+            self.cancel_request()
+        now = modes.get(held.name, in_place_of(held) if was_known else held)
+        if now.name != held.name:
+            self._change(now, "person")
+        elif now != held:
+            self._standing.set_mode(now)
+        for each in tuple(self._below):
+            each.follow()
+        return held if was_known and held.name not in modes else None
+
     def at_turn_edge(self) -> None:
         """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
         request = self._request
@@ -106,8 +134,12 @@ class ModeSwitch:
             self._tell(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
             return
         self._request = None
-        mode = self._modes[request.to_mode]
+        mode = self._modes.get(request.to_mode, self.current)
         self._change(self.current if _is_wider(mode, self.current) else mode, "agent")
+
+    @property
+    def _modes(self) -> dict[str, Mode]:
+        return {mode.name: mode for mode in self._offered()}
 
     def _change(self, mode: Mode, authority: Authority) -> None:
         before = self.current

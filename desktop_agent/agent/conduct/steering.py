@@ -35,16 +35,18 @@ class SteeringQueue:
         self._append(QueuedMessage(message=sound(message), when=when))
         self._on_change()
 
-    def edit(self, message_id: str, blocks: Sequence[Block]) -> None:
-        """Say something else instead; id and place stay.
+    def edit(self, message_id: str, blocks: Sequence[Block] | None = None, *, when: When | None = None) -> None:
+        """Say something else instead, or at another moment; id and place stay.
 
         Raises WrongUse for an unknown id, no blocks, and what cannot be kept.
         """
         index = self._index(message_id)
         entry = self._entries[index]
-        message = sound(entry.message.model_copy(update={"blocks": tuple(blocks)}))
-        _check(message)
-        self._entries[index] = entry.model_copy(update={"message": message})
+        if blocks is not None:
+            message = sound(entry.message.model_copy(update={"blocks": tuple(blocks)}))
+            _check(message)
+            entry = entry.model_copy(update={"message": message})
+        self._entries[index] = entry if when is None else entry.model_copy(update={"when": when})
         self._on_change()
 
     def move(self, message_id: str, position: int) -> None:

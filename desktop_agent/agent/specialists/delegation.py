@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.conduct.guards import Guards
-from desktop_agent.agent.conduct.mode_switch import ModeSwitch
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.steering import SteeringQueue
 from desktop_agent.agent.request import Prepared, RunSettings
 from desktop_agent.agent.specialists.order import WorkOrder
 from desktop_agent.agent.specialists.watching import WatchedRecorder
 from desktop_agent.agent.surroundings import Surroundings
-from desktop_agent.permissions.standing import NamePolicy, Standing
+from desktop_agent.permissions.standing import NamePolicy
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
@@ -101,7 +100,7 @@ class _Delegation:
         """The specialist as a tool. What it does is gated call by call, so calling it is harmless by itself."""
 
         async def run(wanted: Task, call: RunningCall) -> tuple[Text, ...]:
-            return (Text(text=await self._result(specialist, wanted, call.tool_use_id)),)
+            return (Text(text=await self._result(specialist, wanted, call)),)
 
         return Tool(
             name=specialist.name,
@@ -113,7 +112,7 @@ class _Delegation:
             timeout=LONGEST_WORK,
         )
 
-    async def _result(self, specialist: Specialist, wanted: Task, call_id: str) -> str:
+    async def _result(self, specialist: Specialist, wanted: Task, call: RunningCall) -> str:
         """Its final text. Raises ToolFailed with what it said so far where it did not come to an end."""
         if self.budget.depth >= self.budget.limits.depth:
             sentence = Sentence(
@@ -124,7 +123,7 @@ class _Delegation:
         mode, tools = self._mode_of(specialist), self._tools_of(specialist)
         changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
         async with self.order.turn(changes=changes):
-            recorder = WatchedRecorder(self.around.recorder.nested(), call_id)
+            recorder = WatchedRecorder(self.around.recorder.nested(), call.tool_use_id, call.so_far)
             around = self._around_of(specialist, recorder, mode, tools)
             budget = self.budget.nested(specialist.limits, specialist.share)
             run = self.make_run(around, self._settings_of(specialist, budget), budget)
@@ -156,7 +155,7 @@ class _Delegation:
             recorder=recorder,
             tools=ToolRegistry(tools),
             standing=standing,
-            modes=self._modes_of(standing, recorder),
+            modes=around.modes.nested(standing, recorder.emit),
             # Its task is the runtime's own, no prompt that anybody submitted.
             hooks=replace(around.hooks, user_prompt_submit=()),
             queue=SteeringQueue(),
@@ -166,9 +165,6 @@ class _Delegation:
             prepared=Prepared(),
             agent_path=(*around.agent_path, specialist.name),
         )
-
-    def _modes_of(self, standing: Standing, recorder: WatchedRecorder) -> ModeSwitch:
-        return ModeSwitch(standing, self.around.modes.modes, recorder.emit)
 
     def _mode_of(self, specialist: Specialist) -> Mode | None:
         """None: it follows whoever calls it. Raises ToolFailed for a mode that is none."""

@@ -1,8 +1,10 @@
 """The recorder of a specialist's run, which also remembers what whoever called it has to be told."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from desktop_agent.agent.recorder import Recorder
+from desktop_agent.agent.specialists.calls_so_far import CallsSoFar
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, LimitReached, RunStarted, ToolCallPending
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
@@ -12,9 +14,15 @@ LONGEST_SAID = 20_000
 
 
 class WatchedRecorder:
-    """Passes everything on; its RunStarted names the call whose work this is."""
+    """Passes everything on; its RunStarted names the call whose work this is.
 
-    def __init__(self, recorder: Recorder, call_id: str) -> None:
+    `so_far` hears in words what became of each call, whenever that changes.
+    """
+
+    def __init__(self, recorder: Recorder, call_id: str, so_far: Callable[[str], None]) -> None:
+        self._calls = CallsSoFar()
+        self._so_far = so_far
+        so_far(str(self._calls))
         self._recorder = recorder
         self._call_id = call_id
         self.error: Sentence | None = None
@@ -46,6 +54,8 @@ class WatchedRecorder:
             case _:
                 pass
         self._recorder.emit(event)
+        if self._calls.note(event):
+            self._so_far(str(self._calls))
 
     async def settle(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""

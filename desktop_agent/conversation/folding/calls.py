@@ -1,10 +1,19 @@
 """Calls of tools: from the first letter of their arguments to their result."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from desktop_agent.conversation.items import CallState, Change, ItemList, Removed, ToolCallItem, Updated
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ApprovalRequested, ApprovalResolved, ToolProgress, ToolStarted
+from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    CheckpointCreated,
+    CheckpointRestored,
+    ToolProgress,
+    ToolStarted,
+)
 from desktop_agent.vocabulary.provider_events import ToolArgsDelta
 
 
@@ -15,6 +24,7 @@ class Calls:
         self._shown = shown
         self._calls: dict[str, ToolCallItem] = {}
         self._places: dict[str, int] = {}  # by item
+        self._saved: dict[str, ToolCallItem] = {}  # by checkpoint
 
     def find(self, call_id: str) -> ToolCallItem | None:
         """The newest item of this call."""
@@ -69,6 +79,45 @@ class Calls:
             return []
         item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
         return [self.updated(item)]
+
+    def keep(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
+        """It is about to change something, or that was undone."""
+        return self.save(event) if isinstance(event, CheckpointCreated) else self._restore(event)
+
+    def save(self, event: CheckpointCreated, item: ToolCallItem | None = None) -> list[Change]:
+        """What it is about to change was saved; `item` is the call that it is shown under, when it is another one."""
+        item = item or self._calls.get(event.tool_use_id)
+        if item is None:
+            return []
+        item.checkpoints[event.checkpoint_id], self._saved[event.checkpoint_id] = False, item
+        return [self.updated(item)]
+
+    def _restore(self, event: CheckpointRestored) -> list[Change]:
+        item = self._saved.get(event.checkpoint_id)
+        if item is None:
+            return []
+        item.checkpoints[event.checkpoint_id] = not (event.conflicts or event.failed or event.not_undone)
+        return [self.updated(item)]
+
+    def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
+        """What is known of checkpoints from the disk."""
+        calls = (item for item in self._shown.items if isinstance(item, ToolCallItem))
+        items = {(item.message_id, item.tool_use_id): item for item in calls}
+        changes: dict[str, Change] = {}
+        for each in saved:
+            item = items.get((each.message_id, each.tool_use_id))
+            if item is not None and item.checkpoints.get(each.checkpoint_id) != each.restored:
+                item.checkpoints[each.checkpoint_id], self._saved[each.checkpoint_id] = each.restored, item
+                changes[item.id] = self.updated(item)
+        return list(changes.values())
+
+    @property
+    def saved(self) -> list[SavedCall]:
+        """What `mark` needs to know to say the same of other items of these calls."""
+        return [
+            SavedCall(item.message_id, item.tool_use_id, id_, item.checkpoints[id_])
+            for id_, item in self._saved.items()
+        ]
 
     def drop_unwritten(self) -> list[Change]:
         """Calls that were still being written never came to be."""

@@ -14,12 +14,11 @@ from desktop_agent.vocabulary.engine_events import (
     ModeChangeRequested,
     OutsideContentArrived,
     QuestionAnswered,
-    QuestionAsked,
 )
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 
 COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
-PUT_BACK = Sentence("The files that a call changed were put back as they were.")
+PUT_BACK = Sentence("What calls had changed was undone. The model is told with your next message.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE = (
     "Content from {source} came in. What could send something out or run something is asked about again, also where "
@@ -42,6 +41,11 @@ class Fact:
 def gone_on(name: str) -> Fact:
     """The model went on because something other than the person wanted it."""
     return Fact(Sentence("“{name}” let the work go on.", {"name": name}))
+
+
+def undone(note: str) -> Fact:
+    """The person took something back, and the model reads this of it."""
+    return Fact(PUT_BACK, folded=note)
 
 
 def fact(event: Event) -> Fact | None:
@@ -74,8 +78,6 @@ def _of_the_agent(event: Event) -> Fact | None:
             return Fact(Sentence("The mode stays “{mode}”.", {"mode": mode}))
         case ModeChanged(authority="agent"):
             return Fact(Sentence("The agent changed the mode to “{mode}”.", {"mode": event.to_mode}))
-        case QuestionAsked():
-            return Fact(Sentence("The agent asks: {question}", {"question": event.question}))
         case QuestionAnswered(answer=None):
             return Fact(NOT_ANSWERED)
         case QuestionAnswered(answer=str(answer)):
@@ -84,7 +86,8 @@ def _of_the_agent(event: Event) -> Fact | None:
             return None
 
 
-def _restored(event: CheckpointRestored) -> Fact:
+def _restored(event: CheckpointRestored) -> Fact | None:
+    """What did not go as it should, or shows nowhere else."""
     said: list[Sentence] = []
     if event.undone:
         said.append(Sentence("What a call did was taken back: {words}", {"words": event.undone}))
@@ -96,7 +99,7 @@ def _restored(event: CheckpointRestored) -> Fact:
     if event.failed:
         said.append(Sentence("These files could not be put back: {paths}", {"paths": _named(event.failed)}))
     if not said:
-        return Fact(PUT_BACK)
+        return None
     paths = (*event.conflicts, *event.failed)
     shown, more = said[:2], said[2:]
     detail = [*map(str, more), *(paths if len(paths) > _NAMED_FILES else ())]

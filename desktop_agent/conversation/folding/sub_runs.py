@@ -10,6 +10,7 @@ from desktop_agent.vocabulary.blocks import JsonObject, Outcome
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
+    CheckpointCreated,
     Envelope,
     ErrorOccurred,
     Event,
@@ -48,6 +49,8 @@ class SubRuns:
         place = self._places.get(envelope.run_id)
         if place is None:
             return []
+        if isinstance(envelope.event, CheckpointCreated):
+            return self._calls.save(envelope.event, place.item)
         changes = self._step(place, envelope.event) if place.item.state is not CallState.ENDED else []
         if isinstance(envelope.event, ApprovalRequested | ApprovalResolved | RunFinished):
             changes += self._wait(place, envelope.run_id, envelope.event)

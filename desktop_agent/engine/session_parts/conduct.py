@@ -31,6 +31,11 @@ from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
 _STOPPED = "Stopped before it was sent."
+_REMOVED = "The mode “{title}” was removed, so “{now}” holds here. Choose another mode if you like."
+_GOES_ON = (
+    "The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; "
+    "choose another mode when you like."
+)
 # Whoever hears that a message was handed back asks for it then; of those that nobody asks for, so many are remembered.
 MOST_RETURNED = 500
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -58,6 +63,25 @@ class _Modes(_Closable, ModeSwitch):
     set_by_person = _until_closed(ModeSwitch.set_by_person)
     request_by_agent = _until_closed(ModeSwitch.request_by_agent)
     cancel_request = _until_closed(ModeSwitch.cancel_request)
+
+    def __init__(
+        self,
+        standing: KeptStanding,
+        offered: Callable[[], Iterable[Mode]],
+        tell: Callable[[EngineEvent], None],
+        say: Callable[[Sentence], None],
+    ) -> None:
+        super().__init__(standing, offered, tell)
+        self._say = say
+
+    def follow(self) -> Mode | None:
+        """As in ModeSwitch; the person is told of one that is gone. Closed, it follows nothing."""
+        gone = None if self.is_closed else super().follow()
+        if gone is not None:
+            values = {"title": gone.title, "now": self.current.title}
+            is_itself = self.current.name == gone.name
+            self._say(Sentence(_GOES_ON, values) if is_itself else Sentence(_REMOVED, values))
+        return gone
 
 
 class _Policies(_Closable, PromptPolicies):
@@ -100,13 +124,13 @@ class Conduct:
             writer.ledger,
             setup.book,
             given=setup.rules,
-            mode=_named(state.mode, setup.modes, writer),
+            mode=_named(state.mode, setup.modes(), writer),
             names=setup.names,
             own_folders=setup.own_folders,
             taint=Taint(state.outside, state.trusted),
             on_taint=self.keep,
         )
-        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep)
+        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep, writer.say)
         self.policies = _Policies(_each_once(state.policies), tell, self.keep_soon)
         self.guards = _Guards(setup.guards, tell)
         self.queue = _Queue(_undelivered(state.queue, writer.history()), self.keep_soon)

@@ -93,7 +93,7 @@ class RunMaking:
             queue=conduct.queue,
             policies=conduct.policies,
             guards=conduct.guards,
-            specialists=setup.specialists,
+            specialists=setup.specialists(),
             files=files,
             fitter=self._fitter,
             prepared=self._prepared,

@@ -22,7 +22,8 @@ from desktop_agent.vocabulary.requests import ProviderConfig
 
 @dataclass(frozen=True)
 class SessionSetup:
-    """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on.
+    """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on;
+    `modes` are asked for whenever one is looked for, so changes hold at once, see `ModeSwitch.follow`.
 
     `open_provider` also takes the name of a model: a specialist may have its own. `rules` hold while a session is
     open and are kept nowhere; `book` has those that are kept. `names` says which tools may be named at all.
@@ -39,9 +40,9 @@ class SessionSetup:
     files_for: Callable[[ConversationRecord], FileKeeper | None] | None = None
     store: Store | None = None
     hooks: Hooks = field(default_factory=Hooks)
-    modes: tuple[Mode, ...] = BUILT_IN_MODES
+    modes: Callable[[], tuple[Mode, ...]] = lambda: BUILT_IN_MODES
     guards: tuple[Guard, ...] = ()
-    specialists: tuple[Specialist, ...] = ()
+    specialists: Callable[[], tuple[Specialist, ...]] = tuple
     rules: tuple[Rule, ...] = ()
     book: RuleBook = field(default_factory=RuleBook)
     names: NamePolicy = ALL_NAMES

@@ -97,9 +97,9 @@ def _setup(options: AgentOptions, tools: ToolRegistry, provider: Provider) -> Se
         config_for=lambda _: options.run_config,
         limits=lambda: options.run_limits,
         hooks=options.hooks,
-        modes=options.modes,
+        modes=lambda: options.modes,
         guards=options.guards,
-        specialists=options.specialists,
+        specialists=lambda: options.specialists,
         rules=(*options.rules, *_consent(options)),
         execute_tools=options.auto_execute_tools,
     )

@@ -26,11 +26,17 @@ _SHARED = ("/tmp", "/var/tmp", "/run/user", "/dev/shm")  # noqa: S108 - closed, 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Absolute paths without links. `hidden` is neither read nor written, but for what is writable in there."""
+    """Absolute paths without links. `hidden` is neither read nor written, but for what is writable in there.
+
+    `read_only` is not to be written though it lies in what is writable, nor are the folders moved aside that are
+    `pinned`, each of which comes before those in it. Not every confinement can hold these two.
+    """
 
     writable: tuple[Path, ...]
     hidden: tuple[Path, ...]
     network: bool = False
+    read_only: tuple[Path, ...] = ()
+    pinned: tuple[Path, ...] = ()
 
     def hidden_below(self, folder: Path) -> tuple[Path, ...]:
         """What of a folder stays closed."""

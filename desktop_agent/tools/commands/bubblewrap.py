@@ -33,10 +33,23 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
             options += ["--ro-bind-try", str(place), str(place)]
     options += _closed(tuple(each for each in bounds.hidden if not _is_empty(each)))
     for each in bounds.writable:
-        options += ["--bind", str(each), str(each), *_closed(bounds.hidden_below(each))]
+        options += ["--bind", str(each), str(each), *_kept(bounds, each), *_closed(bounds.hidden_below(each))]
     # With the network come sockets without a path, of the screen for one.
     started = without_services(argv) if bounds.network else list(argv)
     return [program, *options, "--chdir", str(folder), "--", *started]
+
+
+def _kept(bounds: Bounds, writable: Path) -> list[str]:
+    """A place of its own among the mounts cannot be renamed, nor be replaced by something else (rename(2), EBUSY)."""
+    options: list[str] = []
+    for each in bounds.pinned:
+        options += ["--bind", str(each), str(each)] if writable in each.parents else []
+    for each in bounds.read_only:
+        if writable not in each.parents:
+            continue
+        there = ["--ro-bind", str(each), str(each)]
+        options += there if each.exists() else ["--tmpfs", str(each), "--remount-ro", str(each)]
+    return options
 
 
 def _closed(places: tuple[Path, ...]) -> list[str]:

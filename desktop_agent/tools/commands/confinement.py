@@ -16,7 +16,11 @@ _PATIENCE = 20.0
 _KEPT = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
 _OFFLINE = "It has no network."
 _ONLINE = "It may use the network."
-_LOOSE = "It can still change the permissions and dates of your other files."
+_LOOSE = (
+    "It can still change the permissions and dates of your other files, and the hooks and settings of git repositories "
+    "in the workspace, which git runs without confinement; you are told if it did."
+)
+_GIT = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
 _FREE = "Not confined: it can read, change and send whatever you can."
 
 
@@ -25,13 +29,14 @@ class Confinement:
     """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
 
     `command` makes the words that start a program in a folder, within bounds. `ends_all`: what the program leaves
-    running ends with it, and nobody learns how much it was.
+    running ends with it, and nobody learns how much it was. `own_processes` are its own, around the program.
     """
 
     name: str
     command: Callable[[Sequence[str], Path, Bounds], list[str]]
     note: str = ""
     ends_all: bool = False
+    own_processes: int = 0
 
     def title(self, *, network: bool) -> str:
         """What the person is told before the command runs."""
@@ -42,7 +47,9 @@ class Confinement:
 
 def bubblewrapped(program: str) -> Confinement:
     """Namespaces: what is closed is not there."""
-    return Confinement("bubblewrap", partial(bubblewrap.command, program), ends_all=True)
+    command = partial(bubblewrap.command, program)
+    # One watches from outside, one is the first process inside.
+    return Confinement("bubblewrap", command, _GIT, ends_all=True, own_processes=2)
 
 
 def landlocked() -> Confinement:

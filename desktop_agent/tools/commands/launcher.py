@@ -15,35 +15,27 @@ from typing import Any
 
 from desktop_agent.tools.commands.bounds import around
 from desktop_agent.tools.commands.socket_filter import install_socket_filter
+from desktop_agent.tools.confining.landlock import (
+    EXECUTE,
+    IOCTL,
+    READ_DIR,
+    READ_FILE,
+    TRUNCATE,
+    WRITE_FILE,
+    Rules,
+    all_rights,
+    no_new_privileges,
+    version_of,
+)
 
 NOT_CONFINED = 125
 _CANNOT_RUN = 126
 # TCP can be closed since version 4; files can be cut short past the rules before version 3.
 _OLDEST = 4
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
-_VERSION_FLAG = 1
-_PATH_BENEATH = 1
-_NO_NEW_PRIVILEGES = 38
-
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
-_TRUNCATE, _IOCTL = 1 << 14, 1 << 15
-_READ = _EXECUTE | _READ_FILE | _READ_DIR
-_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
-_ALL = (1 << 15) - 1
-_ALL_WITH_IOCTL = (1 << 16) - 1
-_TCP = 0b11
-_ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
+_READ = EXECUTE | READ_FILE | READ_DIR
+_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
-
-
-class _Ruleset(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
-
-
-class _Beneath(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
 def main() -> int:
@@ -69,7 +61,7 @@ def _environment() -> dict[str, str]:
 def _close_in(wanted: dict[str, Any]) -> None:
     """Without `writable` only sockets are closed. Raises OSError, LookupError."""
     libc, network = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
-    _told(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    no_new_privileges(libc)
     if "writable" in wanted:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "hidden"))
         _close_files(libc, *places, network=network)
@@ -77,31 +69,26 @@ def _close_in(wanted: dict[str, Any]) -> None:
 
 
 def _close_files(libc: ctypes.CDLL, writable: tuple[Path, ...], hidden: tuple[Path, ...], *, network: bool) -> None:
-    version = _told(libc.syscall(_CREATE, None, 0, _VERSION_FLAG))
+    version = version_of(libc)
     if version < _OLDEST:
         raise OSError(f"Landlock is of version {version}")
-    files = _ALL_WITH_IOCTL if version >= 5 else _ALL
-    ruleset = _Ruleset(files, 0 if network else _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS if version >= 6 else 0)
-    # Older kernels refuse fields that they do not know.
-    size = 24 if version >= 6 else 16
-    rules = _told(libc.syscall(_CREATE, ctypes.byref(ruleset), size, 0))
-    for path, allowed in _allowed(writable, hidden, files):
-        _allow(libc, rules, path, allowed)
-    _told(libc.syscall(_RESTRICT, rules, 0))
-    os.close(rules)
+    rules = Rules(libc, version, network=network)
+    for path, allowed in _allowed(writable, hidden, all_rights(version)):
+        _allow(rules, path, allowed)
+    rules.obey()
 
 
 def _allowed(writable: tuple[Path, ...], hidden: tuple[Path, ...], everything: int) -> Iterator[tuple[Path, int]]:
     for path in around(Path("/"), hidden):
         yield path, _READ
     for name in _DEVICES:
-        yield Path("/dev", name), (_READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL) & everything
+        yield Path("/dev", name), (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL) & everything
     for folder in writable:
         for path in around(folder, tuple(each for each in hidden if folder in each.parents)):
             yield path, everything
 
 
-def _allow(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
+def _allow(rules: Rules, path: Path, allowed: int) -> None:
     """What is gone, or not ours to look at, needs no rule."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -110,14 +97,6 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             allowed &= _OF_FILES
-        beneath = _Beneath(allowed, descriptor)
-        _told(libc.syscall(_ADD, rules, _PATH_BENEATH, ctypes.byref(beneath), 0))
+        rules.allow(descriptor, allowed)
     finally:
         os.close(descriptor)
-
-
-def _told(answer: int) -> int:
-    if answer < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return answer

@@ -4,9 +4,8 @@ import stat
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import OneFile, changing_tool
+from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
 from desktop_agent.tools.files.text_files import NotText, decode
-from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.keeping.looking import SAVED_LIMIT
 from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
@@ -27,14 +26,15 @@ class DeleteFileInput(OneFile):
 def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: DeleteFileInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
+    def work(wanted: DeleteFileInput, change: Change) -> tuple[Text, ...]:
+        change.check()
         place = workspace.locate(wanted.path)
         if _is_folder(workspace, place):
+            change.last_look()
             workspace.remove_folder(place)
-            return (Text(text=f"Deleted the empty folder {place}."),)
-        workspace.remove(place, before_removing=sign.check)
-        return (Text(text=f"Deleted {place}."),)
+            return change.done(f"Deleted the empty folder {place}.")
+        workspace.remove(place, before_removing=change.last_look)
+        return change.done(f"Deleted {place}.")
 
     def look(wanted: DeleteFileInput) -> Preview:
         place = workspace.locate(wanted.path)

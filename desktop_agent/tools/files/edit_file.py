@@ -2,10 +2,9 @@
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import OneFile, changing_tool
+from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
 from desktop_agent.tools.files.passages import Edited, edited
 from desktop_agent.tools.files.text_files import NotText, decode_as_written, encode, with_plain_newlines
-from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.keeping.looking import Stamp, stamp_of
 from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
@@ -39,19 +38,20 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
         stamp = stamp_of(workspace.stat(place)) if place.parts else None
         return place, _edited(workspace, place, wanted), stamp
 
-    def last_look(place: Place, stamp: Stamp | None, sign: StopSign) -> None:
-        sign.check()
+    def last_look(place: Place, stamp: Stamp | None, change: Change) -> None:
+        change.check()
         if stamp_of(workspace.stat(place)) != stamp:
             what = Sentence("“{path}” was changed by another program meanwhile.", {"path": str(place)})
             raise ToolFailed(what, "Read it again.")
+        change.last_look()
 
-    def work(wanted: EditFileInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
+    def work(wanted: EditFileInput, change: Change) -> tuple[Text, ...]:
+        change.check()
         place, made, stamp = judged(wanted)
         data, used = encode(made.after, made.format)
-        workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, sign))
+        workspace.write(place, data, before_replacing=lambda: last_look(place, stamp, change))
         note = "" if used.encoding == made.format.encoding else f" It is {used.title} now."
-        return (Text(text=f"Edited {place}: {made.told}.{note}"),)
+        return change.done(f"Edited {place}: {made.told}.{note}")
 
     def look(wanted: EditFileInput) -> Preview:
         place, made, _stamp = judged(wanted)

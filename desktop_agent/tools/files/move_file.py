@@ -4,8 +4,9 @@ import stat
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.tools.files.changing import Change
 from desktop_agent.tools.files.places import changes_of, subjects_of
-from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -27,19 +28,19 @@ class MoveFileInput(BaseModel):
 def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: MoveFileInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
+    def work(wanted: MoveFileInput, change: Change) -> tuple[Text, ...]:
+        change.check()
         source, target, old = _judged(workspace, wanted)
-        workspace.move(source, target, before_moving=sign.check, replace=wanted.replace)
-        return (Text(text=f"Moved {source} to {target}{', replacing what was there' if old else ''}."),)
+        workspace.move(source, target, before_moving=change.last_look, replace=wanted.replace)
+        return change.done(f"Moved {source} to {target}{', replacing what was there' if old else ''}.")
 
     def look(wanted: MoveFileInput) -> Preview:
         source, target, old = _judged(workspace, wanted)
         lost = f"\n\nThis replaces {target} ({old:,} bytes)." if old is not None else ""
         return TextPreview(f"Moves {source}\nto {target}{lost}")
 
-    async def run(wanted: MoveFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await in_thread(lambda sign: work(wanted, sign))
+    async def run(wanted: MoveFileInput, call: RunningCall) -> tuple[Text, ...]:
+        return await in_thread(lambda sign: work(wanted, Change(call, sign)))
 
     async def preview(wanted: MoveFileInput) -> Preview:
         return await in_thread(lambda _sign: look(wanted))

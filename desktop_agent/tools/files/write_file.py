@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from desktop_agent.tools.files.changing import OneFile, changing_tool
+from desktop_agent.tools.files.changing import Change, OneFile, changing_tool
 from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode, encode, with_plain_newlines
-from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.tool import Tool
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import Text
@@ -40,13 +39,13 @@ class _Old:
 def write_file(workspace: Workspace) -> Tool[WriteFileInput]:
     """Make the tool for a workspace."""
 
-    def work(wanted: WriteFileInput, sign: StopSign) -> tuple[Text, ...]:
-        sign.check()
+    def work(wanted: WriteFileInput, change: Change) -> tuple[Text, ...]:
+        change.check()
         place = workspace.locate(wanted.path)
         old = _old(workspace, place)
         data, used = encode(wanted.content, old.format)
-        workspace.write(place, data, before_replacing=sign.check)
-        return (Text(text=_report(place, old, len(data), used)),)
+        workspace.write(place, data, before_replacing=change.last_look)
+        return change.done(_report(place, old, len(data), used))
 
     def look(wanted: WriteFileInput) -> Preview:
         place = workspace.locate(wanted.path)

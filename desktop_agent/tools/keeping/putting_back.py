@@ -1,13 +1,16 @@
 """Makes single files what they were, each only if it still is what was found a moment ago. Runs in a thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.keeping.looking import Look, Stamp, is_same, look, place_of, stamp_of
 from desktop_agent.tools.workspace import Place, Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import SavedFile, Unread
+from desktop_agent.vocabulary.conduct.checkpoints import FileState, SavedFile, Unread
 from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed, ToolFailed
+
+Consent = bool | Mapping[str, Collection[FileState]]
+"""Whether files that were changed since may be replaced: all, none, or these as long as they are found so."""
 
 _NOT_SAVED: dict[Unread, str] = {
     "folder": "“{path}” was a folder.",
@@ -61,23 +64,36 @@ class Step:
         return self.file.before.unread == "folder"
 
 
-def judged(workspace: Workspace, file: SavedFile, sign: StopSign, *, even_if_changed: bool) -> Step | LeftAlone | None:
+def judged(workspace: Workspace, file: SavedFile, sign: StopSign, consent: Consent) -> Step | LeftAlone | None:
     """What is to be done about a file; None when it is as it was before the call."""
     try:
-        step = Step(file, place_of(file.path), look(workspace, place_of(file.path), sign))
+        now = look(workspace, place_of(file.path), sign)
     except ToolFailed as error:
         return failed(file.path, error)
+    return judgement(file, now, consent)
+
+
+def judgement(file: SavedFile, now: Look, consent: Consent) -> Step | LeftAlone | None:
+    """The same about a file that was found so."""
+    step = Step(file, place_of(file.path), now)
     path = str(step.place)
-    if is_same(step.now.state, file.before):
+    if is_same(now.state, file.before):
         return None
     if file.before.unread not in {None, "folder"}:
         return LeftAlone(path, Sentence(_NOT_SAVED[file.before.unread or "folder"], {"path": path}), _BY_HAND)
-    if not even_if_changed and not is_same(step.now.state, file.after):
-        if step.wants_folder and step.now.stamp is None:
+    if not is_same(now.state, file.after) and not consents(consent, file.path, now.state):
+        if step.wants_folder and now.stamp is None:
             return None  # nothing of anybody's lies there, and the files that were in it bring it back
         template = _UNCERTAIN if file.after is None else _CHANGED
         return LeftAlone(path, Sentence(template, {"path": path}), _SHOW_ALL_THE_SAME, is_conflict=True)
     return step
+
+
+def consents(consent: Consent, path: str, now: FileState | None = None) -> bool:
+    """Whether the person lets a file that was changed since be replaced, as it is now."""
+    if isinstance(consent, bool):
+        return consent
+    return path in consent if now is None else now in consent.get(path, ())
 
 
 def clear(workspace: Workspace, step: Step) -> None:

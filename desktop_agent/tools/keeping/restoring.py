@@ -7,7 +7,7 @@ from functools import partial
 
 from desktop_agent.tools.in_thread import StopSign, in_thread
 from desktop_agent.tools.keeping.looking import is_same, place_of
-from desktop_agent.tools.keeping.putting_back import LeftAlone, Step, clear, failed, fill, judged
+from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone, Step, clear, consents, failed, fill, judged
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
 from desktop_agent.vocabulary.errors import StorageFailed, ToolFailed
@@ -21,13 +21,12 @@ class Restoring:
         workspace: Workspace,
         checkpoint: Checkpoint,
         read: Callable[[str], Awaitable[bytes]],
-        *,
-        even_if_changed: bool,
+        consent: Consent,
     ) -> None:
         self._workspace = workspace
         self._checkpoint = checkpoint
         self._read = read
-        self._even_if_changed = even_if_changed
+        self._consent = consent
         self.put_back: list[Step] = []
         self.left_alone: list[LeftAlone] = []
 
@@ -49,7 +48,7 @@ class Restoring:
         return steps
 
     def _judge(self, file: SavedFile, sign: StopSign) -> Step | LeftAlone | None:
-        return judged(self._workspace, file, sign, even_if_changed=self._even_if_changed)
+        return judged(self._workspace, file, sign, self._consent)
 
     async def _clear(self, steps: list[Step]) -> list[Step]:
         """Take away what was not there, the innermost first; those steps that have nothing more to do."""
@@ -71,8 +70,8 @@ class Restoring:
 
     def _new_folders(self) -> tuple[str, ...]:
         """Those that the call certainly made, or all that were not there before it."""
-        is_known = all(file.after is not None for file in self._checkpoint.files)
-        return self._checkpoint.new_folders if is_known or self._even_if_changed else ()
+        is_known = all(file.after is not None or consents(self._consent, file.path) for file in self._checkpoint.files)
+        return self._checkpoint.new_folders if is_known or self._consent is True else ()
 
     def _remove_new_folder(self, path: str, _sign: StopSign) -> None:
         # What is in it belongs to somebody; then it stays.

@@ -68,8 +68,10 @@ class ProcessTree:
         """Tell each at once when it is seen: who is born again and again is gone a moment later."""
         told: set[psutil.Process] = set()
         for seen in (*self._known, *self._strays()):
-            for process in (seen, *_descendants(seen)) if seen not in told else ():
-                if process not in told and _is_alive(process):
+            family = (seen, *_descendants(seen)) if seen not in told else ()
+            # Looked at before any is told: some end with the first of them, and count all the same.
+            for process in [each for each in family if each not in told and _is_alive(each)]:
+                if process not in told:
                     told.add(process)
                     with contextlib.suppress(psutil.Error):
                         tell(process)

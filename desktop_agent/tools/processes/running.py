@@ -47,12 +47,14 @@ async def run_process(
     on_output: Callable[[str], None] = lambda _: None,
     output_limit: int = 200_000,
     grace: float = 1.0,
+    on_ended: Callable[[int], None] = lambda _: None,
 ) -> ProcessEnd:
     """Run a program to its end, and end all that it started.
 
     A cancel asks the whole tree to end, kills after `grace` seconds what is left, and is passed on when nothing is.
     `env` replaces the environment; None passes on this program's own. `on_output` hears text as it comes, on the event
     loop, as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters.
+    `on_ended` hears how many processes were ended, also where a cancel is passed on.
     Raises ToolFailed for a program that cannot be started, and WrongUse for no program at all.
     """
     if not argv or output_limit < 0:
@@ -60,11 +62,18 @@ async def run_process(
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
     program = _Program(Output(output_limit, on_output), data)
     environment = dict(os.environ if env is None else env)
-    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, grace))
+    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, grace, on_ended))
     return await to_its_end(running, program.over.set)
 
 
-async def _run(program: "_Program", argv: list[str], cwd: str, environment: dict[str, str], grace: float) -> ProcessEnd:
+async def _run(
+    program: "_Program",
+    argv: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    grace: float,
+    on_ended: Callable[[int], None],
+) -> ProcessEnd:
     """Not cancelled by a stop, which sets `over` instead: what was started is always ended here."""
     mark = new_mark()
     try:
@@ -86,6 +95,7 @@ async def _run(program: "_Program", argv: list[str], cwd: str, environment: dict
         if program.exited.is_set():
             await _for_a_while(program.silent, _LAST_WORDS)
         left = await _end(tree, grace)
+        on_ended(left)
     except BaseException:
         await _end(tree, 0)
         raise

@@ -1,12 +1,15 @@
 """Checkpoints: the files that a call was about to change, as they were, and what its tool needs to undo it."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import Sentence
 
+Fate = Literal["put_back", "removed", "brought_back", "left"]
 Unread = Literal["folder", "too_large", "not_permitted", "not_a_file"]
 
 
@@ -68,3 +71,85 @@ class Checkpoint(BaseModel):
     def owes_undo(self) -> bool:
         """Whether the call may have had an effect that its tool has not certainly undone."""
         return self.input is not None and self.succeeded is not False and self.undo_said is None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCall:
+    """Which call a checkpoint belongs to, as it is shown: that of a specialist belongs to the call that started it."""
+
+    message_id: str
+    tool_use_id: str
+    checkpoint_id: str
+    restored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileForecast:
+    """What restoring would make of one file, as it was found `now`; nothing was touched.
+
+    `name` is its path in the workspace `folder`, byte for byte. `then` is what it would be, `if_replaced` the same
+    where the person lets what was changed since be replaced. `why` says what keeps it from being all that it was.
+    """
+
+    folder: str
+    name: str
+    now: FileState
+    then: FileState
+    if_replaced: FileState
+    why: Sentence | None = None
+
+    @property
+    def path(self) -> str:
+        """The path to be shown: names on disk need not be Unicode."""
+        return self.name.encode("utf-8", "replace").decode()
+
+    @property
+    def key(self) -> str:
+        """What names it among the files of all folders."""
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether it depends on the person: something of it was changed since."""
+        return self.then != self.if_replaced
+
+    def fate(self, *, replaced: bool = False) -> Fate:
+        """What becomes of it; `replaced`: although it was changed since."""
+        then, nothing = self.if_replaced if replaced else self.then, FileState()
+        if then == self.now:
+            return "left"
+        if then == nothing:
+            return "removed"
+        return "brought_back" if self.now == nothing else "put_back"
+
+
+@dataclass(frozen=True, slots=True)
+class LastingCalls:
+    """Calls of one tool that restoring takes nothing back of; `examples` are some of what they were about.
+
+    `files` are some of those that they are known to have changed.
+    """
+
+    tool: str
+    count: int
+    examples: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What restoring would do. `calls` are the checkpoints, `undoing` the tools that would take back what they did.
+
+    `not_undone` says why others would not, `lasting` are the calls of which nothing can be taken back.
+    """
+
+    calls: tuple[str, ...] = ()
+    files: tuple[FileForecast, ...] = ()
+    undoing: tuple[str, ...] = ()
+    not_undone: tuple[Sentence, ...] = ()
+    lasting: tuple[LastingCalls, ...] = ()
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether there is anything to be done, or that might be done if the person wants it."""
+        return bool(self.undoing) or any(each.fate() != "left" or each.is_conflict for each in self.files)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
 
 # From the least to the most that may happen without a question.
 Breadth = Literal["deny", "ask", "accept_edits"]
@@ -28,12 +28,11 @@ class Mode(BaseModel):
 
     def is_wider_than(self, other: "Mode") -> bool:
         """Whether more may happen unasked, as far as that can be told: rules that allow count as wider."""
-        allows = {rule.id for rule in self.rules if rule.effect == "allow"}
-        denies = {rule.id for rule in other.rules if rule.effect != "allow"}
+        # Not by their ids: of two versions of one rule, one may name more commands or tools.
         return (
             BREADTHS.index(self.mutating) > BREADTHS.index(other.mutating)
-            or not allows <= {rule.id for rule in other.rules}
-            or not denies <= {rule.id for rule in self.rules}
+            or any(rule.effect == "allow" and rule not in other.rules for rule in self.rules)
+            or any(rule.effect != "allow" and rule not in self.rules for rule in other.rules)
         )
 
 
@@ -49,3 +48,17 @@ PLAN_MODE = Mode(
 )
 ACCEPT_EDITS_MODE = Mode(name="accept-edits", title="Accept edits", mutating="accept_edits")
 BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)
+
+
+def in_place_of(gone: Mode) -> Mode:
+    """What holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not let.
+
+    Of the built-in modes the widest of which that is true; mostly the default. Where it denied or asked about more than
+    any of these, it goes on itself, without what it allowed.
+    """
+    fitting = [mode for mode in BUILT_IN_MODES if not mode.is_wider_than(gone) and not mode.is_wider_than(DEFAULT_MODE)]
+    if fitting:
+        return max(fitting, key=lambda mode: BREADTHS.index(mode.mutating))
+    breadth = min(gone.mutating, DEFAULT_MODE.mutating, key=BREADTHS.index)
+    rules = tuple(rule for rule in gone.rules if rule.effect is not RuleEffect.ALLOW)
+    return gone.model_copy(update={"mutating": breadth, "rules": rules})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.permissions.approvals import AnswerStatus
-from desktop_agent.permissions.proposals import in_words
+from desktop_agent.permissions.rule_words import in_words
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE, PLAN_MODE, Mode
@@ -209,7 +209,7 @@ async def test_modes__plan_adds_its_own_words_to_the_instructions() -> None:
 async def test_modes__the_persons_own_mode_holds_with_its_rules_and_words(tmp_path: Path) -> None:
     careful = Mode(name="careful", title="Careful", mutating="deny", addendum="Be careful.")
     turns = Turn(call("1", "act")), DONE
-    async with on_disk(tmp_path, *turns, tools=(ACT,), modes=(*BUILT_IN_MODES, careful)) as stage:
+    async with on_disk(tmp_path, *turns, tools=(ACT,), modes=lambda: (*BUILT_IN_MODES, careful)) as stage:
         stage.session.modes.set_by_person("careful")
         await stage.say()
         assert stage.of(ToolStarted) == []

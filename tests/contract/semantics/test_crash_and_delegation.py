@@ -133,7 +133,7 @@ HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help
 
 async def test_delegation__its_events_carry_the_runs_above_and_its_cards_surface_with_its_path(tmp_path: Path) -> None:
     turns = Turn(ToolUse(id="1", name="helper", input={"task": "Act."})), Turn(call("9", "act")), DONE, DONE
-    async with on_disk(tmp_path, *turns, tools=(ACT,), specialists=(HELPER,)) as stage:
+    async with on_disk(tmp_path, *turns, tools=(ACT,), specialists=lambda: (HELPER,)) as stage:
         stage.session.send(Message.user("go"))
         await waiting(stage)
         card = one(stage.session.approvals.open_approvals)

@@ -53,11 +53,13 @@ def said(*events: Event) -> list[str]:
         (ModeChanged("plan", "plan", "person"), ["The mode stays “plan”."]),
         # Who did it knows it.
         (ModeChanged("plan", "default", "person"), []),
-        (QuestionAsked("q", "Which {colour}?"), ["The agent asks: Which {colour}?"]),
+        # The card that is answered says it.
+        (QuestionAsked("q", "Which {colour}?"), []),
         (QuestionAnswered("q", "Red"), ["You answered: Red"]),
         (QuestionAnswered("q", None), ["The question was not answered."]),
         (UserMessageQueued("m"), []),
-        (CheckpointRestored("c"), ["The files that a call changed were put back as they were."]),
+        # The card of the call says it.
+        (CheckpointRestored("c"), []),
         (
             CheckpointRestored("c", conflicts=("a.txt", "b.txt"), failed=("c.txt",)),
             [

@@ -129,7 +129,7 @@ class Stand:
 
 @asynccontextmanager
 async def by_session(
-    state: State, url: str, folder: Path, stand: Stand, tools: tuple[AnyTool, ...] = (DEAF,)
+    state: State, url: str, folder: Path, stand: Stand, tools: tuple[AnyTool, ...] = (DEAF,), **more: Any
 ) -> AsyncGenerator[BySession]:
     http = HttpClient()
     provider = make_provider("openai-chat", url, None, http)
@@ -141,6 +141,7 @@ async def by_session(
         raise AssertionError
 
     store = await Store.open(folder / "data")
+    given: dict[str, Any] = {"specialists": lambda: (OUTER, INNER), **more}
     setup = SessionSetup(
         open_provider=open_provider,
         read_picture=no_picture,
@@ -148,8 +149,8 @@ async def by_session(
         config_for=lambda _: ProviderConfig(),
         store=store,
         rules=() if state.asks else tuple(Rule(effect=RuleEffect.ALLOW, tool=each.identity) for each in tools),
-        specialists=(OUTER, INNER),
         hooks=state.hooks,
+        **given,
     )
     session = Session(Writer(Ledger(store, record(), is_new=True)), setup)
     session.subscribe(on_event=stand.hear)
@@ -202,7 +203,7 @@ async def stopped(state: State, way: Way, folder: Path, *, times: int = 1) -> St
         if state.first:
             await _asked(face, "before")
             stand.events.clear()
-        before = _Before(_port_of(url))
+        before = Before(port_of(url))
         face.begin("go")
         await until(lambda: place.is_reached() and state.reached(stand.told))
         pids = _pids(state, stand)
@@ -262,14 +263,18 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def _port_of(url: str) -> int:
+def port_of(url: str) -> int:
     return int(url.rsplit(":", 1)[1].partition("/")[0])
 
 
-class _Before:
-    """What was there before the prompt; the loop's pool of threads stays, and so does a lookup that hangs in it."""
+class Before:
+    """What was there before the prompt; the loop's pool of threads stays, and so does a lookup that hangs in it.
 
-    def __init__(self, port: int) -> None:
+    `may_stay` are processes that no call started.
+    """
+
+    def __init__(self, port: int, may_stay: Callable[[], set[int]] = set) -> None:
+        self._may_stay = may_stay
         self._port = port
         self._connections = {each.laddr for each in connections_to(port)}
         self._tasks = asyncio.all_tasks()
@@ -288,6 +293,7 @@ class _Before:
         connections = [each for each in connections_to(self._port) if each.laddr not in self._connections]
         threads = _threads() - self._threads
         children = {each.pid for each in psutil.Process().children(recursive=True)} - self._children
+        children -= self._may_stay()
         return [*tasks, *connections, *threads, *children, *(["a connection of the server's"] * server.open)]
 
 

@@ -579,7 +579,7 @@ async def test_specialists_that_always_call_themselves(tmp_path: Path, at_once: 
         return said(*tasks, Done())
 
     again = Specialist(name="again", description="d", system_prompt="s", specialists=("again",), limits=SMALL)
-    outcome, place = await fought(tmp_path, delegates, specialists=(again,), tools=())
+    outcome, place = await fought(tmp_path, delegates, specialists=lambda: (again,), tools=())
     assert outcome.end is RunEnd.LIMIT
     assert set(outcome.limits) <= {"what one run may pile up in memory", "tool rounds"}
     assert place.enemy.requests < 500

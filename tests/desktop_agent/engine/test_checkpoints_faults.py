@@ -13,7 +13,7 @@ from tests.invariants.seeded.fault import Fault, replaced
 
 
 def _overwrites(real: Any) -> Any:
-    return lambda *given, **_more: real(*given, even_if_changed=True)
+    return lambda workspace, file, sign, _consent: real(workspace, file, sign, consent=True)
 
 
 def _notes_nothing(_real: Any) -> Any:

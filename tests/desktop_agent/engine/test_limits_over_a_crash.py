@@ -56,7 +56,7 @@ class Limited(Life):
 
     def __init__(self, store: Store, limits: Limits, *turns: Turn) -> None:
         super().__init__(store, *turns)
-        setup = replace(self.session._setup, specialists=(FINDER,), limits=lambda: limits)
+        setup = replace(self.session._setup, specialists=lambda: (FINDER,), limits=lambda: limits)
         self.session._setup = self.session._making._setup = setup
 
     async def delegated(self) -> None:

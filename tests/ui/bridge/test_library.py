@@ -15,6 +15,9 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
+from ui.bridge.drafts import DraftResource, KeptDraft
+
+NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
 
 
 def run(in_loop, folder, work, *turns, connected=True):
@@ -124,24 +127,26 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         id_ = await say(bridge, "Hello")
         spoken = bridge.library.current
         taken = await bridge.pictures.take(data.getvalue(), "red.png")
-        await bridge.library.drafts.keep(spoken, "half a", [(taken, "red.png")])
+        await bridge.library.drafts.keep(spoken, KeptDraft("half a", [(taken, "red.png")], (NOTES,), ("Notes",)))
         bridge.library.new()
         fresh = bridge.library.current
-        assert await bridge.library.drafts.load(fresh) == ("", [])
-        await bridge.library.drafts.keep(fresh, "something new", [])
+        assert await bridge.library.drafts.load(fresh) == KeptDraft("", [])
+        await bridge.library.drafts.keep(fresh, KeptDraft("something new", []))
         bridge.library.open(id_)
         await bridge.idle()
-        text, ((picture, name),) = await bridge.library.drafts.load(bridge.library.current)
-        assert (text, name, picture.data) == ("half a", "red.png", taken.data)
+        draft = await bridge.library.drafts.load(bridge.library.current)
+        ((picture, name),) = draft.pictures
+        assert (draft.text, name, picture.data) == ("half a", "red.png", taken.data)
+        assert (draft.resources, draft.outside) == ((NOTES,), ("Notes",))
         # A picture whose file is gone is left out.
         for path in (tmp_path / "pictures").rglob("*.png"):
             path.unlink()
-        assert await bridge.library.drafts.load(bridge.library.current) == ("half a", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("half a", [], (NOTES,), ("Notes",))
         # Sent: neither its own nor the one from before it existed stays.
-        await bridge.library.drafts.keep(bridge.library.current, "", [])
-        assert await bridge.library.drafts.load(bridge.library.current) == ("", [])
+        await bridge.library.drafts.keep(bridge.library.current, KeptDraft("", []))
+        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
         bridge.library.new()
-        assert await bridge.library.drafts.load(bridge.library.current) == ("", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
 
     run(in_loop, tmp_path, work, Turn())
 

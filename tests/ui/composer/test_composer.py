@@ -70,7 +70,7 @@ class Driver:
         self.editor.paste()
 
     async def ready(self):
-        held = [each.task for each in self.composer._attachments._held if each.task is not None]
+        held = [each.task for each in self.composer.attachments._held if each.task is not None]
         if held:
             await asyncio.wait(held)
 
@@ -341,7 +341,7 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
     async def steps():
         driver.editor.picture_given.emit(png())
         await arrived.wait()
-        task = driver.composer._attachments._held[0].task
+        task = driver.composer.attachments._held[0].task
         driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
         await asyncio.wait([task])
         assert task.cancelled()
@@ -420,7 +420,7 @@ def test_a_failing_intake_does_not_keep_the_message_from_being_sent(qtbot, run):
     async def steps():
         driver.type("still here")
         driver.editor.picture_given.emit(png())
-        task = driver.composer._attachments._held[0].task
+        task = driver.composer.attachments._held[0].task
         with pytest.raises(MemoryError):
             await task
         driver.key(Qt.Key.Key_Return)

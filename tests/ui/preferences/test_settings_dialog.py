@@ -79,7 +79,8 @@ def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    assert names == ["Appearance", "Chat", "Models", "Network", "Specialists", *RULES, "Providers and keys"]
+    agents = ("Modes", "Specialists", "Servers of tools")
+    assert names == ["Appearance", "Chat", "Models", "Network", *agents, *RULES, "Providers and keys"]
     sections.setCurrentRow(1)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()

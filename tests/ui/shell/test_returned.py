@@ -133,7 +133,7 @@ def test_pictures_come_back_too(on_screen):
         keeper.stand_at(screen.engine)
         screen.action("New conversation").trigger()
         await screen.idle()
-        composer._attachments.add_pasted(data.getvalue())
+        composer.attachments.add_pasted(data.getvalue())
         await until(lambda: composer.draft()[1])
         screen.press("Send")
         await keeper.asked.wait()

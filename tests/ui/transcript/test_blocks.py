@@ -159,9 +159,9 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, w
 
 
 def test_icons_differ_between_outcomes():
-    from ui.transcript.rows import tool_row
+    from ui.transcript.rows.cards import call_head
 
-    icons = [(icon, word) for word, icon, _ in tool_row._outcomes().values()]
+    icons = [(icon, word) for word, icon, _ in call_head._outcomes().values()]
     assert len({icon for icon, _ in icons}) >= 6
 
 

@@ -12,6 +12,7 @@ from ui.look.theme import Reading, ThemeSource
 from ui.transcript.blocks.code.output import OutputBlock, TailBlock
 from ui.transcript.blocks.picture.thumbnails_block import ThumbnailsBlock
 from ui.transcript.rows import tool_row
+from ui.transcript.rows.cards import call_head
 from ui.transcript.rows.chooser import row_for
 from ui.transcript.view import TranscriptView
 
@@ -118,7 +119,8 @@ def test_pictures_of_a_result_are_seen(running, tmp_path):
 
 def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    for module in (tool_row, call_head):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
     running.row.refresh("state")
     running.row._since = 100.0
     seconds = running.view._stage.seconds
@@ -133,7 +135,8 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
 
 def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    for module in (tool_row, call_head):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
     starts = tool_row._STARTS[running.view._stage.seconds]
     starts.clear()
     running.row._since = None

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.previews import shown
-from desktop_agent.permissions.proposals import in_words
+from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
@@ -19,6 +20,7 @@ class WaitingCall:
 
     `reasons` are why somebody is asked, where it is not the tool's default; `outsiders` are those outside whose content
     is one of them. `proposals` are the rules that may be made of it, with AllowAlways, each with what it matches.
+    `undoable`: whether what it changes can be undone; None where it changes nothing.
     """
 
     approval_id: str
@@ -32,6 +34,7 @@ class WaitingCall:
     reasons: tuple[Sentence, ...] = ()
     outsiders: tuple[str, ...] = ()
     proposals: tuple[tuple[Rule, Sentence], ...] = ()
+    undoable: bool | None = None
 
 
 class Approvals:
@@ -88,5 +91,14 @@ def _waiting(approval: Approval, outsiders: tuple[str, ...]) -> WaitingCall:
         validate=validate,
         reasons=approval.reasons,
         outsiders=outsiders,
+        undoable=_undoable(approval.tool),
         proposals=tuple((rule, in_words(rule)) for rule in approval.proposals),
     )
+
+
+def _undoable(tool: AnyTool) -> bool | None:
+    if tool.changes is not None or tool.undo is not None:
+        return True
+    # What a specialist does is asked about call by call.
+    changes = tool.tool_class is not ToolClass.READ_ONLY and Effect.DELEGATE not in tool.effects
+    return False if changes or {Effect.EXECUTE, Effect.NETWORK} & tool.effects else None

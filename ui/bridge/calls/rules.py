@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.audit import AuditTrail, as_json_lines
 from desktop_agent.engine.engine import Engine
 from desktop_agent.permissions.gate import Allowed, Refused
-from desktop_agent.permissions.proposals import in_words
+from desktop_agent.permissions.rule_words import in_words
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope

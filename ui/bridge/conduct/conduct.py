@@ -96,6 +96,11 @@ class Conduct(QObject):
         self._session.queue.edit(message_id, blocks)
         self.waiting_changed.emit()
 
+    def set_when(self, message_id: str, when: When) -> None:
+        """Send it at another moment. Raises WrongUse when it does not wait any more."""
+        self._session.queue.edit(message_id, when=when)
+        self.waiting_changed.emit()
+
     def move(self, message_id: str, position: int) -> None:
         """Put it at this place, counted from 0. Raises WrongUse when it does not wait any more."""
         self._session.queue.move(message_id, position)

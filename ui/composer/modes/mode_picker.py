@@ -7,10 +7,10 @@ from PySide6.QtGui import QActionGroup, QColor, QPalette
 from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
-from ui.composer.modes.mode_words import allows_more, mode_look, mode_meaning, mode_title
 from ui.look.controls import announce
 from ui.look.icons import icon
 from ui.look.parts.folding_button import FoldingButton
+from ui.look.parts.mode_words import allows_more, mode_look, mode_meaning, mode_title
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import SPACE_XS, ThemeSource
 

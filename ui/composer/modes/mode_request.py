@@ -4,8 +4,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import Mode
-from ui.composer.modes.mode_words import mode_title
 from ui.look.controls import announce, button, label
+from ui.look.parts.mode_words import mode_title
 from ui.look.theme import SPACE_M, SPACE_S
 
 

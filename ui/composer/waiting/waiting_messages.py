@@ -21,6 +21,8 @@ class WaitingMessages(QWidget):
     """A message's id and its new text."""
     moved = Signal(str, int)
     """A message's id and its new place."""
+    when_chosen = Signal(str, str)
+    """A message's id, and when it is to be sent."""
     removed = Signal(str)
     send_requested = Signal()
     """Nothing works; what waits shall be sent now."""
@@ -82,6 +84,7 @@ class WaitingMessages(QWidget):
     def _made(self, message_id: str, message: WaitingMessage) -> WaitingRow:
         row = self._rows[message_id] = WaitingRow(self._themes, message)
         row.reworded.connect(partial(self.reworded.emit, message_id))
+        row.when_chosen.connect(partial(self.when_chosen.emit, message_id))
         row.removed.connect(partial(self.removed.emit, message_id))
         row.moved.connect(partial(self._move, message_id))
         row.walked.connect(partial(self._walk, message_id))

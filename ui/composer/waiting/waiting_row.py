@@ -38,11 +38,16 @@ class RewordEditor(QPlainTextEdit):
 
 
 class WaitingRow(QFrame):
-    """Takes the focus as a whole: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down walk."""
+    """Takes the focus as a whole: Enter edits, Delete removes, Alt+Up and Alt+Down move, Up and Down walk.
+
+    Ctrl+Enter changes when it is sent.
+    """
 
     reworded = Signal(str)
     """The new text."""
     removed = Signal()
+    when_chosen = Signal(str)
+    """The other moment."""
     moved = Signal(int)
     """By so many places."""
     walked = Signal(int)
@@ -55,7 +60,8 @@ class WaitingRow(QFrame):
         self._editor: RewordEditor | None = None
         self._below: QWidget | None = None
         self._text = ElidedLabel()
-        self._when = label(kind="small")
+        self._pictures = label(kind="small")
+        self._when = button("", self._change_when, "quiet")
         self._up = IconButton(themes, "chevron-up", self.tr("Send earlier"))
         self._down = IconButton(themes, "chevron-down", self.tr("Send later"))
         self._edit = IconButton(themes, "pencil", self.tr("Edit"))
@@ -74,12 +80,16 @@ class WaitingRow(QFrame):
         self._message = message
         words = " ".join(message.text.split()) or self.tr("Only pictures")
         self._text.show_text(words)
-        when = self.tr("As soon as possible") if message.when == "soon" else self.tr("When the agent is done")
-        if message.pictures:
-            when = self.tr("Pictures: {0}").format(message.pictures) + " · " + when
+        soon, idle = self.tr("As soon as possible"), self.tr("When the agent is done")
+        when, other = (soon, idle) if message.when == "soon" else (idle, soon)
         self._when.setText(when)
+        self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other))
+        self._when.setToolTip(self.tr("Change to: {0}").format(other) + " (Ctrl+Enter)")
+        pictures = self.tr("Pictures: {0}").format(message.pictures) if message.pictures else ""
+        self._pictures.setText(pictures)
+        self._pictures.setVisible(bool(pictures))
         self.setAccessibleName(self.tr("Waiting message: {0}").format(words))
-        self.setAccessibleDescription(when)
+        self.setAccessibleDescription(" · ".join(filter(None, (pictures, when))))
         self._up.setEnabled(not is_first)
         self._down.setEnabled(not is_last)
 
@@ -111,7 +121,10 @@ class WaitingRow(QFrame):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The keys of the row."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if control:
+                self._change_when()
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
                 self.begin_editing()
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
@@ -122,6 +135,9 @@ class WaitingRow(QFrame):
                 (self.moved if alt else self.walked).emit(1)
             case _:
                 super().keyPressEvent(event)
+
+    def _change_when(self) -> None:
+        self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
 
     def _on_remove(self) -> None:
         self.removed.emit()
@@ -150,6 +166,7 @@ class WaitingRow(QFrame):
         row = QHBoxLayout()
         row.setSpacing(SPACE_XS)
         row.addWidget(self._text, 1)
+        row.addWidget(self._pictures)
         row.addWidget(self._when)
         for each in (self._up, self._down, self._edit, self._remove):
             row.addWidget(each)

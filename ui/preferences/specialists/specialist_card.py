@@ -43,4 +43,6 @@ class SpecialistCard(QFrame):
             facts.append(self.tr("At most {0} tokens").format(short_number(specialist.limits.tokens)))
         if specialist.limits.cost:
             facts.append(self.tr("At most {0}").format(dollars(specialist.limits.cost)))
+        if specialist.limits.seconds:
+            facts.append(self.tr("At most {0} minutes").format(f"{specialist.limits.seconds / 60:.3g}"))
         return " · ".join(facts)

@@ -7,8 +7,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.specialists import Specialist
+from ui.bridge.conduct.known_tools import ToolGroup
+from ui.bridge.servers import ModelGroup
 from ui.look.controls import button, label
 from ui.look.theme import SPACE_M, SPACE_S
+from ui.preferences.scrolling import bring_into_sight
 from ui.preferences.specialists.specialist_card import SpecialistCard
 from ui.preferences.specialists.specialist_editor import SpecialistEditor
 
@@ -25,15 +28,18 @@ class SpecialistsForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._specialists: tuple[Specialist, ...] = ()
-        self._tools: tuple[str, ...] = ()
+        self._tools: tuple[ToolGroup, ...] = ()
+        self._models: tuple[ModelGroup, ...] = ()
         self._editor: SpecialistEditor | None = None
+        self._written: str | None = None
         self._none = label(self.tr("There is no specialist yet."), "muted")
         self._cards = QVBoxLayout()
         self._cards.setSpacing(SPACE_S)
         self._add = button(self.tr("Add specialist…"), lambda: self.edit(None))
         words = self.tr(
             "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
-            "calls it. Changes hold for conversations that are opened from then on."
+            "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
+            "began."
         )
         foot = QHBoxLayout()
         foot.addWidget(self._add)
@@ -53,11 +59,17 @@ class SpecialistsForm(QWidget):
             self._specialists = tuple(specialists)
             self._lay_out()
 
-    def show_tools(self, names: Sequence[str]) -> None:
-        """The tools of the conversation that is open."""
-        self._tools = tuple(names)
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """The tools to choose from."""
+        self._tools = tuple(groups)
         if self._editor is not None:
-            self._editor.show_tools(self._own_tools())
+            self._editor.show_tools(self._tools, self._taken(self._written))
+
+    def show_models(self, groups: Sequence[ModelGroup]) -> None:
+        """The models to choose from."""
+        self._models = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_models(self._models)
 
     def edit(self, name: str | None) -> None:
         """Write this one, or a new one."""
@@ -65,8 +77,10 @@ class SpecialistsForm(QWidget):
         names = [each.name for each in self._specialists]
         place = names.index(name) if name in names else len(names)
         before = self._specialists[place] if name in names else None
-        taken = {each for each in (*names, *self._own_tools(), *RESERVED) if each != name}
-        self._editor = SpecialistEditor(before, taken, self._own_tools())
+        self._written = name
+        self._editor = SpecialistEditor(before, self._taken(name))
+        self._editor.show_tools(self._tools, self._taken(name))
+        self._editor.show_models(self._models)
         self._editor.saved.connect(partial(self._save, place))
         self._editor.cancelled.connect(self._close)
         card = self._card(place)
@@ -77,11 +91,12 @@ class SpecialistsForm(QWidget):
         self._none.hide()
         self._add.setEnabled(False)
         self._editor.begin()
+        bring_into_sight(self._editor)
 
-    def _own_tools(self) -> tuple[str, ...]:
-        """Specialists are tools too where one looks at a conversation's; one cannot be the tool of another."""
-        names = {each.name for each in self._specialists}
-        return tuple(each for each in self._tools if each not in names)
+    def _taken(self, name: str | None) -> frozenset[str]:
+        """The names that this one cannot have."""
+        tools = (each.name for group in self._tools for each in group.tools)
+        return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED)) - {name}
 
     def _card(self, place: int) -> QWidget | None:
         item = self._cards.itemAt(place)

@@ -105,5 +105,6 @@ def _pending(call: WaitingCall) -> PendingApproval:
         validate=call.validate,
         reasons=call.reasons,
         outsiders=call.outsiders,
+        undoable=call.undoable,
         offers=tuple(RuleOffer(rule.id, words, rule.workspace) for rule, words in call.proposals),
     )

@@ -30,7 +30,6 @@ class RulesPresenter(QObject):
         dialog.export_requested.connect(self._export)
         rules.changed.connect(self.refresh)
         rules.tools_found.connect(dialog.rules.show_tools)
-        rules.tools_found.connect(dialog.specialists.show_tools)
         rules.judged.connect(dialog.rules.show_judgement)
         rules.read.connect(self._show_decisions)
 

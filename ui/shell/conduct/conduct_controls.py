@@ -6,6 +6,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError
 from ui.bridge.conduct.conduct import Conduct
 from ui.bridge.conversation import OpenConversation
@@ -44,15 +45,16 @@ class ConductControls(QObject):
         self._conversation = conversation
         self.waiting.show_messages((), working=False)
         conduct = conversation.conduct
-        conduct.modes_changed.connect(self._show_modes)
+        conduct.modes_changed.connect(self.look_at_modes)
         conduct.waiting_changed.connect(self._show_waiting)
         conduct.questions_changed.connect(self._show_questions)
         conversation.working_changed.connect(self._show_waiting)
-        self._show_modes()
+        self.look_at_modes()
         self._show_waiting()
         self._show_questions()
 
-    def _show_modes(self) -> None:
+    def look_at_modes(self) -> None:
+        """Show which there are, which holds, and which the agent asks for, as they are now."""
         if self._conversation is not None:
             conduct = self._conversation.conduct
             self.picker.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
@@ -91,6 +93,10 @@ class ConductControls(QObject):
         # It may have been delivered while it was being edited: what was written is not lost.
         if not self._do(lambda conduct: conduct.reword(message_id, text)):
             self._composer.give_back(text)
+
+    @Slot(str, str)
+    def _set_when(self, message_id: str, when: When) -> None:
+        self._do(lambda conduct: conduct.set_when(message_id, when))
 
     @Slot(str, int)
     def _move(self, message_id: str, place: int) -> None:
@@ -149,6 +155,7 @@ class ConductControls(QObject):
         self.request.refused.connect(self._refuse_mode)
         self.waiting.reworded.connect(self._reword)
         self.waiting.moved.connect(self._move)
+        self.waiting.when_chosen.connect(self._set_when)
         self.waiting.removed.connect(self._remove)
         self.waiting.send_requested.connect(self._send_now)
         self.waiting.text_left.connect(self._composer.give_back)

@@ -7,13 +7,16 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetricsF
 
 from ui.transcript.blocks.block import Block, Brush, Control
-from ui.transcript.blocks.buttons import focus_ring
+from ui.transcript.blocks.buttons import focus_ring, quiet_button, quiet_width
 from ui.transcript.look import Look
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """`state` stands at the right in a pill, in `state_color`. A chevron is shown when it can be opened."""
+    """`state` stands at the right in a pill, in `state_color`, and before it `action`: what else can be done.
+
+    A chevron is shown when it can be opened.
+    """
 
     title: str
     icon: str = ""
@@ -24,14 +27,20 @@ class Head:
     state_color: str = "muted"
     is_open: bool | None = None
     control: str = ""
+    action: str = ""
+    action_icon: str = ""
 
 
 class HeadBlock(Block):
-    """The whole line is the button."""
+    """The whole line is the button, but for the one in it that is an action of its own."""
 
-    def __init__(self, head: Head, press: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, head: Head, press: Callable[[], None] | None = None, act: Callable[[], None] | None = None
+    ) -> None:
         self.head = head
         self._press = press
+        self._act = act
+        self._action: Control | None = None
         self._width = 0
         self._height = 0
         self._look: Look | None = None
@@ -49,7 +58,22 @@ class HeadBlock(Block):
     def lay(self, width: int, look: Look) -> int:
         """Exact."""
         self._width, self._height, self._look, self.laid = width, look.px(26), look, True
+        self._action = self._laid_action(look)
         return self._height
+
+    def _laid_action(self, look: Look) -> Control | None:
+        head = self.head
+        if not head.action or self._act is None:
+            return None
+        wide = quiet_width(look, head.action, icon=bool(head.action_icon))
+        x = self._width - self._state_width(look) - wide
+        return Control(head.action, QRect(x, look.px(1), wide, self._height - look.px(2)), self._act)
+
+    def _state_width(self, look: Look) -> int:
+        """With its icon and what stands apart before it."""
+        if not self.head.state:
+            return 0
+        return int(QFontMetricsF(look.small).horizontalAdvance(self.head.state)) + 2 + look.px(20) + look.px(8)
 
     def _title_width(self, look: Look) -> int:
         font = look.strong if self.head.strong else look.small
@@ -64,7 +88,11 @@ class HeadBlock(Block):
         if head.icon:
             painter.drawPixmap(x, self._middle(look.px(16)), look.icon(head.icon, color, 16, brush.ratio))
             x += look.px(24)
-        right = self._paint_state(brush)
+        self._paint_state(brush)
+        right = self._width - self._state_width(look)
+        if self._action is not None:
+            right = self._action.box.left()
+            quiet_button(brush, self._action, head.action, head.action_icon)
         room = right - x - look.px(28)
         font = look.strong if head.strong else look.small
         painter.setFont(font)
@@ -78,11 +106,11 @@ class HeadBlock(Block):
         if head.control and brush.focused == head.control:
             focus_ring(painter, look, QRect(-4, 0, self._width + 8, self._height))
 
-    def _paint_state(self, brush: Brush) -> int:
-        """The pill at the right; answers where it begins."""
+    def _paint_state(self, brush: Brush) -> None:
+        """The pill at the right."""
         painter, look, head = brush.painter, brush.look, self.head
         if not head.state:
-            return self._width
+            return
         wide = int(QFontMetricsF(look.small).horizontalAdvance(head.state)) + 2
         x = self._width - wide
         painter.setFont(look.small)
@@ -91,7 +119,6 @@ class HeadBlock(Block):
         x -= look.px(20)
         icon = look.icon(head.state_icon, head.state_color, 15, brush.ratio)
         painter.drawPixmap(x, self._middle(look.px(15)), icon)
-        return x - look.px(8)
 
     def _middle(self, size: int) -> int:
         return (self._height - size) // 2
@@ -101,7 +128,10 @@ class HeadBlock(Block):
         return ", ".join(part for part in (self.head.title, self.head.state) if part)
 
     def controls(self) -> Sequence[Control]:
-        """Itself, when it can be opened."""
-        if not self._press or not self.head.control or not self.laid:
+        """The action, which lies in the line, and the line itself when it can be opened."""
+        if not self.laid:
             return ()
-        return (Control(self.head.control, QRect(0, 0, self._width, self._height), self._press),)
+        action = (self._action,) if self._action is not None else ()
+        if not self._press or not self.head.control:
+            return action
+        return (*action, Control(self.head.control, QRect(0, 0, self._width, self._height), self._press))

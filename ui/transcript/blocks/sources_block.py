@@ -13,7 +13,8 @@ from ui.transcript.blocks.block import EVERYTHING, Brush, Control
 from ui.transcript.blocks.buttons import focus_ring
 from ui.transcript.blocks.listed.listed_block import ListedBlock
 from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line, Span, Style, units
+from ui.transcript.markdown.inline import Line, Span, Style, tip_of, units
+from ui.transcript.markdown.inline.hosts import shown_host
 from ui.transcript.markdown.written import as_html, as_markdown
 
 _LONGEST = 300
@@ -56,9 +57,7 @@ def sources_of(citations: Sequence[Citation]) -> list[Source]:
         words = citation.title or citation.url or citation.quoted or ""
         key = (url, "" if url else words)
         if words and key not in found:
-            # In ASCII, as the network asks for it: letters that look alike do not pass for others.
-            host = QUrl(url).host(QUrl.ComponentFormattingOption.FullyEncoded) if url else ""
-            found[key] = Source(len(found) + 1, _one_line(words), host, url)
+            found[key] = Source(len(found) + 1, _one_line(words), shown_host(_ascii(url)) if url else "", url)
     return list(found.values())
 
 
@@ -169,6 +168,12 @@ class SourcesBlock(ListedBlock):
         lines = zip(self._shown, self._places[1:], strict=False)
         return next((source.url for source, box in lines if box.contains(point)), "")
 
+    def tip_at(self, point: QPoint) -> str:
+        """The target, and its host as the network asks for it where other letters are shown."""
+        url = self.link_at(point)
+        host, ascii_host = (shown_host(_ascii(url)), _ascii(url)) if url else ("", "")
+        return f"{tip_of(url)} ({ascii_host})" if host != ascii_host else ""
+
     def spoken(self) -> str:
         """All of them."""
         return "\n".join([_heading(), *(each.name for each in self._sources)])
@@ -229,6 +234,11 @@ def _openable(url: str) -> str:
     """The address, if it is one of the web; whatever would end it in a text is written as it goes over the wire."""
     url = "".join(_encoded(char) for char in url)
     return url if url.lower().startswith(("http://", "https://")) and QUrl(url).host() else ""
+
+
+def _ascii(url: str) -> str:
+    """The host as the network asks for it."""
+    return QUrl(url).host(QUrl.ComponentFormattingOption.FullyEncoded)
 
 
 def _encoded(char: str) -> str:

@@ -166,6 +166,7 @@ class Offers:
                     translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
                 ),
                 Entry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
+                *map(_entry, row.actions()),
             ],
         )
 

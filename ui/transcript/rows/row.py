@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import Item
-from ui.transcript.blocks.block import EVERYTHING, Block, Brush, Control, Span
+from ui.transcript.blocks.block import EVERYTHING, Action, Block, Brush, Control, Span
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.diagram.diagram_block import DiagramBlock
 from ui.transcript.blocks.indent import paint_inside
@@ -125,6 +125,10 @@ class Row(Stack):
         for index, block in enumerate(self.blocks):
             for control in block.controls() if block.laid else ():
                 yield index, control
+
+    def actions(self) -> Sequence[Action]:
+        """What the menu about this message offers, beside copying it."""
+        return ()
 
     def control_at(self, point: QPoint) -> tuple[str, Control] | None:
         """What can be pressed under a point, with its key."""

@@ -40,6 +40,8 @@ class RowFacts(QObject):
     save_requested = Signal(str, str)
     details_copied = Signal(str)
     link_activated = Signal(str)
+    undo_requested = Signal(str)
+    undo_since_requested = Signal(str)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """A tool call as a card: what, how it stands, with what arguments, and what came of it."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -14,22 +14,22 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, ToolResult
 from ui.look.visible_text import hidden_written, with_hidden_shown
-from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.block import Action, Block
 from ui.transcript.blocks.buttons import Button, ButtonsBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.host import CodeHost
 from ui.transcript.blocks.code.output import OutputBlock, TailBlock
 from ui.transcript.blocks.code.terminal import Terminal, shown, without_commands
 from ui.transcript.blocks.colouring.coloured import Word
-from ui.transcript.blocks.head_block import Head, HeadBlock
+from ui.transcript.blocks.head_block import HeadBlock
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.look import Look
 from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.cards.call_head import head_of, one_line
 from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.rows.stage import Seconds, Stage
 
 _LONGEST_SHORT = 110
-_LONGEST_NAME = 200
 _OUTPUT_LINES = 12
 _LIVE_LINES = 400
 _WIDEST = 400
@@ -43,9 +43,6 @@ _LARGE = 200_000
 
 _LARGE_JSON = 20_000
 """The same of what is still to be written as JSON, which takes longer."""
-
-_SOON = 2
-"""Seconds after which the time is shown."""
 
 _STARTS: WeakKeyDictionary[Seconds, dict[str, float]] = WeakKeyDictionary()
 """When calls that run were first seen to do so, by their ids: their rows are made anew with each zoom."""
@@ -65,6 +62,7 @@ class ToolRow(Row):
         self._since: float | None = None
         # Whether the worker makes a block of it, and whether that is because the person unfolded it.
         self._waits = self._is_pressed = False
+        self._undo = partial(stage.facts.undo_requested.emit, item.id)
         px, gap = stage.look.px, stage.look.gap
         self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
@@ -72,7 +70,7 @@ class ToolRow(Row):
     @property
     def label(self) -> str:
         """The accessible name."""
-        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(_one_line(self._call.name))
+        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(one_line(self._call.name))
 
     @property
     def is_open(self) -> bool:
@@ -88,7 +86,9 @@ class ToolRow(Row):
         """Everything anew: a card is small."""
         self._live, self._waits = None, False
         self._watch_time()
-        blocks: list[Block] = [HeadBlock(self._head(), self._toggle)]
+        blocks: list[Block] = [
+            HeadBlock(head_of(self._call, self._since, unfolded=self.unfolded), self._toggle, self._undo)
+        ]
         blocks += self._arguments()
         blocks += self._output()
         for index, block in enumerate(blocks):
@@ -129,32 +129,16 @@ class ToolRow(Row):
         head = self.blocks[0] if self.blocks else None
         if self._since is None or not isinstance(head, HeadBlock):
             return False
-        head.show(self._head())
+        head.show(head_of(self._call, self._since, unfolded=self.unfolded))
         if not head.laid:
             self.stage.facts.arrived.emit(self.item.id)
         return True
 
-    def _head(self) -> Head:
-        call = self._call
-        if call.state is not CallState.ENDED:
-            word, icon, color = _running_states()[call.state]
-            if self._since is not None and (passed := int(monotonic() - self._since)) >= _SOON:
-                word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
-        else:
-            word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
-            if call.seconds is not None and call.seconds >= 0.95:
-                word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
-        return Head(
-            _one_line(call.name) or QCoreApplication.translate("Transcript", "tool"),
-            icon="tool",
-            strong=True,
-            color="text",
-            state=word,
-            state_icon=icon,
-            state_color=color,
-            is_open=self.unfolded,
-            control=QCoreApplication.translate("Transcript", "Show details"),
-        )
+    def actions(self) -> Sequence[Action]:
+        """To undo it, where that is possible."""
+        if not self._call.can_be_undone:
+            return ()
+        return (Action(QCoreApplication.translate("Transcript", "Undo this call"), self._undo),)
 
     def _arguments(self) -> list[Block]:
         call = self._call
@@ -261,7 +245,7 @@ class ToolRow(Row):
 
     def spoken(self) -> str:
         """Name, state, arguments and result: the beginning of it, when it is long."""
-        head = self._head()
+        head = head_of(self._call, self._since, unfolded=self.unfolded)
         result = _text_of(self._call.result, SPOKEN) if self._call.result else ""
         parts = [f"{head.title}, {head.state}", _short(self._call.input), result]
         return "\n".join(part for part in parts if part)
@@ -357,32 +341,3 @@ def _as_json(arguments: dict[str, object]) -> str:
     """Pretty, with hidden characters as escapes: what is copied from it is still the arguments."""
     plain = json.dumps(arguments, ensure_ascii=False, indent=2)
     return hidden_written(plain, lambda character: json.dumps(character)[1:-1])
-
-
-def _one_line(name: str) -> str:
-    """A name from a model: control characters seen, not obeyed."""
-    return " ".join(with_hidden_shown(name[:_LONGEST_NAME]).split())
-
-
-# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
-def _running_states() -> dict[CallState, tuple[str, str, str]]:
-    translate = QCoreApplication.translate
-    return {
-        CallState.WRITING: (translate("Transcript", "Writing"), "pencil", "muted"),
-        CallState.PENDING: (translate("Transcript", "Pending"), "more", "muted"),
-        CallState.WAITING: (translate("Transcript", "Waiting for you"), "eye", "warning"),
-        CallState.RUNNING: (translate("Transcript", "Running"), "play", "accent"),
-    }
-
-
-def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
-    translate = QCoreApplication.translate
-    return {
-        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "success"),
-        Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
-        Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
-        Outcome.CANCELLED: (translate("Transcript", "Cancelled"), "stop", "muted"),
-        Outcome.TIMED_OUT: (translate("Transcript", "Timed out"), "warning", "warning"),
-        Outcome.LIMIT: (translate("Transcript", "Limit reached"), "warning", "warning"),
-        Outcome.UNKNOWN: (translate("Transcript", "Unknown"), "info", "warning"),
-    }

@@ -1,14 +1,16 @@
 """What the person said: a soft bubble at the right."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRect, Qt
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import UserItem
 from ui.look.visible_text import deceptive
+from ui.transcript.blocks.block import Action
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.copying.passage import Extract
 from ui.transcript.look import Look
@@ -56,6 +58,11 @@ class UserRow(Row):
             blocks.append(block)
         for index, block in enumerate(blocks):
             self.put(index, block)
+
+    def actions(self) -> Sequence[Action]:
+        """To undo what was changed from here on."""
+        words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
+        return (Action(words, partial(self.stage.facts.undo_since_requested.emit, self.item.id)),)
 
     def place(self, width: int) -> None:
         """At most four fifths of the column, and no wider than the text: short messages get short bubbles."""

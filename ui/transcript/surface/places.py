@@ -90,3 +90,11 @@ def paint_link_focus(painter: QPainter, screen: Screen) -> None:
         corner = screen.row_box(index).topLeft()
         for box in boxes_in(row, place):
             focus_ring(painter, screen.rows.stage.look, box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2))
+
+
+def row_in_hand(screen: Screen) -> int:
+    """The row that has the keyboard, or the last one that is seen; -1 where there is none."""
+    rows = screen.rows
+    if 0 <= screen.focused[0] < len(rows):
+        return screen.focused[0]
+    return min(rows.row_at(rows.top + screen.viewport.height() - 1), len(rows) - 1)

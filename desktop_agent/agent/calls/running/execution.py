@@ -10,6 +10,7 @@ from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault
 from desktop_agent.agent.calls.judging.showing import LOOKING, checked_copy, own_arguments
 from desktop_agent.agent.calls.results import taken
+from desktop_agent.agent.calls.running.broken_off import Account, words_of_stop, words_of_timeout
 from desktop_agent.agent.calls.running.progress import Progress
 from desktop_agent.agent.calls.running.start import Gone, MustAsk, NotRun, Start, note_end, took_effect
 from desktop_agent.agent.calls.scope import Scope
@@ -26,8 +27,6 @@ from desktop_agent.vocabulary.tool_calls import Outsider
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-STOPPED_BEFORE = "The call was stopped before it was started."
-STOPPED_RUNNING = "The call was stopped while it was running. It may have taken effect."
 _KEPT_OUT = "A hook failed after the call, so that its result was kept out. The call itself took place."
 
 _UNHEARD = "Its result was kept out: it was stopped before the hooks had ruled on it."
@@ -144,7 +143,8 @@ class Execution:
             if not self._start.is_clear(call, digest):
                 return None
             call.began_at = monotonic()
-            running = RunningCall(call.use.id, progress, self._scope.around.agent_path)
+            account, path = Account(call), self._scope.around.agent_path
+            running = RunningCall(call.use.id, progress, path, account.so_far, account.changed)
             return Outcome.SUCCEEDED, await tool.run(arguments, running)
 
         call.halted = asyncio.get_running_loop().create_future()
@@ -167,8 +167,7 @@ class Execution:
         if was_halted and call.is_stopped:
             return Outcome.CANCELLED, _text(words_of_stop(call))
         if out_of_time:
-            words = f"The call took longer than {tool.timeout:g} s and was stopped. It may have taken effect."
-            return Outcome.TIMED_OUT, _text(_with_shown(words, call))
+            return Outcome.TIMED_OUT, _text(words_of_timeout(call, tool.timeout))
         return self._given(tool, _value(task), was_halted=was_halted)
 
     def _given(self, tool: AnyTool, value: "_Given | Fault | None", *, was_halted: bool) -> _Given | None:
@@ -186,6 +185,7 @@ class Execution:
         call.halt()
         await asyncio.wait({task}, timeout=self._scope.grace)
         if not task.done():
+            call.is_left = True
             _log.warning("tool %s did not end within %s s and was left behind", tool.name, self._scope.grace)
             self._scope.fence.forget(task)
 
@@ -215,15 +215,6 @@ class Execution:
             return made
         _log.error("the hooks after a call failed: %s", made.trace)
         return ToolResult(tool_use_id=call.use.id, content=_text(_KEPT_OUT), outcome=Outcome.FAILED)
-
-
-def words_of_stop(call: Call) -> str:
-    """For a call that Stop ended, started or not; with the end of what it had shown."""
-    return STOPPED_BEFORE if call.began_at is None else _with_shown(STOPPED_RUNNING, call)
-
-
-def _with_shown(words: str, call: Call) -> str:
-    return f"{words} The end of what it had written until then:\n{call.shown}" if call.shown.strip() else words
 
 
 def _value(task: "asyncio.Task[_Given | Fault | None]") -> "_Given | Fault | None":

@@ -73,7 +73,7 @@ class TestRound:
         assert not desk.memory.of(ToolStarted)
         assert desk.outcomes == [Outcome.CANCELLED]
 
-    async def test_a_tool_that_heeds_it_ends_and_may_have_taken_effect(self) -> None:
+    async def test_a_tool_that_heeds_it_ends_and_one_that_reads_has_changed_nothing(self) -> None:
         ended: list[str] = []
         inside = asyncio.Event()
 
@@ -92,7 +92,7 @@ class TestRound:
         assert await running is RoundEnd.STOPPED
         assert ended == ["x"]
         assert desk.outcomes == [Outcome.CANCELLED] * 2
-        assert "may have taken effect" in desk.words[0]
+        assert "It only reads: nothing was changed." in desk.words[0]
         assert "before it was started" in desk.words[1]
 
     async def test_a_call_that_was_about_to_begin_never_begins(self) -> None:

@@ -107,7 +107,7 @@ class Switched(RuleBasedStateMachine):
         self.rules = rules
         self.by_person = self.current = self.modes[0]
         self.standing = Standing(rules, mode=self.current)
-        self.switch = ModeSwitch(self.standing, self.modes, self.told.append)
+        self.switch = ModeSwitch(self.standing, lambda: self.modes, self.told.append)
         self.asked: tuple[Mode, bool] | None = None
         self.changes = 0
         self.standing.on_change(self.count)
@@ -211,7 +211,7 @@ def test_own_modes_with_rules_are_compared_by_what_the_rules_say() -> None:
     forged = Mode(
         name="forged", title="Forged", mutating="deny", rules=(rule_of("r", RuleEffect.ALLOW, "start", None),)
     )
-    switch = ModeSwitch(Standing(mode=strict), (strict, stricter, forged, *BUILT_IN_MODES))
+    switch = ModeSwitch(Standing(mode=strict), lambda: (strict, stricter, forged, *BUILT_IN_MODES))
     for name in ("default", "plan", "forged"):
         with pytest.raises(ToolFailed, match="only the person"):
             switch.request_by_agent(name)
@@ -253,7 +253,7 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(ToolFailed, match="already"):
         switch.request_by_agent("default")
     with pytest.raises(WrongUse):
-        ModeSwitch(Standing(), (PLAN_MODE, PLAN_MODE))
+        ModeSwitch(Standing(), lambda: (PLAN_MODE, PLAN_MODE))
 
 
 def test_the_mode_adds_to_the_instructions() -> None:

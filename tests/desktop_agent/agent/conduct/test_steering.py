@@ -55,6 +55,14 @@ class Steered(RuleBasedStateMachine):
         self.model[index] = (message_id, text, when)
 
     @precondition(lambda self: self.model)
+    @rule(place=PLACES, when=WHENS)
+    def put_off(self, place: int, when: When) -> None:
+        index = self.pick(place)
+        message_id, text, _ = self.model[index]
+        self.queue.edit(message_id, when=when)
+        self.model[index] = (message_id, text, when)
+
+    @precondition(lambda self: self.model)
     @rule(place=PLACES, to=st.integers(-3, 10))
     def move(self, place: int, to: int) -> None:
         entry = self.model.pop(self.pick(place))

@@ -9,7 +9,7 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.reopening import reopened
-from desktop_agent.providers.scripted import Turn
+from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.limits import Limits
@@ -17,8 +17,10 @@ from desktop_agent.vocabulary.conduct.modes import ACCEPT_EDITS_MODE, BUILT_IN_M
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, LimitReached, ModeChanged, PolicyInstalled
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
 
@@ -88,7 +90,7 @@ async def test_a_change_of_the_mode_in_a_run_is_an_event_of_it_and_decides_what_
 async def test_in_place_of_a_mode_that_is_gone_the_strictest_holds(
     shaky: Shaky, modes: tuple[Mode, ...], falls_to: Mode
 ) -> None:
-    stage = Stage(shaky, Turn(), setup={"modes": modes})
+    stage = Stage(shaky, Turn(), setup={"modes": lambda: modes})
     await stage.say()
     await stage.session.close()
     await shaky.store.update_conversation(stage.session.record.id, state=ConversationState(mode="careful"))
@@ -131,4 +133,94 @@ async def test_the_time_in_which_a_person_is_asked_does_not_count(shaky: Shaky) 
     await stage.idle()
     assert results_of(stage.session.history)["1"].outcome is Outcome.SUCCEEDED
     assert stage.of(LimitReached) == []
+    await stage.session.close()
+
+
+class OwnModes:
+    """What the person has of their own, changed while a conversation is open."""
+
+    def __init__(self, *modes: Mode) -> None:
+        self.own = modes
+
+    def all(self) -> tuple[Mode, ...]:
+        return (*BUILT_IN_MODES, *self.own)
+
+
+async def test_a_mode_that_is_changed_while_it_holds_decides_about_what_waits(shaky: Shaky) -> None:
+    modes = OwnModes(Mode(name="own", title="Own"))
+    stage = Stage(shaky, Turn(call("1", "act")), Turn(), tools=(tool("act"),), setup={"modes": modes.all})
+    stage.session.modes.set_by_person("own")
+    stage.session.send(Message.user("p"))
+    await stage.until(lambda: stage.session.approvals.open_approvals)
+    modes.own = (Mode(name="own", title="Own", mutating="deny"),)
+    stage.session.modes.follow()
+    await stage.idle()
+    assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
+    assert [item for item in stage.session.transcript if isinstance(item, NoticeItem)] == []
+    await stage.session.close()
+
+
+async def test_a_mode_that_is_removed_while_it_holds_is_said_and_what_came_instead_is_kept(shaky: Shaky) -> None:
+    modes = OwnModes(Mode(name="own", title="Own", mutating="accept_edits"))
+    begun, go = asyncio.Event(), asyncio.Event()
+    turns = (Turn(Wait(go, begun), call("1", "act")), Turn())
+    stage = Stage(shaky, *turns, tools=(tool("act"),), setup={"modes": modes.all})
+    stage.session.modes.set_by_person("own")
+    stage.session.send(Message.user("p"))
+    await stage.until(begun.is_set)
+    modes.own = ()
+    stage.session.modes.follow()
+    stage.session.modes.follow()
+    go.set()
+    await stage.until(lambda: stage.session.approvals.open_approvals)
+    (notice,) = [item for item in stage.session.transcript if isinstance(item, NoticeItem)]
+    assert str(notice.sentence).startswith("The mode “Own” was removed, so “Default” holds here.")
+    stage.session.interrupt()
+    await stage.idle()
+    await stage.session.close()
+    assert (await shaky.store.load(stage.session.record.id)).record.state.mode == "default"
+
+
+async def test_what_a_removed_mode_denied_stays_denied_until_another_is_chosen(shaky: Shaky) -> None:
+    denies = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.ALWAYS)
+    modes = OwnModes(Mode(name="own", title="Own", rules=(denies, ALLOWS)))
+    turns = (Turn(call("1", "act")), Turn(), Turn(call("2", "act")), Turn())
+    stage = Stage(shaky, *turns, tools=(tool("act"),), setup={"modes": modes.all})
+    stage.session.modes.set_by_person("own")
+    modes.own = ()
+    stage.session.modes.follow()
+    await stage.say()
+    assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
+    (notice,) = [item for item in stage.session.transcript if isinstance(item, NoticeItem)]
+    assert "What it denied or asked about stays so here" in str(notice.sentence)
+    stage.session.modes.set_by_person("default")
+    stage.session.send(Message.user("again"))
+    await stage.until(lambda: stage.session.approvals.open_approvals)
+    stage.session.interrupt()
+    await stage.idle()
+    await stage.session.close()
+    # Closed, it takes no notice of anything.
+    modes.own = (Mode(name="default-2", title="Default"),)
+    stage.session.modes.follow()
+
+
+async def test_specialists_are_asked_for_at_every_prompt_and_one_at_work_ends_as_it_began(shaky: Shaky) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+    finder = Specialist(name="finder", description="Finds.", system_prompt="You find.")
+    there: list[Specialist] = []
+    delegating = ToolUse(id="1", name="finder", input={"task": "Look."})
+    turns = (Turn(), Turn(delegating), Turn(Wait(go, begun), ContentDelta("Found.")), Turn(), Turn())
+    stage = Stage(shaky, *turns, setup={"specialists": lambda: tuple(there)})
+    await stage.say()
+    there.append(finder)
+    stage.session.send(Message.user("find it"))
+    await stage.until(begun.is_set)
+    there[:] = [finder.model_copy(update={"name": "seeker", "system_prompt": "You seek."})]
+    go.set()
+    await stage.idle()
+    await stage.say("and now?")
+    offered = [[each.name for each in request.tools] for request in stage.provider.requests]
+    assert offered == [[], ["finder"], [], ["finder"], ["seeker"]]
+    assert results_of(stage.session.history)["1"].outcome is Outcome.SUCCEEDED
+    assert (stage.provider.requests[2].config.system_prompt or "").startswith("You find.")
     await stage.session.close()

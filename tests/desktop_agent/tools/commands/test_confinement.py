@@ -21,9 +21,13 @@ def fresh() -> Iterator[None]:
 
 def test_what_is_said_before_a_command_runs() -> None:
     kept = "It can write only in the workspace and in a temporary folder of its own, and cannot read your keys."
-    loose = "It can still change the permissions and dates of your other files."
+    loose = (
+        "It can still change the permissions and dates of your other files, and the hooks and settings of git "
+        "repositories in the workspace, which git runs without confinement; you are told if it did."
+    )
+    git = "It cannot change the hooks and settings of the git repositories that are in the workspace now."
     assert landlocked().title(network=False) == f"Confined by Landlock. {kept} It has no network. {loose}"
-    assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network."
+    assert bubblewrapped("/x").title(network=True) == f"Confined by bubblewrap. {kept} It may use the network. {git}"
     free = unconfined("Install it.").title(network=False)
     assert free == "Not confined: it can read, change and send whatever you can. Install it."
 

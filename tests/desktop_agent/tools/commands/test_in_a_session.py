@@ -8,10 +8,10 @@ import psutil
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
-from desktop_agent.vocabulary.engine_events import ToolProgress
+from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview, Preview, Risk
+from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview, FileChanges, Preview, Risk
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office, card
 
@@ -45,6 +45,8 @@ async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> N
         (result,) = results_of(session.history).values()
         assert (result.outcome, result.content) == (Outcome.SUCCEEDED, (Text(text="live\n[exit code 0.]"),))
         assert not (office.work / "gone").exists()
+        (finished,) = office.of(ToolFinished)
+        assert finished.changes == FileChanges(deleted=("gone",), count=1)
 
 
 async def test_stop_ends_everything_that_it_started(tmp_path: Path) -> None:

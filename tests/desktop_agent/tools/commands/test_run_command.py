@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from desktop_agent.tools.commands.confinement import Confinement, unconfined
-from desktop_agent.tools.commands.run_command import run_command, shortened
+from desktop_agent.tools.commands.line_run import shortened
+from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text

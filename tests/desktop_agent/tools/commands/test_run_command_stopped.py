@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import FileChanges
 from tests.desktop_agent.engine.test_taking_back import Office
 
 ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS)
@@ -39,7 +40,8 @@ async def test_stop_ends_everything_and_says_what_it_had_written(tmp_path: Path)
     result: ToolResult = finished.result
     words = result.content[0].text
     assert result.outcome is Outcome.CANCELLED
-    assert "may have taken effect" in words
-    assert words.endswith("first\nsecond\n")
+    assert finished.changes == FileChanges(created=("half.txt",), count=1)
+    assert "3 processes were ended. Since it began, files of the workspace: created half.txt." in words
+    assert "until then:\nfirst\nsecond\n3 processes" in words
     assert (tmp_path / "work/half.txt").read_text() == "half\n"
     assert not running("987654")

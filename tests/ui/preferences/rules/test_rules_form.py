@@ -6,7 +6,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 
-from desktop_agent.vocabulary.conduct.rules import RuleEffect, RuleScope
+from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.shell.bundles import BUNDLES
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.calls.rules import ShownRule
 from ui.preferences.rules import rules_form
@@ -69,6 +71,19 @@ def test_each_rule_says_what_where_who_and_when(driver):
     assert driver.words.count("commands that begin with “git push”") == 2
     assert any("never used" in each for each in driver.words)
     assert any("last used" in each for each in driver.words)
+
+
+@pytest.mark.parametrize("width", [340, 900])
+def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
+    words = [in_words(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each)) for each in BUNDLES]
+    driver.form.resize(width, 900)
+    driver.form.show_rules([rule(str(at), words=each) for at, each in enumerate(words)])
+
+    assert set(map(str, words)) <= set(driver.words)
+    for bundle, said in zip(BUNDLES, words, strict=True):
+        label = next(each for each in driver.form.findChildren(QLabel) if each.text() == str(said))
+        assert all(" ".join(each) in label.text() for each in bundle.beginnings)
+        assert label.height() >= label.heightForWidth(label.width())
 
 
 def test_a_rule_is_taken_back_by_its_button(driver):

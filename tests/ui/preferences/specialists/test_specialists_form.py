@@ -2,11 +2,27 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDoubleSpinBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences, Specialists
+from desktop_agent.vocabulary.requests import ModelInfo
+from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.bridge.servers import ModelGroup
 from ui.look.theme import ThemeSource
 from ui.preferences.settings_dialog import SettingsDialog
 
@@ -16,8 +32,17 @@ REVIEWER = Specialist(
     system_prompt="You review.",
     mode="plan",
     tools=("read_file",),
-    limits=Limits(tokens=5000, turns=7),
+    limits=Limits(tokens=5000, turns=7, seconds=100.25, cost=0.125),
+    share=0.333,
 )
+BUILT_IN = ToolGroup(
+    "", (KnownTool("read_file", "Reads", False, "read_file"), KnownTool("write_file", "Writes", True, "write_file"))
+)
+SERVED = ToolGroup("Tickets", (KnownTool("t__find", "Finds", False, ""),))
+STUDIO = ModelGroup(
+    Endpoint(id="s", title="Studio", base_url="http://127.0.0.1:9/v1"), (ModelInfo("large"), ModelInfo("small"))
+)
+SILENT = ModelGroup(Endpoint(id="q", title="Quiet", base_url="http://127.0.0.1:8/v1"), (), Sentence("It is off."))
 
 
 class Driver:
@@ -27,6 +52,8 @@ class Driver:
         qtbot.addWidget(self.dialog)
         self.said = []
         self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
+        self.dialog.specialists.show_tools((BUILT_IN, SERVED))
+        self.dialog.specialists.show_models([STUDIO, SILENT])
         self.dialog.open_specialists()
         self.dialog.show()
 
@@ -35,7 +62,31 @@ class Driver:
         return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
 
     def click(self, name):
-        self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
+        button = self.part(QPushButton, name)
+        # Until what was just laid out has its place.
+        self.bot.waitUntil(lambda: button.height() > 0)
+        self.bot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def tick(self, name):
+        self.part(QCheckBox, name).click()
+
+    @property
+    def tools(self):
+        boxes = [each for each in self.dialog.specialists.findChildren(QCheckBox) if each.isVisible()]
+        return {each.accessibleName(): each.isChecked() for each in boxes}
+
+    @property
+    def models(self):
+        menu = self.part(QComboBox, "Model")
+        return [menu.itemText(row) for row in range(menu.count())]
+
+    def choose_model(self, words):
+        self.part(QComboBox, "Model").setCurrentIndex(self.models.index(words))
+
+    def type(self, name, text):
+        field = self.part(QWidget, name)
+        field.setFocus()
+        QTest.keyClicks(field, text)
 
     def write(self, **fields):
         for name, text in fields.items():
@@ -53,30 +104,85 @@ def driver(qtbot):
 
 
 def test_each_is_shown_with_what_it_may_use(driver):
-    assert {"reviewer", "Reads code", "Tools: read_file · Budget: 50 % · At most 5k tokens"} <= set(driver.words)
+    facts = "Tools: read_file · Budget: 33 % · At most 5k tokens · At most $0.12 · At most 1.67 minutes"
+    assert {"reviewer", "Reads code", facts} <= set(driver.words)
 
 
 def test_a_new_one_is_written(driver):
     driver.click("Add specialist…")
     assert driver.part(QLineEdit, "Name").hasFocus()
-    driver.write(Name="researcher", Description="Looks up", Instructions="You look up.", Model="m2")
-    driver.write(Tools="fetch_page, read_file")
+    driver.write(Name="researcher", Description="Looks up", Instructions="You look up.")
+    driver.choose_model("small")
+    driver.tick("t__find")
+    driver.tick("read_file")
+    driver.tick("write_file – may change something")
+    driver.tick("write_file – may change something")
+    assert "2 chosen. It never has more than whoever calls it." in driver.words
     driver.part(QSpinBox, "Share of the budget").setValue(25)
     driver.part(QSpinBox, "Most tokens").setValue(9000)
     driver.part(QDoubleSpinBox, "Most cost").setValue(1.5)
+    driver.part(QDoubleSpinBox, "Longest time").setValue(2.5)
+    driver.part(QSpinBox, "Most turns").setValue(12)
     driver.click("Save")
     made = Specialist(
         name="researcher",
         description="Looks up",
         system_prompt="You look up.",
-        model="m2",
-        tools=("fetch_page", "read_file"),
+        model="small",
+        tools=("t__find", "read_file"),
         share=0.25,
-        limits=Limits(tokens=9000, cost=1.5),
+        limits=Limits(tokens=9000, cost=1.5, seconds=150, turns=12),
     )
     assert driver.said == [(REVIEWER, made)]
     assert "researcher" in driver.words
     assert driver.part(QLineEdit, "Name") is None
+
+
+def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driver):
+    driver.click("Edit reviewer")
+    assert driver.models == ["Same as whoever calls it", "Studio", "large", "small", "Another model…"]
+    driver.choose_model("Another model…")
+    driver.click("Save")
+    assert "Write the name of the model, or choose one of the list." in driver.words
+    driver.type("Name of the model", "tiny")
+    # A list that comes meanwhile changes nothing of what is written.
+    driver.dialog.specialists.show_models([SILENT])
+    driver.click("Save")
+    assert driver.said[-1][0].model == "tiny"
+    driver.click("Edit reviewer")
+    assert driver.models == ["Same as whoever calls it", "tiny (not listed)", "Another model…"]
+    assert driver.part(QComboBox, "Model").currentText() == "tiny (not listed)"
+    driver.choose_model("Same as whoever calls it")
+    driver.click("Save")
+    assert driver.said[-1][0].model is None
+
+
+def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
+    driver.dialog.specialists.show_tools((SERVED,))
+    driver.click("Edit reviewer")
+    assert driver.tools == {"t__find": False, "read_file": True}
+    assert "Not here now; whoever calls it must have them" in driver.words
+    driver.tick("read_file")
+    driver.tick("t__find")
+    # It is there still, for who slipped; and what comes late finds what is ticked.
+    assert driver.tools == {"t__find": True, "read_file": False}
+    driver.dialog.specialists.show_tools((BUILT_IN, SERVED))
+    assert driver.tools == {"read_file": False, "write_file – may change something": False, "t__find": True}
+    driver.click("Save")
+    assert driver.said[-1][0].tools == ("t__find",)
+
+
+def test_of_many_tools_one_is_looked_for(driver):
+    many = ToolGroup("Many", tuple(KnownTool(f"m__{number}", "", False, "") for number in range(30)))
+    driver.dialog.specialists.show_tools((BUILT_IN, many))
+    driver.click("Add specialist…")
+    driver.type("Find a tool", "WRITE")
+    assert list(driver.tools) == ["write_file – may change something"]
+    assert "Many" not in driver.words
+    driver.tick("write_file – may change something")
+    driver.part(QLineEdit, "Find a tool").clear()
+    assert len(driver.tools) == 32
+    assert driver.tools["write_file – may change something"]
 
 
 def test_what_is_not_shown_stays_when_one_is_changed(driver):
@@ -100,13 +206,26 @@ def test_what_is_not_shown_stays_when_one_is_changed(driver):
     ],
 )
 def test_what_cannot_be_saved_is_said_where_it_is(driver, fields, field, words):
-    driver.dialog.specialists.show_tools(("read_file",))
     driver.click("Add specialist…")
     driver.write(**{"Name": "x", "Description": "d", "Instructions": "i", **fields})
     driver.click("Save")
     assert driver.said == []
     assert words in " ".join(driver.words)
     assert driver.part(QPlainTextEdit if field == "Instructions" else QLineEdit, field).property("invalid") == "true"
+
+
+def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
+    driver.click("Add specialist…")
+    assert "begins with a letter" not in " ".join(driver.words)
+    driver.type("Name", "two ")
+    assert "begins with a letter" not in " ".join(driver.words)
+    driver.type("Name", "words")
+    assert "begins with a letter" in " ".join(driver.words)
+    # Of what was not touched yet, nothing is said.
+    assert "Write one." not in " ".join(driver.words)
+    driver.part(QLineEdit, "Name").clear()
+    driver.type("Name", "words")
+    assert "begins with a letter" not in " ".join(driver.words)
 
 
 def test_escape_leaves_everything_as_it_was(driver):

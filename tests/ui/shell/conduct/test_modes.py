@@ -5,15 +5,17 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QToolButton
+from PySide6.QtWidgets import QFrame, QLineEdit, QMenu, QPushButton, QRadioButton, QToolButton
 
+from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.providers.scripted import Turn, Wait
-from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from ui.approval.approval_dialog import ApprovalDialog
 
 OWN = Mode(name="careful", title="Careful & slow", mutating="deny")
 WITH_REQUESTS = RunDefaults(mode_requests=True)
@@ -43,7 +45,7 @@ def write(number, path="a.txt"):
 def test_all_modes_are_offered_also_own_ones_and_say_what_happens_unasked(on_screen):
     async def work(screen):
         made = screen.engine._setup
-        screen.engine._setup = lambda: replace(made(), modes=(*BUILT_IN_MODES, OWN))
+        screen.engine._setup = lambda: replace(made(), modes=lambda: (*BUILT_IN_MODES, OWN))
         screen.action("New conversation").trigger()
         await screen.idle()
         assert offers(screen) == [
@@ -80,7 +82,7 @@ def test_each_breadth_has_a_colour_of_its_own(on_screen):
         rule = Rule(id="r", effect="allow", tool="run_command")
         loose = Mode(name="loose", title="Loose", rules=(rule,))
         made = screen.engine._setup
-        screen.engine._setup = lambda: replace(made(), modes=(*BUILT_IN_MODES, loose))
+        screen.engine._setup = lambda: replace(made(), modes=lambda: (*BUILT_IN_MODES, loose))
         screen.action("New conversation").trigger()
         await screen.idle()
         seen = set()
@@ -172,3 +174,129 @@ def test_or_refused_in_the_bar_and_in_the_menu(on_screen):
         await screen.idle()
 
     on_screen(work, *asking(wait), defaults=WITH_REQUESTS)
+
+
+TWO = (
+    Turn(
+        ContentDelta("I write it, then I run it."),
+        write(1),
+        ToolUse(id="c2", name="run_command", input={"command": "echo x > ran.txt"}),
+    ),
+    Turn(ContentDelta("done")),
+)
+
+
+async def two_wait(screen, folder):
+    screen.conversation.change(workspace=str(folder))
+    screen.write("write it and run it")
+    screen.press("Send")
+    dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
+    await until(lambda: len(screen.conversation.approvals.waiting()) == 2)
+    await screen.idle()
+    return dialog
+
+
+def outcomes(screen):
+    history = screen.engine._sessions[screen.conversation.id].history
+    return [block.outcome for each in history for block in each.blocks if isinstance(block, ToolResult)]
+
+
+def test_plan_denies_the_calls_that_wait_in_the_dialog_and_the_dialog_goes(on_screen, tmp_path):
+    async def work(screen):
+        dialog = await two_wait(screen, tmp_path)
+        choose(screen, "Plan")
+        await until(lambda: not screen.conversation.working)
+        assert not dialog.isVisible()
+        assert screen.conversation.approvals.waiting() == ()
+        assert outcomes(screen) == [Outcome.DENIED, Outcome.DENIED]
+        assert list(tmp_path.glob("*.txt")) == []
+        await screen.idle()
+
+    on_screen(work, *TWO)
+
+
+def test_accept_edits_starts_the_edit_and_leaves_the_command_in_the_dialog(on_screen, tmp_path):
+    async def work(screen):
+        dialog = await two_wait(screen, tmp_path)
+        choose(screen, "Accept")
+        await until((tmp_path / "a.txt").exists)
+        await until(lambda: len(screen.conversation.approvals.waiting()) == 1)
+        await screen.idle()
+        assert dialog.isVisible()
+        assert dialog.current.tool == "run_command"
+        assert not (tmp_path / "ran.txt").exists()
+        dialog.close()
+        choose(screen, "Plan")
+        await until(lambda: not screen.conversation.working)
+        assert outcomes(screen) == [Outcome.SUCCEEDED, Outcome.DENIED]
+        assert not (tmp_path / "ran.txt").exists()
+        await screen.idle()
+
+    on_screen(work, *TWO)
+
+
+class Pages:
+    """The settings, with the page of modes open."""
+
+    def __init__(self, screen):
+        self.dialog = screen.desk._settings_presenter.show()
+        self.dialog.open_modes()
+
+    def part(self, kind, name):
+        inside = self.dialog.modes.findChildren(kind)
+        return next(each for each in inside if each.accessibleName() == name and each.isVisible())
+
+    async def press(self, name):
+        button = self.part(QPushButton, name)
+        await until(lambda: button.height() > 0)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+async def add_careful(screen):
+    pages = Pages(screen)
+    await pages.press("Copy Accept edits")
+    title = pages.part(QLineEdit, "Name")
+    title.selectAll()
+    QTest.keyClicks(title, "Careful")
+    await pages.press("Save")
+    await screen.idle()
+    return pages
+
+
+def test_one_that_is_made_in_the_settings_can_be_chosen_in_the_open_conversation_at_once(on_screen):
+    async def work(screen):
+        pages = await add_careful(screen)
+        assert "Careful: Changes files unasked" in offers(screen)
+        choose(screen, "Careful")
+        assert mode(screen) == "careful"
+        # And is another one in the same moment in which it is saved.
+        await pages.press("Edit Careful")
+        pages.part(QRadioButton, "Are denied: the agent only looks").click()
+        await pages.press("Save")
+        await screen.idle()
+        assert picker(screen).accessibleDescription() == "Careful: Nothing is changed"
+        assert screen.engine._sessions[screen.conversation.id].standing.mode.mutating == "deny"
+
+    async def look(screen):
+        assert "Careful: Nothing is changed" in offers(screen)
+
+    on_screen(work)
+    on_screen(look, connected=False)
+
+
+def test_one_that_is_removed_while_it_holds_gives_way_and_undo_widens_nothing(on_screen):
+    async def work(screen):
+        pages = await add_careful(screen)
+        choose(screen, "Careful")
+        await pages.press("Remove Careful")
+        await screen.idle()
+        assert (mode(screen), picker(screen).text().strip()) == ("default", "Default mode")
+        notices = [str(item.sentence) for item in screen.conversation.transcript if isinstance(item, NoticeItem)]
+        assert notices == ["The mode “Careful” was removed, so “Default” holds here. Choose another mode if you like."]
+        assert not any(each.startswith("Careful") for each in offers(screen))
+        await pages.press("Undo")
+        await screen.idle()
+        assert "Careful: Changes files unasked" in offers(screen)
+        assert mode(screen) == "default"
+
+    on_screen(work)

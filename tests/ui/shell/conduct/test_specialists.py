@@ -1,44 +1,110 @@
-"""A specialist that was defined in the settings is at hand in the next conversation."""
+"""Specialists as defined in the settings, in the conversation that is open; what they do folds under their call."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
+from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.providers.scripted import Turn
-from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.preferences import Specialists
 from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+from ui.approval.approval_dialog import ApprovalDialog
+
+TASK = ToolUse(id="r", name="reviewer", input={"task": "look"})
+WRITER = Specialist(name="reviewer", description="Reads", system_prompt="You review.", tools=("write_file",))
 
 
-def test_it_is_called_with_its_own_instructions_and_is_there_at_the_next_start(on_screen):
-    def write(dialog, kind, name, text):
-        field = next(each for each in dialog.specialists.findChildren(kind) if each.accessibleName() == name)
-        QTest.keyClicks(field, text)
+class Page:
+    """The settings, with the page of specialists open."""
 
-    def press(dialog, name):
-        parts = dialog.specialists.findChildren(QPushButton)
-        QTest.mouseClick(next(each for each in parts if each.accessibleName() == name), Qt.MouseButton.LeftButton)
+    def __init__(self, screen):
+        self.dialog = screen.desk._settings_presenter.show()
+        self.dialog.open_specialists()
 
+    def part(self, kind, name):
+        inside = self.dialog.specialists.findChildren(kind)
+        return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
+
+    def write(self, kind, name, text):
+        QTest.keyClicks(self.part(kind, name), text)
+
+    async def press(self, name):
+        button = self.part(QPushButton, name)
+        await until(lambda: button.height() > 0)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def offered(screen):
+    return [[tool.name for tool in request.tools] for request in screen.provider.requests]
+
+
+def test_one_that_is_defined_can_be_called_at_the_next_prompt_of_the_open_conversation(on_screen):
     async def define(screen):
-        dialog = screen.desk._settings_presenter.show()
-        dialog.open_specialists()
-        press(dialog, "Add specialist…")
-        write(dialog, QLineEdit, "Name", "reviewer")
-        write(dialog, QLineEdit, "Description", "Reads code")
-        write(dialog, QPlainTextEdit, "Instructions", "You review.")
-        press(dialog, "Save")
-        dialog.close()
-        await screen.idle()
-        screen.action("New conversation").trigger()
+        await screen.say("hello")
+        page = Page(screen)
+        await page.press("Add specialist…")
+        page.write(QLineEdit, "Name", "reviewer")
+        page.write(QLineEdit, "Description", "Reads code")
+        page.write(QPlainTextEdit, "Instructions", "You review.")
+        await until(lambda: page.part(QCheckBox, "calculate"))
+        page.part(QCheckBox, "calculate").click()
+        await page.press("Save")
         await screen.idle()
         await screen.say("go")
-        asked, below, _ = screen.provider.requests
-        assert "reviewer" in [tool.name for tool in asked.tools]
-        assert below.config.system_prompt.startswith("You review.")
+        first, asked, below, _ = offered(screen)
+        assert "reviewer" not in first
+        assert "reviewer" in asked
+        assert below == ["calculate"]
+        assert screen.provider.requests[2].config.system_prompt.startswith("You review.")
+        await page.press("Remove reviewer")
+        await screen.idle()
+        await screen.say("and now?")
+        assert "reviewer" not in offered(screen)[-1]
+        await page.press("Add specialist…")
+        page.write(QLineEdit, "Name", "seeker")
+        page.write(QLineEdit, "Description", "Looks")
+        page.write(QPlainTextEdit, "Instructions", "You seek.")
+        await page.press("Save")
+        page.dialog.close()
+        await screen.idle()
 
     async def look(screen):
         (kept,) = screen.engine.preferences.specialists.defined
-        assert (kept.name, kept.description, kept.system_prompt) == ("reviewer", "Reads code", "You review.")
+        assert (kept.name, kept.description, kept.system_prompt) == ("seeker", "Looks", "You seek.")
 
-    use = ToolUse(id="r", name="reviewer", input={"task": "look"})
-    on_screen(define, Turn(use), Turn(ContentDelta("fine")), Turn(ContentDelta("done")))
+    said = [Turn(ContentDelta(text)) for text in ("hi", "fine", "done", "gone")]
+    on_screen(define, said[0], Turn(TASK), *said[1:])
     on_screen(look, connected=False)
+
+
+def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the_path(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    async def work(screen):
+        changes = {"specialists": Specialists(defined=(WRITER,))}
+        await screen.engine.change_preferences(screen.engine.preferences.model_copy(update=changes))
+        screen.conversation.change(workspace=str(folder))
+        screen.write("go")
+        screen.press("Send")
+        dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
+        assert "The agent reviewer asks to use" in screen.words(dialog)
+        assert "write_file" in screen.words(dialog)
+        (call,) = [each for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
+        assert (call.name, call.delegated, call.state) == ("reviewer", True, CallState.WAITING)
+        assert str(call.output) == "write_file · path: a.txt · content: x\n"
+        await until(lambda: screen.find(QPushButton, "Allow once").isEnabled())
+        screen.press("Allow once")
+        await until(lambda: not screen.conversation.working)
+        assert (call.state, call.outcome) == (CallState.ENDED, Outcome.SUCCEEDED)
+        assert str(call.output) == "write_file · path: a.txt · content: x\ncompleted\n"
+        # One card for all of it: what it said stands in its result, and nowhere in the conversation.
+        assert screen.answers() == ["done"]
+        assert (folder / "a.txt").read_text() == "x"
+        await screen.idle()
+
+    write = ToolUse(id="w", name="write_file", input={"path": "a.txt", "content": "x"})
+    on_screen(work, Turn(TASK), Turn(write), Turn(ContentDelta("fine")), Turn(ContentDelta("done")))

@@ -84,10 +84,31 @@ def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, held):
         assert shown(screen) == ["soon", "later"]
         assert screen.editor.toPlainText() == ""
         assert screen.find(QWidget, "Waiting messages") is not None
-        assert {"As soon as possible", "When the agent is done"} <= set(screen.words())
+        rows = screen.window.page.conduct.waiting.rows
+        assert [each.accessibleDescription() for each in rows] == ["As soon as possible", "When the agent is done"]
         await held.end(screen)
         assert prompts(screen) == ["begin", "soon", "later"]
         assert screen.find(QWidget, "Waiting messages") is None
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+
+
+def test_when_one_is_sent_can_be_changed_in_its_row(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "first")
+        await steer(screen, "second")
+        row = screen.window.page.conduct.waiting.rows[0]
+        button = next(each for each in row.findChildren(QPushButton) if each.text() == "As soon as possible")
+        assert button.accessibleName() == ("Sent: As soon as possible. Press to change it to: When the agent is done")
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert waiting(screen) == [("first", "idle"), ("second", "soon")]
+        assert button.text() == "When the agent is done"
+        QTest.keyClick(row, Qt.Key.Key_Return, CONTROL)
+        assert waiting(screen) == [("first", "soon"), ("second", "soon")]
+        QTest.keyClick(row, Qt.Key.Key_Return, CONTROL)
+        await held.end(screen)
+        assert prompts(screen) == ["begin", "second", "first"]
 
     on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
 

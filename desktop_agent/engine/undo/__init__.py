@@ -1,0 +1,1 @@
+"""What undoing would do, what it cannot, and what the model hears of it."""

@@ -1,0 +1,89 @@
+"""Calls that ran and of which nothing can be taken back: commands, what went out, tools of servers."""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+from desktop_agent.conversation.audit import audited
+from desktop_agent.storage.records import JournalRow
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.blocks import JsonObject, Outcome
+from desktop_agent.vocabulary.conduct.audit import AuditEntry
+from desktop_agent.vocabulary.conduct.checkpoints import LastingCalls
+from desktop_agent.vocabulary.engine_events import Envelope, ToolCallPending, ToolFinished
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+
+_PAGE = 1_000
+_EXAMPLES = 5
+_LONGEST = 100
+# Of the session itself, and without any effect outside of it.
+_OF_THE_SESSION = {"ask_user", "change_mode"}
+
+
+async def lasting_since(
+    store: Store, conversation_id: str, since: datetime, tools: ToolRegistry, specialists: Collection[str]
+) -> tuple[LastingCalls, ...]:
+    """Those of a conversation since a moment, by tool; also of its specialists, which are named.
+
+    Raises StorageFailed.
+    """
+    rows: list[JournalRow] = []
+    before: int | None = None
+    while True:
+        page, before = await store.about_calls(before, _PAGE)
+        rows[:0] = [row for row in page if row.conversation_id == conversation_id]
+        if before is None or (page and page[0].envelope.at < since):
+            break
+    entries = audited((row.conversation_id, row.title, row.envelope) for row in rows)
+    agents = {*specialists, *(name for entry in entries for name in entry.agent_path)}
+    found: dict[str, list[AuditEntry]] = {}
+    for entry in entries:
+        if entry.at >= since and _ran(entry) and entry.tool not in agents and _lasts(entry.tool, tools):
+            found.setdefault(entry.tool, []).append(entry)
+    files = _changed([row.envelope for row in rows if row.envelope.at >= since])
+    return tuple(
+        LastingCalls(name, len(each), tuple(_examples(each)), tuple(files.get(name, ())))
+        for name, each in found.items()
+    )
+
+
+def _changed(envelopes: Sequence[Envelope]) -> dict[str, list[str]]:
+    """The first files that calls changed, as far as somebody looked, by tool."""
+    names: dict[tuple[str, str | None, str], str] = {}
+    found: dict[str, list[str]] = {}
+    for envelope in envelopes:
+        event = envelope.event
+        if isinstance(event, ToolCallPending):
+            names[envelope.run_id, envelope.turn_id, event.id] = event.name
+        elif isinstance(event, ToolFinished) and event.changes is not None:
+            name = names.get((envelope.run_id, envelope.turn_id, event.id), "")
+            paths = (*event.changes.changed, *event.changes.created, *event.changes.deleted)
+            found[name] = list(dict.fromkeys([*found.get(name, ()), *paths]))[:_EXAMPLES]
+    return found
+
+
+def _ran(entry: AuditEntry) -> bool:
+    return entry.state == "allowed" and entry.outcome not in {Outcome.DENIED, Outcome.LIMIT}
+
+
+def _lasts(name: str, tools: ToolRegistry) -> bool:
+    tool = tools.get(name)
+    if tool is None:
+        # What it did nobody here knows any more.
+        return name not in _OF_THE_SESSION
+    if tool.changes is not None or tool.undo is not None:
+        return False
+    reaches_out = {Effect.NETWORK, Effect.EXECUTE} & tool.effects
+    return bool(reaches_out) or tool.tool_class is not ToolClass.READ_ONLY
+
+
+def _examples(entries: list[AuditEntry]) -> Iterator[str]:
+    words = dict.fromkeys(word for each in entries if (word := _about(each.input)))
+    yield from list(words)[:_EXAMPLES]
+
+
+def _about(arguments: JsonObject) -> str:
+    """The first thing that the call was given: a command, an address."""
+    first = next((each for each in arguments.values() if isinstance(each, str) and each.strip()), "")
+    line = " ".join(first[: 4 * _LONGEST].split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

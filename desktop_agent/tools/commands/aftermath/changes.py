@@ -1,0 +1,158 @@
+"""What a command has left behind in the workspace: the files it changed, and what git would run because of it."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from desktop_agent.tools.commands.aftermath.repositories import Guarded, guarded, is_suspicious, state_of
+from desktop_agent.tools.commands.aftermath.survey import Survey, survey
+from desktop_agent.vocabulary.tool_calls import FileChanges
+
+MOST_NAMED = 20
+MOST_KEPT = 100
+_MOST_HEAVY = 5
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not looked into."""
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    heavy: tuple[str, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def kept(self) -> FileChanges:
+        """As much of it as is kept with the call."""
+        lists = [tuple(map(_shown, paths[:MOST_KEPT])) for paths in (self.created, self.changed, self.deleted)]
+        count = len(self.created) + len(self.changed) + len(self.deleted)
+        return FileChanges(*lists, count=count, is_cut=self.is_cut)
+
+    def __str__(self) -> str:
+        """In sentences, with at most MOST_NAMED names."""
+        left, parts = MOST_NAMED, list[str]()
+        for word, paths in (("created", self.created), ("changed", self.changed), ("deleted", self.deleted)):
+            named = paths[:left]
+            left -= len(named)
+            if named:
+                more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
+                parts.append(f"{word} {', '.join(map(_shown, named))}{more}")
+            elif paths:
+                parts.append(f"{word} {len(paths):,} more")
+        notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NOTHING]
+        if self.heavy:
+            more = f" and {len(self.heavy) - _MOST_HEAVY:,} more" if len(self.heavy) > _MOST_HEAVY else ""
+            notes.append(f"Not looked into: {', '.join(map(_shown, self.heavy[:_MOST_HEAVY]))}{more}.")
+        if self.is_cut:
+            notes.append("There are too many files; not all were looked at.")
+        return " ".join(notes)
+
+
+_NOTHING = "No file of the workspace was created, changed or deleted."
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The workspace as it was; `guarded` is None where nobody asks for git. All reads the disk: call it in a thread."""
+
+    folder: Path
+    since: int
+    seen: Survey
+    guarded: Guarded | None
+    state: dict[Path, str]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether looking again is cheap enough for a command that nobody stopped."""
+        return len(self.seen.entries) <= CHEAP and not self.seen.is_cut
+
+    def again(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "After":
+        """Look again, for changed `files` or only at what git runs. Raises what `check` raises."""
+        now = survey(self.folder, self.since if files else None, check)
+        changes = _changes(self.folder, self.seen, now) if files else None
+        return After(changes, "" if self.guarded is None else self._of_git(now, self.guarded))
+
+    def _of_git(self, now: Survey, before: Guarded) -> str:
+        found, known = guarded((self.folder / each for each in now.repositories), self.folder), before.owners
+        state = state_of(before) | state_of(found)
+        changed, made = set[Path](), set[Path]()
+        for place in self.state.keys() | state.keys():
+            owner = found.owner_of(place)
+            if owner is None or owner in known:
+                changed |= {place} if self.state.get(place) != state.get(place) else set()
+            elif is_suspicious(found, place, known):
+                made.add(owner)
+        words = [f"It changed what git runs or reads: {self._listed(changed)}."] if changed else []
+        words += [f"It made repositories of git with settings of their own: {self._listed(made)}."] if made else []
+        return " ".join([*words, _LOOK_FIRST] if words else [])
+
+    def _listed(self, places: set[Path]) -> str:
+        return _listed(self._short(each) for each in sorted(places))
+
+    def _short(self, place: Path) -> str:
+        return str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
+
+
+_LOOK_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
+CHEAP = 20_000
+"""Entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What came of it; None where nobody looked. `of_git` is a warning in words, or empty."""
+
+    changes: Changes | None
+    of_git: str
+
+
+def before_command(folder: Path, since: int, *, with_git: bool) -> Before:
+    """`since`: when the command began, in nanoseconds, as files have it. `with_git`: also at what git runs."""
+    seen = survey(folder)
+    if not with_git:
+        return Before(folder, since, seen, None, {})
+    found = guarded((folder / each for each in seen.repositories), folder)
+    return Before(folder, since, seen, found, state_of(found))
+
+
+def _changes(folder: Path, before: Survey, now: Survey) -> Changes:
+    is_cut = before.is_cut or now.is_cut
+    created = set[str]() if before.is_cut else now.entries - before.entries
+    gone = before.entries - now.entries
+    if now.is_cut:
+        gone = {each for each in gone if not os.path.lexists(folder / each)}
+    return Changes(
+        _topmost(created),
+        tuple(sorted(now.touched - created)),
+        _topmost(gone),
+        tuple(sorted(now.heavy)),
+        is_cut,
+    )
+
+
+def _topmost(paths: set[str]) -> tuple[str, ...]:
+    """Without what is in a folder that is named itself."""
+    return tuple(sorted(path for path in paths if not any(each in paths for each in _folders_above(path))))
+
+
+def _folders_above(path: str) -> Iterable[str]:
+    place = path.find("/")
+    while 0 <= place < len(path) - 1:
+        yield path[: place + 1]
+        place = path.find("/", place + 1)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
+    return f"{', '.join(map(_shown, every[:MOST_NAMED]))}{more}"
+
+
+def _shown(path: str) -> str:
+    # A line end in a name would look like another sentence.
+    seen = "".join(each if each.isprintable() else "�" for each in path)
+    return seen if len(seen) <= _LONGEST_NAME else f"{seen[:_LONGEST_NAME]}…"

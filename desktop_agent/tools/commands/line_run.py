@@ -1,0 +1,128 @@
+"""One line on its way: what is looked at before it, what it says, and what it has done when it ends or is stopped."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
+from desktop_agent.tools.commands.bounds import Bounds
+from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.in_thread import in_thread
+from desktop_agent.tools.processes.running import ProcessEnd, run_process
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+
+# In characters: what is listened to, and what of it the model is told, half of it from the end.
+_HEARD = 1_000_000
+_TOLD = 60_000
+_NOT_LOOKED = "Which files of the workspace it changed could not be looked at in time."
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How one line runs, and in what. `before` is the workspace as it was."""
+
+    argv: list[str]
+    folder: Path
+    environment: dict[str, str]
+    way: Confinement
+    before: Before
+
+
+def setting_of(
+    argv: Sequence[str], folder: Path, environment: dict[str, str], bounds: Bounds, way: Confinement
+) -> Setting:
+    """The workspace is the first, and the line's own temporary folder the last of what it may write."""
+    workspace, temporary = bounds.writable[0], bounds.writable[-1]
+    before = before_command(workspace, temporary.stat().st_ctime_ns, with_git=bool(way.name))
+    if (kept := before.guarded) is not None:
+        bounds = replace(bounds, read_only=(*kept.files, *kept.folders), pinned=tuple(kept.pinned))
+    return Setting(way.command(argv, folder, bounds), folder, environment, way, before)
+
+
+async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
+    """What it wrote and how it ended. Raises ToolFailed for one that takes longer than `seconds`."""
+    heard: list[str] = []
+    ended_with_it: list[int] = []
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        call.progress(text)
+
+    call.so_far(_NOT_LOOKED)
+    try:
+        async with asyncio.timeout(seconds):
+            ended = await run_process(
+                setting.argv,
+                cwd=setting.folder,
+                env=setting.environment,
+                on_output=hear,
+                output_limit=_HEARD,
+                on_ended=ended_with_it.append,
+            )
+    except TimeoutError:
+        values = {
+            "seconds": f"{seconds}",
+            "output": shortened("".join(heard)) or "[nothing]",
+            "done": await _done(setting, ended_with_it, call),
+        }
+        raise ToolFailed(
+            Sentence(
+                "The command ran longer than {seconds} s and was ended, with all that it had started. "
+                "Until then it wrote:\n{output}\n{done}\n",
+                values,
+            ),
+            "Give it more time with timeout_seconds, or let it do less at once.",
+        ) from None
+    except asyncio.CancelledError:
+        call.so_far(f"{_processes(setting, ended_with_it)}{_NOT_LOOKED}")
+        call.so_far(await _done(setting, ended_with_it, call))
+        raise
+    after = await _looked_again(setting, call, files=setting.before.is_small)
+    return _told(ended, 0 if setting.way.ends_all else ended.ended_with_it, after.of_git)
+
+
+async def _done(setting: Setting, ended: list[int], call: RunningCall) -> str:
+    """What it had done when it was broken off."""
+    after = await _looked_again(setting, call, files=True)
+    return " ".join(each for each in (_processes(setting, ended) + str(after.changes), after.of_git) if each)
+
+
+async def _looked_again(setting: Setting, call: RunningCall, *, files: bool) -> After:
+    after = await in_thread(lambda sign: setting.before.again(sign.check, files=files))
+    if after.changes is not None:
+        call.changed(after.changes.kept)
+    return after
+
+
+def _processes(setting: Setting, ended: list[int]) -> str:
+    count = sum(ended) - setting.way.own_processes
+    return f"{count:,} {'process was' if count == 1 else 'processes were'} ended. " if count > 0 else ""
+
+
+def _told(ended: ProcessEnd, left: int, warning: str) -> str:
+    output = shortened(ended.output)
+    end = "" if not output or output.endswith("\n") else "\n"
+    more = f" {left} {'process' if left == 1 else 'processes'} that it left running ended with it." if left else ""
+    warned = f"\n[{warning}]" if warning else ""
+    return f"{output}{end}[{_how(ended.exit_code)}{more}]{warned}"
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}."
+    name = f"signal {-code}"
+    with suppress(ValueError):
+        name = signal.Signals(-code).name
+    return f"ended by {name}."
+
+
+def shortened(output: str, most: int = _TOLD) -> str:
+    """The beginning and the end of what is too long."""
+    if len(output) <= most:
+        return output
+    half = most // 2
+    return f"{output[:half]}\n[{len(output) - 2 * half:,} characters are left out here.]\n{output[-half:]}"

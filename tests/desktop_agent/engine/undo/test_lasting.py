@@ -1,0 +1,110 @@
+"""Calls of which nothing can be taken back are named, from the journal."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine.undo.lasting import lasting_since
+from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.toolsets import builtin_tools
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.conduct.checkpoints import LastingCalls
+from desktop_agent.vocabulary.engine_events import Envelope, ToolCallPending, ToolFinished, ToolStarted
+from desktop_agent.vocabulary.messages import now
+from desktop_agent.vocabulary.tool_calls import FileChanges, ToolClass
+
+START = now()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await Store.open(tmp_path / "data")
+    yield store
+    await store.close()
+
+
+class Log:
+    """The journal of one conversation."""
+
+    def __init__(self, store: Store, conversation_id: str) -> None:
+        self.store = store
+        self.id = conversation_id
+        self.seq = 0
+
+    async def ran(
+        self,
+        name: str,
+        arguments: JsonObject,
+        *,
+        at: float = 1,
+        path: tuple[str, ...] = (),
+        started: bool = True,
+        outcome: Outcome = Outcome.SUCCEEDED,
+        changes: FileChanges | None = None,
+    ) -> None:
+        id_ = f"call-{self.seq}"
+        events = [ToolCallPending(id_, name, arguments, ToolClass.MUTATING, path)]
+        if started:
+            events.append(ToolStarted(id_, arguments))
+        events.append(ToolFinished(id_, ToolResult(tool_use_id=id_, outcome=outcome), 1.0, changes))
+        moment = START + timedelta(seconds=at)
+        rows = []
+        for event in events:
+            self.seq += 1
+            rows.append(Envelope(self.seq, "run", None, "turn", moment, event))
+        await self.store.append_journal(self.id, rows)
+
+    async def found(self, tools: ToolRegistry, *specialists: str) -> list[LastingCalls]:
+        return list(await lasting_since(self.store, self.id, START, tools, specialists))
+
+
+@pytest.fixture
+async def log(store: Store) -> Log:
+    return Log(store, (await store.create_conversation(title="t")).id)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> ToolRegistry:
+    (tmp_path / "work").mkdir()
+    return ToolRegistry(builtin_tools(Workspace(tmp_path / "work"), "all"))
+
+
+async def test_commands_pages_and_tools_that_are_gone_by_name(log: Log, tools: ToolRegistry) -> None:
+    await log.ran("run_command", {"command": "make   all"})
+    await log.ran("run_command", {"command": "make test"}, outcome=Outcome.FAILED)
+    await log.ran("run_command", {"command": "make test"}, path=("helper",))
+    await log.ran("fetch_page", {"url": "https://example.org/"})
+    await log.ran("tracker__close_issue", {"number": 7})
+    assert await log.found(tools) == [
+        LastingCalls("run_command", 3, ("make all", "make test")),
+        LastingCalls("fetch_page", 1, ("https://example.org/",)),
+        LastingCalls("tracker__close_issue", 1),
+    ]
+
+
+async def test_what_files_tell_what_only_reads_and_what_never_ran_are_left_out(log: Log, tools: ToolRegistry) -> None:
+    await log.ran("write_file", {"path": "a", "content": "x"})
+    await log.ran("read_file", {"path": "a"})
+    await log.ran("ask_user", {"question": "?"})
+    await log.ran("run_command", {"command": "rm x"}, started=False, outcome=Outcome.DENIED)
+    await log.ran("run_command", {"command": "too early"}, at=-1)
+    await log.ran("reviewer", {"task": "look"})
+    await log.ran("read_file", {"path": "a"}, path=("writer",))
+    await log.ran("writer", {"task": "write"})
+    assert await log.found(tools, "reviewer") == []
+
+
+async def test_files_that_a_command_is_known_to_have_changed(log: Log, tools: ToolRegistry) -> None:
+    await log.ran("run_command", {"command": "make"}, changes=FileChanges(("out/",), ("a",), (), 2))
+    await log.ran("run_command", {"command": "make"}, changes=FileChanges((), ("a",), ("b",), 2))
+    assert await log.found(tools) == [LastingCalls("run_command", 2, ("make",), ("a", "out/", "b"))]
+
+
+async def test_of_another_conversation_nothing_is_said(log: Log, tools: ToolRegistry) -> None:
+    other = Log(log.store, (await log.store.create_conversation(title="other")).id)
+    await other.ran("run_command", {"command": "make"})
+    assert await log.found(tools) == []

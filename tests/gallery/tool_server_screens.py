@@ -1,0 +1,132 @@
+"""The page of servers of tools: what is set up, written, offered, imported and said."""
+
+import json
+import sys
+from pathlib import Path
+
+from PySide6.QtWidgets import QLineEdit
+
+from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from desktop_agent.vocabulary.messages import now
+from tests.gallery.desk import Desk, until
+from tests.gallery.screens import scene
+from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
+
+SERVER = str(Path(__file__).with_name("tickets_server.py"))
+FILES = StdioConnection(
+    command="npx", args=("-y", "@modelcontextprotocol/server-filesystem", "/home/ada/Documents", "/home/ada/My notes")
+)
+FOREIGN = {
+    "mcpServers": {
+        "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/Documents"]},
+        "GitHub": {
+            "command": "docker",
+            "args": ["run", "-i", "--rm", "-e", "GITHUB_TOKEN", "ghcr.io/github/github-mcp-server"],
+            "env": {"GITHUB_TOKEN": "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "LOG": "warn"},
+        },
+        "Sentry": {"url": "https://mcp.sentry.dev/mcp", "headers": {"Authorization": "Bearer ${input:sentry}"}},
+        "Old weather": {"type": "sse", "url": "https://weather.example.com/sse"},
+    }
+}
+
+
+def tickets(*words: str, server_id: str = "tickets", title: str = "Tickets", **changes: object) -> McpServer:
+    connection = StdioConnection(command=sys.executable, args=(SERVER, *words))
+    return McpServer(id=server_id, title=title, connection=connection, **changes)
+
+
+async def opened(desk: Desk, *servers: McpServer) -> ToolServersForm:
+    await desk.tool_servers.imports.keep(servers)
+    dialog = desk.settings.show()
+    dialog.resize(820, desk.window.height() - 40)
+    dialog.open_tool_servers()
+    return dialog.tool_servers
+
+
+async def try_out(desk: Desk, form: ToolServersForm, server_id: str, state: str = "running") -> None:
+    form.test_requested.emit(server_id)
+    await until(lambda: desk.tool_servers.state(server_id).state == state)
+    await until(lambda: form.card(server_id)._test.isEnabled() and (form.card(server_id).tools or state != "running"))
+
+
+@scene("settings-tool-servers-none")
+async def none(desk: Desk) -> None:
+    await opened(desk)
+
+
+@scene("settings-tool-servers", height=1100)
+async def several(desk: Desk) -> None:
+    form = await opened(
+        desk,
+        tickets(trusted=True),
+        tickets("refuses", server_id="staging", title="Tickets, staging"),
+        McpServer(id="files", title="Files", connection=FILES),
+        McpServer(
+            id="sentry",
+            title="Sentry",
+            connection=HttpConnection(url="https://mcp.sentry.dev/mcp", headers=("X-Project",), sign_in=True),
+        ),
+        McpServer(id="browser", title="Browser", on=False, connection=StdioConnection(command="uvx", args=("pilot",))),
+    )
+    await try_out(desk, form, "tickets")
+    form.card("tickets")._turn_tools()
+    await try_out(desk, form, "staging", "failed")
+    form.card("browser")._ask_removal()
+
+
+@scene("settings-tool-server-tools", height=1000)
+async def tools(desk: Desk) -> None:
+    form = await opened(desk, tickets(trusted=True, off_tools=frozenset({"close_ticket"})))
+    await try_out(desk, form, "tickets")
+
+
+@scene("settings-tool-server-log", height=900)
+async def log(desk: Desk) -> None:
+    form = await opened(desk, tickets())
+    await try_out(desk, form, "tickets")
+    card = form.card("tickets")
+    card._turn_tools()
+    card._turn_log()
+    await until(card.log.rows.rowCount)
+    card.log.add_lines(
+        [
+            LogLine(now(), "info", "search_tickets: 12 of 418"),
+            LogLine(now(), "debug", "cache hit: labels"),
+            LogLine(now(), "warning", "the answer was cut after 50 tickets"),
+            LogLine(now(), "error", "write_comment: 403 Forbidden " + "(you may not write in this project) " * 6),
+        ]
+    )
+    card.log._list.setCurrentIndex(card.log.rows.index(card.log.rows.rowCount() - 1))
+    card.log.take_focus()
+
+
+@scene("settings-tool-server-program", height=1000)
+async def program(desk: Desk) -> None:
+    connection = FILES.model_copy(update={"env": {"LOG": "warn"}, "secret_env": ("FILES_TOKEN",)})
+    form = await opened(desk, McpServer(id="files", title="Files", connection=connection))
+    form.edit("files")
+
+
+@scene("settings-tool-server-address", height=1000)
+async def address(desk: Desk) -> None:
+    connection = HttpConnection(url="https://mcp.sentry.dev/mcp", headers=("X-Project",), sign_in=True)
+    form = await opened(desk, McpServer(id="sentry", title="Sentry", connection=connection))
+    form.edit("sentry")
+    field = next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == "Address")
+    field.setText("http://mcp.example.org/mcp")
+
+
+@scene("settings-tool-server-line", height=900)
+async def whole_line(desk: Desk) -> None:
+    form = await opened(desk)
+    form.add("program")
+    for name, text in (("Title", "Files"), ("Program", 'npx -y server-files --token=abc "/home/ada/My notes"')):
+        next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == name).setText(text)
+
+
+@scene("settings-tool-servers-import", height=1100)
+async def imported(desk: Desk) -> None:
+    form = await opened(desk)
+    form.begin_import()
+    form._import.show_text(json.dumps(FOREIGN, indent=2))

@@ -1,0 +1,104 @@
+"""Undoing what calls changed: at their cards, and all of it since a message."""
+
+import asyncio
+
+from PySide6.QtCore import Qt
+
+from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.engine.session import Session
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.gallery.answers import OLD_FILE
+from tests.gallery.desk import Desk, until
+from tests.gallery.screens import scene
+from tests.gallery.tools import ProjectTools
+
+NEW_FILE = OLD_FILE.replace("for row in rows:", "for number, row in enumerate(rows):")
+
+
+def asks(number: int, name: str, **arguments: object) -> ToolUse:
+    return ToolUse(id=f"call-{number}", name=name, input=dict(arguments))
+
+
+def writes(number: int, path: str, content: str) -> ToolUse:
+    return asks(number, "write_file", path=path, content=content)
+
+
+async def worked(desk: Desk, *calls: ToolUse, wait: bool = False) -> Session:
+    """A conversation whose calls ran unasked."""
+    tools = ToolRegistry(ProjectTools(desk.folder / "project").all())
+    desk.engine._tools_for = lambda _: tools
+    (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is slow.\n")
+    (desk.folder / "project/old.csv").write_text("1;2\n")
+    end = (ContentDelta("And now the tests."), Wait(asyncio.Event())) if wait else (ContentDelta("All of it is done."),)
+    desk.play(Turn(ContentDelta("I change the import and say so in the notes."), *calls), Turn(*end))
+    session = desk.begin(workspace=True)
+    session.change_record(title="Make the import faster", title_is_automatic=False)
+    for tool in ("write_file", "delete_file", "send_report"):
+        session.standing.add(Rule(id=tool, effect=RuleEffect.ALLOW, tool=tool))
+    await asyncio.sleep(0.1)
+    desk.library.current.send(Message.user("Make the import faster, and note what you did."))
+    if wait:
+        await until(lambda: "And now the tests." in str(list(session.transcript)[-1]))
+    else:
+        await session.wait_idle()
+    await asyncio.sleep(0.2)
+    return session
+
+
+CALLS = (
+    writes(1, "jobs/import.py", NEW_FILE),
+    writes(2, "notes.md", "# Notes\n\nThe import is fast.\n"),
+    writes(3, "jobs/batches.py", "SIZE = 500\n"),
+    asks(4, "delete_file", path="old.csv"),
+    asks(5, "send_report", to="team@example.org", subject="Import", lines=["faster"]),
+)
+
+
+@scene("undo-cards")
+async def undo_cards(desk: Desk) -> None:
+    session = await worked(desk, *CALLS[:3])
+    second = [each for each in session.transcript if isinstance(each, ToolCallItem)][1]
+    desk.window.page.undoing.undo_call(second.id)
+    await until(lambda: second.is_undone)
+
+
+@scene("undo-dialog")
+async def undo_dialog(desk: Desk, *, wait: bool = False) -> None:
+    session = await worked(desk, *CALLS, wait=wait)
+    (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is fast. Thank you!\n")
+    prompt = next(each for each in session.transcript if isinstance(each, UserItem))
+    desk.window.page.undoing.undo_since(prompt.id)
+    await until(lambda: desk.window.page.undoing._made is not None)
+    await asyncio.sleep(0.3)
+
+
+@scene("undo-dialog-conflict")
+async def undo_dialog_conflict(desk: Desk) -> None:
+    await undo_dialog(desk)
+    files = desk.window.page.undoing._made.files
+    files.setCurrentItem(files.topLevelItem(2))
+
+
+@scene("undo-dialog-ticked")
+async def undo_dialog_ticked(desk: Desk) -> None:
+    await undo_dialog(desk)
+    files = desk.window.page.undoing._made.files
+    files.topLevelItem(2).setCheckState(2, Qt.CheckState.Checked)
+
+
+@scene("undo-while-working")
+async def undo_while_working(desk: Desk) -> None:
+    await undo_dialog(desk, wait=True)
+
+
+@scene("undo-banner")
+async def undo_banner(desk: Desk) -> None:
+    await undo_dialog(desk)
+    desk.window.page.undoing._made._press()
+    await until(lambda: desk.window.page.undoing._made is None)
+    await asyncio.sleep(0.3)

@@ -1,0 +1,85 @@
+"""Which tools there are to choose from: all that are built in, and those of the servers that run or ran."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.preferences import Mcp, Preferences
+from tests.desktop_agent.tools.mcp.stage import own_server
+from tests.ui.bridge.in_loop import Heard
+from ui.bridge.conduct.known_tools import KnownTools
+from ui.bridge.conduct.rule_words import rule_in_words
+from ui.bridge.tasks import Tasks
+
+
+def server(**changes):
+    command, *args = own_server()
+    connection = StdioConnection(command=command, args=tuple(args))
+    return McpServer(id="own", title="Own tools", connection=connection, **changes)
+
+
+@pytest.fixture
+def engine_with(tmp_path):
+    """Runs `work(engine, look)`, where `look` answers with what was found. No part of it needs Qt's loop."""
+
+    def run(work, *servers):
+        async def whole():
+            engine = await Engine.open(tmp_path / "data")
+            tasks = Tasks(pytest.fail)
+            try:
+                await engine.change_preferences(Preferences(mcp=Mcp(servers=servers)))
+                tools = KnownTools(engine, tasks)
+                found = Heard(tools.found)
+
+                async def look(conversation=None):
+                    tools.find(conversation)
+                    return await found.next()
+
+                await work(engine, look)
+            finally:
+                await tasks.close()
+                await engine.close()
+
+        asyncio.run(whole())
+
+    return run
+
+
+def test_what_is_built_in_is_known_without_any_conversation(engine_with):
+    async def work(_engine, look):
+        (built_in,) = await look()
+        tools = {each.name: each for each in built_in.tools}
+        assert built_in.title == ""
+        assert {"calculate", "read_file", "write_file", "run_command", "fetch_page"} <= set(tools)
+        assert (tools["read_file"].changes, tools["write_file"].changes) == (False, True)
+        # In every folder: a mode knows no folder.
+        assert tools["write_file"].identity == "write_file"
+
+    engine_with(work)
+
+
+def test_those_of_servers_stand_under_their_titles_and_are_allowed_only_as_they_are(engine_with, tmp_path):
+    (tmp_path / "work").mkdir()
+
+    async def work(engine, look):
+        session = engine.new_session(workspace=str(tmp_path / "work"))
+        assert [group.title for group in await look(session.record.id)] == [""]
+        await engine.mcp.test("own", tmp_path / "work")
+        _, own = await look(session.record.id)
+        tools = {each.name: each for each in own.tools}
+        assert own.title == "Own tools"
+        assert "own__die" not in tools
+        (running,) = [each for each in engine.mcp.tools(tmp_path / "work") if each.name == "own__add"]
+        assert tools["own__add"].identity == running.identity
+        assert running.identity != "own__add"
+
+    engine_with(work, server(off_tools=frozenset({"die"})))
+
+
+def test_a_rule_about_every_tool_says_so():
+    rule = Rule(effect=RuleEffect.ASK, tool="*")
+    assert str(rule_in_words(rule)) == "every tool with any arguments"
+    assert str(rule_in_words(rule.model_copy(update={"tool": "fetch_page"}))) == "fetch_page with any arguments"

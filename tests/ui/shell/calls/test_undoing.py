@@ -1,0 +1,384 @@
+"""Undo in the window: at a call's card, and of all since a prompt, with a real conversation and real files."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QFrame, QPushButton, QTreeWidget
+
+from desktop_agent.conversation.folding.undo_notes import is_undo_note
+from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem, UserItem
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.rules import Rule
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.preferences import Specialists
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+from ui.transcript.surface.places import row_in_hand
+
+
+def write(number, path="a.txt", text="agent"):
+    return ToolUse(id=f"w{number}", name="write_file", input={"path": path, "content": text})
+
+
+WRITER = Specialist(name="reviewer", description="Reads", system_prompt="You review.", tools=("write_file",))
+DONE = Turn(ContentDelta("done"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "work"
+    place.mkdir()
+    (place / "a.txt").write_text("mine")
+    return place
+
+
+async def worked(screen, folder, text="change it"):
+    """A prompt whose calls ran unasked."""
+    screen.conversation.change(workspace=str(folder))
+    screen.conversation.conduct.set_mode("accept-edits")
+    await screen.say(text)
+
+
+def items(screen, kind):
+    return [each for each in screen.conversation.transcript if isinstance(each, kind)]
+
+
+def card(screen, at=-1):
+    return items(screen, ToolCallItem)[at]
+
+
+def control(screen, item, name):
+    """A button in a row, laid out."""
+    rows = screen.window.page.transcript.surface.rows
+    row = rows.row(rows.index_of(item.id))
+    row.settle(0, 10_000)
+    return next((each for _, each in row.controls() if each.name == name), None)
+
+
+async def undone(screen):
+    await screen.idle()
+    await asyncio.sleep(0.05)
+
+
+def said(screen):
+    """What the banners say."""
+    return [each.accessibleName() for each in screen.banners.findChildren(QFrame) if each.property("kind") == "banner"]
+
+
+def dialog(screen):
+    found = [each for each in screen.window.findChildren(QDialog) if each.accessibleName() == "Undo changes"]
+    return next((each for each in found if each.isVisible()), None)
+
+
+def rows_of(opened):
+    tree = opened.findChild(QTreeWidget)
+    items = [tree.topLevelItem(at) for at in range(tree.topLevelItemCount())]
+    return {each.text(0): each.text(1) for each in items}
+
+
+def press(opened, text):
+    button = next(each for each in opened.findChildren(QPushButton) if each.text() == text and each.isVisible())
+    assert button.isEnabled(), text
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def notes(screen):
+    session = screen.engine._sessions[screen.conversation.id]
+    return [each for each in session.history if is_undo_note(each)]
+
+
+async def since(screen, at=-1):
+    screen.window.page.transcript.undo_since_requested.emit(items(screen, UserItem)[at].id)
+    return await until(lambda: dialog(screen))
+
+
+def test_a_card_offers_undo_and_says_that_it_is_undone(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        assert (folder / "a.txt").read_text() == "agent"
+        control(screen, card(screen), "Undo").press()
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+        assert said(screen) == ["Undone: a.txt."]
+        assert control(screen, card(screen), "Undo") is None
+        rows = screen.window.page.transcript.surface.rows
+        assert "write_file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken()
+        assert dialog(screen) is None
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_model_reads_of_it_with_the_next_prompt_and_the_transcript_says_so(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        control(screen, card(screen), "Undo").press()
+        await undone(screen)
+        (note,) = notes(screen)
+        assert "`a.txt`: as it was before" in note.text
+        line = items(screen, NoticeItem)[-1]
+        assert str(line.sentence).startswith("What calls had changed was undone.")
+        assert line.folded == note.text
+        await screen.say("go on")
+        request = screen.provider.requests[-1]
+        assert [each.text for each in request.messages if each.role == "user"][-2:] == [note.text, "go on"]
+
+    on_screen(work, Turn(write(1)), DONE, DONE)
+
+
+def test_twice_is_once(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        undo = control(screen, card(screen), "Undo")
+        undo.press()
+        undo.press()
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+        (folder / "a.txt").write_text("mine again")
+        undo.press()
+        await until(lambda: dialog(screen))
+        assert "There is nothing that could be undone." in dialog(screen).words
+        assert (folder / "a.txt").read_text() == "mine again"
+        assert len(notes(screen)) == 1
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_all_since_a_prompt_is_said_first_and_then_undone(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        await screen.say("more")
+        opened = await since(screen, 0)
+        assert rows_of(opened) == {"a.txt": "Put back", "new.txt": "Removed again"}
+        assert "Undo all changes since “change it”" in opened.words
+        assert (folder / "a.txt").read_text() == "agent 2"
+        press(opened, "Undo")
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+        assert not (folder / "new.txt").exists()
+        assert dialog(screen) is None
+        assert all(each.is_undone for each in items(screen, ToolCallItem))
+        (note,) = notes(screen)
+        assert "`new.txt`: removed, as it was not there before" in note.text
+
+    on_screen(work, Turn(write(1)), DONE, Turn(write(2, text="agent 2"), write(3, "new.txt")), DONE)
+
+
+def test_what_was_changed_meanwhile_stays_unless_it_is_ticked(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").write_text("mine, newer")
+        opened = await since(screen)
+        assert rows_of(opened) == {"a.txt": "Stays as it is", "b.txt": "Removed again"}
+        press(opened, "Undo")
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine, newer"
+        assert not (folder / "b.txt").exists()
+        assert "“a.txt” was changed since; it was left as it is." in said(screen)[-1]
+        opened = await since(screen)
+        tree = opened.findChild(QTreeWidget)
+        tree.topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)
+        assert rows_of(opened) == {"a.txt": "Put back"}
+        press(opened, "Undo")
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+
+    on_screen(work, Turn(write(1), write(2, "b.txt")), DONE)
+
+
+def test_what_is_ticked_and_then_changes_once_more_stays(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").write_text("mine, newer")
+        opened = await since(screen)
+        opened.findChild(QTreeWidget).topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)
+        (folder / "a.txt").write_text("mine, newest")
+        press(opened, "Undo")
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine, newest"
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_a_card_whose_file_was_changed_asks_first(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").unlink()
+        (folder / "a.txt").mkdir()
+        (folder / "a.txt" / "x").write_text("mine")
+        control(screen, card(screen), "Undo").press()
+        opened = await until(lambda: dialog(screen))
+        assert rows_of(opened) == {"a.txt": "Stays as it is"}
+        assert any("with something in it" in each for each in opened.words)
+        assert not next(each for each in opened.findChildren(QPushButton) if each.text() == "Undo").isEnabled()
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_while_the_agent_works_it_is_stopped_first(on_screen, folder):
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.conversation.conduct.set_mode("accept-edits")
+        screen.write("change it")
+        screen.press("Send")
+        await until(lambda: [each for each in items(screen, ToolCallItem) if each.state is CallState.ENDED])
+        opened = await since(screen)
+        assert not next(each for each in opened.findChildren(QPushButton) if each.text() == "Undo").isEnabled()
+        press(opened, "Stop")
+        await until(lambda: not screen.conversation.working)
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "agent"
+        press(opened, "Undo")
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+
+    on_screen(work, Turn(write(1)), Turn(ContentDelta("and"), Wait(asyncio.Event())))
+
+
+def test_it_works_after_a_restart(on_screen, folder, tmp_path):
+    async def before(screen):
+        await worked(screen, folder)
+
+    async def after(screen):
+        await until(lambda: card(screen).can_be_undone)
+        control(screen, card(screen), "Undo").press()
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+
+    async def later(screen):
+        await until(lambda: card(screen).is_undone)
+        assert [str(each.sentence)[:15] for each in items(screen, NoticeItem)] == ["What calls had "]
+
+    on_screen(before, Turn(write(1)), DONE, folder=tmp_path / "kept")
+    on_screen(after, folder=tmp_path / "kept")
+    on_screen(later, folder=tmp_path / "kept")
+
+
+def test_without_its_folder_nothing_is_undone_and_it_says_why(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").unlink()
+        folder.rmdir()
+        opened = await since(screen)
+        assert rows_of(opened) == {"a.txt": "Stays as it is"}
+        assert any("There is no folder" in each for each in opened.words)
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_what_a_specialist_changed_is_undone_at_its_call_also_after_a_restart(on_screen, folder, tmp_path):
+    async def define(screen):
+        preferences = screen.engine.preferences.model_copy(update={"specialists": Specialists(defined=(WRITER,))})
+        await screen.engine.change_preferences(preferences)
+
+    async def before(screen):
+        await define(screen)
+        screen.conversation.change(workspace=str(folder))
+        screen.conversation.conduct.set_mode("accept-edits")
+        await screen.say("change it")
+        assert (folder / "a.txt").read_text() == "agent"
+        assert card(screen).name == "reviewer"
+        assert card(screen).can_be_undone
+
+    async def after(screen):
+        await define(screen)
+        screen.window.page.undoing.show(screen.conversation)
+        await until(lambda: card(screen).can_be_undone)
+        control(screen, card(screen), "Undo").press()
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+        assert card(screen).is_undone
+
+    task = ToolUse(id="r", name="reviewer", input={"task": "look"})
+    turns = (Turn(task), Turn(write(1)), Turn(ContentDelta("changed")), DONE)
+    on_screen(before, *turns, folder=tmp_path / "kept")
+    on_screen(after, folder=tmp_path / "kept")
+
+
+def test_what_cannot_be_undone_is_named(on_screen, folder):
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.engine._sessions[screen.conversation.id].standing.add(Rule(effect="allow", tool="run_command"))
+        screen.conversation.conduct.set_mode("accept-edits")
+        await screen.say("change it")
+        opened = await since(screen)
+        assert opened.words[-1].endswith("run_command (once): echo hello")
+        assert rows_of(opened) == {"a.txt": "Put back"}
+        opened.reject()
+
+    command = ToolUse(id="c", name="run_command", input={"command": "echo hello"})
+    on_screen(work, Turn(write(1), command), DONE)
+
+
+def test_the_menus_of_a_prompt_and_of_a_call_offer_it(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        view = screen.window.page.transcript
+
+        def offered(item):
+            point = view.surface.row_box(view.surface.rows.index_of(item.id)).center()
+            menu = view.offers.menu_about(point, view)
+            words = {each.text(): each for each in menu.actions()}
+            menu.deleteLater()
+            return words
+
+        assert "Undo this call" in offered(card(screen))
+        offered(items(screen, UserItem)[0])["Undo all changes since this message…"].trigger()
+        opened = await until(lambda: dialog(screen))
+        opened.reject()
+        control(screen, card(screen), "Undo").press()
+        await undone(screen)
+        assert "Undo this call" not in offered(card(screen))
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_approval_says_what_can_be_undone(on_screen, folder):
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.write("go")
+        screen.press("Send")
+        await until(lambda: len(screen.conversation.approvals.waiting()) == 3)
+        waiting = screen.conversation.approvals.waiting()
+        assert {each.tool: each.undoable for each in waiting} == {
+            "write_file": True,
+            "run_command": False,
+            "fetch_page": False,
+        }
+        screen.conversation.stop()
+        await until(lambda: not screen.conversation.working)
+        await screen.idle()
+
+    command = ToolUse(id="c", name="run_command", input={"command": "echo hello"})
+    page = ToolUse(id="p", name="fetch_page", input={"url": "https://example.org/"})
+    on_screen(work, Turn(write(1), command, page), DONE)
+
+
+def test_the_lines_of_a_file_are_shown_on_the_way(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        opened = await since(screen)
+        await screen.idle()
+        assert opened._diff.words == "agent\nmine"
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_command_is_about_the_prompt_at_hand(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder, "first prompt")
+        await screen.say("second prompt")
+        page = screen.window.page
+        page.transcript.surface.focused = (0, "")
+        assert row_in_hand(page.transcript.surface) == 0
+        screen.action("Undo all changes since this message…").trigger()
+        opened = await until(lambda: dialog(screen))
+        assert "Undo all changes since “first prompt”" in opened.words
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE, DONE)

@@ -1,0 +1,95 @@
+"""What can be undone in one conversation, as the screens see it."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.session import Session
+from desktop_agent.tools.file_keeper import Restored
+from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast
+from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+
+_NOTHING_KEPT = "This conversation keeps nothing, so nothing of it can be undone."
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """What was not undone, and why. `path` is a file, or a tool."""
+
+    path: str
+    why: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What came of it. `files` were put back, brought back or removed; `said` is what tools say that they undid."""
+
+    files: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    left: tuple[LeftOver, ...] = ()
+
+
+class Undoing:
+    """Says what undoing would do, and does it. Items are named by their ids in the transcript.
+
+    All methods raise WrongUse for what is not there any more, and StorageFailed.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def show(self) -> None:
+        """Let the calls in the transcript say which of them can be undone."""
+        if self._session.checkpoints is not None:
+            await self._session.checkpoints.show()
+
+    def prompt_at(self, index: int) -> UserItem | None:
+        """The prompt at a place of the transcript, or the last one before it."""
+        items = (self._session.transcript[at] for at in range(min(index, len(self._session.transcript) - 1), -1, -1))
+        return next((item for item in items if isinstance(item, UserItem)), None)
+
+    def item(self, item_id: str) -> ToolCallItem | UserItem | None:
+        """The call or the prompt."""
+        found = (each for each in self._session.transcript if isinstance(each, ToolCallItem | UserItem))
+        return next((each for each in found if each.id == item_id), None)
+
+    async def forecast(self, item_id: str) -> Forecast:
+        """What undoing a call would do, or undoing all since a prompt; nothing is changed."""
+        match self.item(item_id):
+            case ToolCallItem() as call:
+                return await self._checkpoints.preview(*(id_ for id_, done in call.checkpoints.items() if not done))
+            case UserItem() as prompt:
+                return await self._checkpoints.preview_since(prompt.message_id)
+            case None:
+                raise WrongUse("There is no such message in this conversation.", "Choose one that is shown.")
+
+    async def difference(self, file: FileForecast, *, replaced: bool) -> DiffPreview | TextPreview:
+        """The lines of a file that would change."""
+        return await self._checkpoints.difference(file, replaced=replaced)
+
+    async def undo(
+        self, forecast: Forecast, replacing: Collection[FileForecast], on_progress: Callable[[int, int], None]
+    ) -> UndoResult:
+        """Do it. Files in `replacing` are put back although they were changed since.
+
+        Raises WrongUse while the agent works.
+        """
+        return _result(await self._checkpoints.restore_foreseen(forecast, replacing, on_progress))
+
+    @property
+    def _checkpoints(self) -> Checkpoints:
+        found = self._session.checkpoints
+        if found is None:
+            raise WrongUse(_NOTHING_KEPT, "Change the files back by hand.")
+        return found
+
+
+def _result(done: tuple[Restored, ...]) -> UndoResult:
+    left = {each.path: LeftOver(each.path, each.why) for restored in done for each in restored.left_alone}
+    return UndoResult(
+        files=tuple(dict.fromkeys(path for each in done for path in each.restored)),
+        said=tuple(each.undone for each in done if each.is_new_undo),
+        left=tuple(left.values()),
+    )

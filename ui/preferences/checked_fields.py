@@ -1,0 +1,85 @@
+"""Fields of an editor, each with its title and, under it, what is wrong with it as one types."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+
+from ui.look.controls import announce, label, set_kind
+from ui.look.theme import SPACE_M, SPACE_XS
+
+Check = Callable[[], str]
+"""What is wrong now, in the person's language; empty when nothing is."""
+
+
+@dataclass
+class _Checked:
+    field: QWidget
+    check: Check
+    problem: QLabel
+    is_touched: bool = False
+
+
+class CheckedForm(QWidget):
+    """A field says nothing before it was touched, or before `find_wrong` looks at all of them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._checked: list[_Checked] = []
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(SPACE_M)
+
+    def add(self, title: str, field: QWidget, check: Check | None = None, *, note: str = "") -> None:
+        """One more field, under the others. `note` stands under it."""
+        field.setAccessibleName(title)
+        heading = label(title, "strong")
+        heading.setBuddy(field)
+        column = QVBoxLayout()
+        column.setSpacing(SPACE_XS)
+        column.addWidget(heading)
+        # Numbers as wide as they need; texts as wide as the page.
+        is_number = isinstance(field, QAbstractSpinBox)
+        column.addWidget(field, 0, Qt.AlignmentFlag.AlignLeft if is_number else Qt.AlignmentFlag(0))
+        if note:
+            field.setAccessibleDescription(note)
+            column.addWidget(label(note, "small", wrap=True))
+        if check is not None:
+            problem = label(kind="error", wrap=True)
+            problem.hide()
+            column.addWidget(problem)
+            row = _Checked(field, check, problem)
+            self._checked.append(row)
+            self._watch(row)
+        self._rows.addLayout(column)
+
+    def find_wrong(self) -> bool:
+        """Look at all fields, say what is wrong, and take the person to the first that is."""
+        for row in self._checked:
+            row.is_touched = True
+        self._look()
+        wrong = next((row for row in self._checked if row.check()), None)
+        if wrong is not None:
+            wrong.field.setFocus()
+        return wrong is not None
+
+    def _watch(self, row: _Checked) -> None:
+        def touched() -> None:
+            row.is_touched = True
+            self._look()
+
+        if isinstance(row.field, QLineEdit):
+            row.field.textEdited.connect(touched)
+            row.field.textChanged.connect(self._look)
+        elif isinstance(row.field, QPlainTextEdit):
+            row.field.textChanged.connect(touched)
+
+    def _look(self) -> None:
+        for row in self._checked:
+            words = row.check() if row.is_touched else ""
+            if words and words != row.problem.text():
+                announce(row.field, words)
+            row.problem.setText(words)
+            row.problem.setVisible(bool(words))
+            set_kind(row.field, "invalid", "true" if words else "false")

@@ -1,0 +1,189 @@
+"""One mode of the person's own being written; what is wrong is said as one types."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pydantic import ValidationError
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.vocabulary.conduct.modes import BREADTHS, Breadth, Mode
+from ui.bridge.conduct.known_tools import ToolGroup
+from ui.look.controls import button
+from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.preferences.checked_fields import CheckedForm
+from ui.preferences.modes.mode_rules import ModeRules
+
+LONGEST_TITLE = 60
+LONGEST_NAME = 40
+LONGEST_INSTRUCTIONS = 20_000
+INSTRUCTION_LINES = 4
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_ODD = re.compile(r"[^a-z0-9]+")
+
+
+def name_from(title: str, taken: Iterable[str] = ()) -> str:
+    """A short name that nobody has, made from a title."""
+    plain = _ODD.sub("-", title.lower()).strip("-0123456789")[: LONGEST_NAME - 3].strip("-") or "mode"
+    names, number, name = frozenset(taken), 1, plain
+    while name in names:
+        number += 1
+        name = f"{plain}-{number}"
+    return name
+
+
+class ModeEditor(QFrame):
+    """`saved` carries the Mode as it shall be."""
+
+    saved = Signal(object)
+    cancelled = Signal()
+
+    def __init__(
+        self, mode: Mode | None, taken: Iterable[str], tools: Sequence[ToolGroup], parent: QWidget | None = None
+    ) -> None:
+        """`mode` is what it begins with. One whose name is not `taken` is changed; otherwise it is a copy."""
+        super().__init__(parent)
+        self._taken = frozenset(taken)
+        self._is_new = mode is None or mode.name in self._taken
+        self._title = QLineEdit()
+        self._name = QLineEdit()
+        self._breadths = _Breadths(mode.mutating if mode is not None else "ask")
+        self._instructions = QPlainTextEdit()
+        self._rules = ModeRules(mode.rules if mode is not None else (), tools)
+        self._form = CheckedForm()
+        self._set_up()
+        self._arrange()
+        if mode is not None:
+            self._title.setText(mode.title)
+            self._name.setText(name_from(mode.title, self._taken) if self._is_new else mode.name)
+            self._instructions.setPlainText(mode.addendum)
+
+    def begin(self) -> None:
+        """The person wants to write."""
+        self._title.setFocus()
+        self._title.selectAll()
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known, to lay down rules about."""
+        self._rules.show_tools(groups)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape leaves everything as it was, and only that."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def save(self) -> None:
+        """Hand it on, or say what is missing."""
+        if self._form.find_wrong():
+            return
+        values = {
+            "name": self._name.text(),
+            "title": self._title.text().strip(),
+            "mutating": self._breadths.chosen,
+            "addendum": self._instructions.toPlainText().strip(),
+            "rules": self._rules.rules,
+        }
+        try:
+            made = Mode.model_validate(values)
+        except ValidationError:
+            self._name.setFocus()
+            return
+        self.saved.emit(made)
+
+    def _wrong_title(self) -> str:
+        return "" if self._title.text().strip() else self.tr("A mode needs a name. Write one.")
+
+    def _wrong_name(self) -> str:
+        name = self._name.text()
+        if not _NAME.fullmatch(name):
+            return self.tr("A short name is made of small letters, digits and “-”, and begins with a letter.")
+        if self._is_new and name in self._taken:
+            return self.tr("Another mode has this short name. Choose another one.")
+        return ""
+
+    def _wrong_instructions(self) -> str:
+        if len(self._instructions.toPlainText()) <= LONGEST_INSTRUCTIONS:
+            return ""
+        return self.tr("These are more than {0} characters. Shorten them.").format(f"{LONGEST_INSTRUCTIONS:,}")
+
+    def _wrong_rules(self) -> str:
+        return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_writing else ""
+
+    def _follow_title(self, title: str) -> None:
+        # Until the person writes a short name; it is what conversations and specialists remember a mode by.
+        if self._is_new and not self._name.isModified():
+            self._name.setText(name_from(title, self._taken))
+
+    def _set_up(self) -> None:
+        self._title.setMaxLength(LONGEST_TITLE)
+        self._title.textEdited.connect(self._follow_title)
+        self._name.setMaxLength(LONGEST_NAME)
+        self._name.setReadOnly(not self._is_new)
+        self._name.setEnabled(self._is_new)
+        self._instructions.setTabChangesFocus(True)
+        self._instructions.setPlaceholderText(self.tr("Nothing"))
+        lines = self._instructions.fontMetrics().lineSpacing() * INSTRUCTION_LINES
+        self._instructions.setFixedHeight(lines + SPACE_M)
+
+    def _arrange(self) -> None:
+        agent_says = self.tr("By it the agent and specialists name the mode. It stays as it is once the mode is made.")
+        form = self._form
+        form.add(self.tr("Name"), self._title, self._wrong_title)
+        form.add(self.tr("Short name"), self._name, self._wrong_name, note=agent_says)
+        form.add(self.tr("Calls that change something"), self._breadths)
+        added = self.tr("Added to the instructions while the mode holds.")
+        form.add(self.tr("Instructions"), self._instructions, self._wrong_instructions, note=added)
+        order = self.tr(
+            "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
+        )
+        form.add(self.tr("Rules"), self._rules, self._wrong_rules, note=order)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Cancel"), self.cancelled.emit))
+        foot.addWidget(button(self.tr("Save"), self.save, "primary"))
+        self.setProperty("kind", "card")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(form)
+        layout.addLayout(foot)
+
+
+class _Breadths(QWidget):
+    """What becomes of calls that change something and that no rule decides."""
+
+    def __init__(self, chosen: Breadth) -> None:
+        super().__init__()
+        self._group = QButtonGroup(self)
+        words = {
+            "deny": self.tr("Are denied: the agent only looks"),
+            "ask": self.tr("Are asked about, one by one"),
+            "accept_edits": self.tr("Change files unasked; all else is asked about"),
+        }
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for at, breadth in enumerate(BREADTHS):
+            choice = QRadioButton(words[breadth])
+            choice.setAccessibleName(words[breadth])
+            choice.setChecked(breadth == chosen)
+            self._group.addButton(choice, at)
+            layout.addWidget(choice)
+
+    @property
+    def chosen(self) -> Breadth:
+        """The one that is marked."""
+        return BREADTHS[self._group.checkedId()]

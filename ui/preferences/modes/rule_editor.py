@@ -1,0 +1,174 @@
+"""One rule of a mode being written: what becomes of which calls, shown word for word before it counts."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.conduct.rules import Pattern, Rule, RuleEffect, RuleScope
+from ui.bridge.conduct.known_tools import ToolGroup
+from ui.bridge.conduct.rule_words import rule_in_words
+from ui.look.controls import announce, button, label, set_kind
+from ui.look.sentences import spoken
+from ui.look.theme import SPACE_M, SPACE_S
+from ui.look.visible_text import with_hidden_shown
+from ui.preferences.modes.effect_tag import effect_words
+from ui.preferences.modes.rule_pattern import (
+    KINDS,
+    Kind,
+    kind_example,
+    kind_words,
+    pattern_of,
+    settled,
+    written,
+)
+from ui.preferences.tool_menu import EVERY, ToolMenu
+
+EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
+A_MODE = "a mode"
+"""Who makes these rules, in the words of verdicts."""
+
+
+class RuleEditor(QFrame):
+    """`saved` carries a Rule with an id of its own: one that was changed is another rule."""
+
+    saved = Signal(object)
+    cancelled = Signal()
+
+    def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._effect = QComboBox()
+        self._tools = ToolMenu()
+        self._about = QComboBox()
+        self._pattern = QLineEdit()
+        self._words = label(wrap=True)
+        self._problem = label(kind="error", wrap=True)
+        self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
+        self.setFocusProxy(self._effect)
+        self._fill()
+        self._arrange()
+        self.show_tools(tools)
+        if before is not None:
+            self._show_rule(before)
+        self._effect.currentIndexChanged.connect(self._look)
+        self._tools.currentIndexChanged.connect(self._look)
+        self._about.currentIndexChanged.connect(self._look)
+        self._pattern.textChanged.connect(self._look)
+        self._pattern.returnPressed.connect(self._save)
+        self._look()
+
+    def begin(self) -> None:
+        """The person wants to write."""
+        self._effect.setFocus()
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is chosen stays."""
+        self._tools.show_tools(groups)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape leaves the rule as it was, and only that."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    @property
+    def _kind(self) -> Kind:
+        return KINDS[max(0, self._about.currentIndex())]
+
+    def _rule(self) -> Rule | str:
+        """The rule as it stands, or what is wrong."""
+        pattern = pattern_of(self._kind, self._pattern.text())
+        if isinstance(pattern, str):
+            return pattern
+        tool = self._named_tool()
+        if not tool:
+            return self.tr(
+                "The server of this tool does not run now, so it cannot be told what would be allowed. "
+                "Open a conversation in which it runs, or choose Ask."
+            )
+        return self._made(tool, pattern)
+
+    def _named_tool(self) -> str:
+        """Who denies or asks means the name, whatever the tool becomes; who allows means the tool as it is."""
+        known = self._tools.known
+        is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
+        return known.identity if is_allowed and known is not None else self._tools.tool
+
+    def _made(self, tool: str, pattern: Pattern | None) -> Rule:
+        effect = EFFECTS[self._effect.currentIndex()]
+        return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=A_MODE)
+
+    def _look(self) -> None:
+        """The words of it, as one writes."""
+        rule = self._rule()
+        wants_text = self._kind != "any"
+        self._pattern.setVisible(wants_text)
+        self._pattern.setPlaceholderText(kind_example(self._kind))
+        is_wrong = isinstance(rule, str) and bool(self._pattern.text().strip() or not wants_text)
+        self._say_wrong(rule if isinstance(rule, str) and is_wrong else "")
+        self._words.setVisible(isinstance(rule, Rule))
+        if isinstance(rule, Rule):
+            words = with_hidden_shown(spoken(rule_in_words(rule)))
+            self._words.setText(self.tr("{0}: {1}").format(effect_words(rule.effect), words))
+            set_kind(self._words, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
+
+    def _say_wrong(self, words: str) -> None:
+        if words and words != self._problem.text():
+            announce(self, words)
+        self._problem.setText(words)
+        self._problem.setVisible(bool(words))
+        set_kind(self._pattern, "invalid", "true" if words else "false")
+
+    def _save(self) -> None:
+        rule = self._rule()
+        if isinstance(rule, str):
+            self._say_wrong(rule)
+            self._pattern.setFocus()
+        else:
+            self.saved.emit(rule.model_copy(update={"pattern": settled(rule.pattern)}))
+
+    def _show_rule(self, rule: Rule) -> None:
+        kind, text = written(rule.pattern) or ("any", "")
+        self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
+        # The name without what tells this version of the tool from others.
+        self._tools.choose(rule.tool if rule.tool == EVERY else rule.tool.split(" @ ")[0])
+        self._about.setCurrentIndex(KINDS.index(kind))
+        self._pattern.setText(text)
+
+    def _fill(self) -> None:
+        for effect in EFFECTS:
+            self._effect.addItem(effect_words(effect))
+        for kind in KINDS:
+            self._about.addItem(kind_words(kind))
+        for widget, name in (
+            (self._effect, self.tr("What becomes of the calls")),
+            (self._tools, self.tr("Tool")),
+            (self._about, self.tr("About what")),
+            (self._pattern, self.tr("Folder, host or command")),
+        ):
+            widget.setAccessibleName(name)
+        self._problem.hide()
+
+    def _arrange(self) -> None:
+        self.setProperty("kind", "card")
+        first, second, foot = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        for row in (first, second, foot):
+            row.setSpacing(SPACE_S)
+        first.addWidget(self._effect)
+        first.addWidget(self._tools, 1)
+        second.addWidget(self._about)
+        second.addWidget(self._pattern, 1)
+        second.addStretch(0)
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Cancel rule"), self.cancelled.emit))
+        foot.addWidget(self._add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setSpacing(SPACE_S)
+        for row in (first, second):
+            layout.addLayout(row)
+        layout.addWidget(self._words)
+        layout.addWidget(self._problem)
+        layout.addLayout(foot)

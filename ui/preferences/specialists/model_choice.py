@@ -1,0 +1,95 @@
+"""The model of a specialist: that of whoever calls it, one that a server listed, or another by name."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+
+from ui.bridge.servers import ModelGroup
+from ui.look.theme import SPACE_XS
+
+_SAME, _OTHER = "", "\n"
+"""Data of the two entries that name no model; no model is called so."""
+LETTERS = 28
+
+
+class ModelChoice(QWidget):
+    """`model` is what is chosen; None: that of whoever calls it."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[ModelGroup, ...] = ()
+        self._items = QStandardItemModel(self)
+        self.menu = QComboBox()
+        self.menu.setModel(self._items)
+        self.menu.setMinimumContentsLength(LETTERS)
+        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.menu.setAccessibleName(self.tr("Model"))
+        self.other = QLineEdit()
+        self.other.setAccessibleName(self.tr("Name of the model"))
+        self.other.setPlaceholderText(self.tr("Name of the model, as its server calls it"))
+        self.other.setMaxLength(200)
+        self.setFocusProxy(self.menu)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self.menu)
+        layout.addWidget(self.other)
+        self._fill(None)
+        self.menu.currentIndexChanged.connect(self._on_chosen)
+        self.other.textChanged.connect(self.changed)
+
+    @property
+    def model(self) -> str | None:
+        """What is chosen."""
+        chosen = str(self.menu.currentData())
+        return (self.other.text().strip() if chosen == _OTHER else chosen) or None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether another one is wanted and not named."""
+        return self.menu.currentData() == _OTHER and not self.other.text().strip()
+
+    def choose(self, model: str | None) -> None:
+        """This one; one that no server listed stays, and says so."""
+        self._fill(model)
+
+    def show_models(self, groups: Sequence[ModelGroup]) -> None:
+        """What servers listed; what is chosen stays."""
+        self._groups = tuple(groups)
+        chosen = self.menu.currentData()
+        self._fill(self.model)
+        if chosen == _OTHER:
+            self.menu.setCurrentIndex(self.menu.findData(_OTHER))
+
+    def _fill(self, model: str | None) -> None:
+        with QSignalBlocker(self.menu):
+            self._items.clear()
+            self._add(self.tr("Same as whoever calls it"), _SAME)
+            for group in self._groups:
+                if group.models:
+                    heading = QStandardItem(group.endpoint.title)
+                    heading.setFlags(Qt.ItemFlag.NoItemFlags)
+                    self._items.appendRow(heading)
+                for each in group.models:
+                    self._add(each.id, each.id)
+            if model is not None and self.menu.findData(model) < 0:
+                self._add(self.tr("{0} (not listed)").format(model), model)
+            self._add(self.tr("Another model…"), _OTHER)
+            self.menu.setCurrentIndex(self.menu.findData(model or _SAME))
+        self._on_chosen()
+
+    def _on_chosen(self) -> None:
+        is_other = self.menu.currentData() == _OTHER
+        self.other.setVisible(is_other)
+        if is_other and self.menu.hasFocus():
+            self.other.setFocus()
+        self.changed.emit()
+
+    def _add(self, words: str, model: str) -> None:
+        item = QStandardItem(words)
+        item.setData(model, Qt.ItemDataRole.UserRole)
+        self._items.appendRow(item)

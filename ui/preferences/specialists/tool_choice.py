@@ -1,0 +1,125 @@
+"""The tools of a specialist: a list to tick in, in groups."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.look.controls import label
+from ui.look.sentences import literal, plain_tip
+from ui.look.theme import SPACE_S, SPACE_XS
+from ui.preferences.tool_menu import group_title
+
+LINES = 11
+MANY = 20
+"""So many tools, and there is a field to look for one."""
+
+
+class ToolChoice(QWidget):
+    """`tools` are the names that are ticked. Those that are not known now stay in the list, and say so."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[ToolGroup, ...] = ()
+        self._chosen: dict[str, None] = {}
+        self._typed: tuple[str, ...] = ()
+        self._boxes: list[tuple[QLabel, list[QCheckBox]]] = []
+        self._search = QLineEdit()
+        self._search.setAccessibleName(self.tr("Find a tool"))
+        self._search.setPlaceholderText(self.tr("Find a tool"))
+        self._search.setClearButtonEnabled(True)
+        self._scroll = QScrollArea(widgetResizable=True)
+        self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
+        self._count = label(kind="small")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        for each in (self._search, self._scroll, self._count):
+            layout.addWidget(each)
+        self._search.textChanged.connect(self._sift)
+        self._fill()
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """In the order in which they were chosen."""
+        return tuple(self._chosen)
+
+    def choose(self, names: Sequence[str]) -> None:
+        """These, and no others."""
+        self._chosen = dict.fromkeys(names)
+        self._typed = tuple(self._chosen)
+        self._fill()
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is ticked stays."""
+        if tuple(groups) != self._groups:
+            self._groups = tuple(groups)
+            self._fill()
+
+    def _fill(self) -> None:
+        inside = QFrame()
+        rows = QVBoxLayout(inside)
+        rows.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
+        rows.setSpacing(SPACE_XS)
+        self._boxes = []
+        known = {each.name for group in self._groups for each in group.tools}
+        for group in self._groups:
+            self._add(rows, group_title(group), [self._of_tool(each) for each in group.tools])
+        # Also one that was just unticked: a slip of the hand is undone where it happened.
+        missing = [name for name in self._typed if name not in known]
+        if missing:
+            self._add(rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._box, missing)))
+        rows.addStretch(1)
+        self._scroll.setWidget(inside)
+        inside.setAutoFillBackground(False)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self._search.setVisible(len(known) > MANY)
+        self._sift()
+        self._say()
+
+    def _add(self, rows: QVBoxLayout, title: str, boxes: list[QCheckBox]) -> None:
+        heading = label(title, "small")
+        rows.addWidget(heading)
+        for box in boxes:
+            rows.addWidget(box)
+        self._boxes.append((heading, boxes))
+
+    def _of_tool(self, tool: KnownTool) -> QCheckBox:
+        words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
+        box = self._box(tool.name, words)
+        box.setToolTip(plain_tip(tool.description))
+        return box
+
+    def _box(self, name: str, words: str = "") -> QCheckBox:
+        box = QCheckBox(literal(words or name))
+        box.setAccessibleName(words or name)
+        box.setChecked(name in self._chosen)
+        box.toggled.connect(partial(self._tick, name))
+        return box
+
+    def _tick(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
+        if is_chosen:
+            self._chosen[name] = None
+        else:
+            self._chosen.pop(name, None)
+        self._say()
+        self.changed.emit()
+
+    def _sift(self) -> None:
+        """Hide what is not looked for; a group with nothing left goes too."""
+        sought = self._search.text().strip().lower()
+        for heading, boxes in self._boxes:
+            for box in boxes:
+                box.setHidden(sought not in box.text().lower())
+            heading.setHidden(all(box.isHidden() for box in boxes))
+
+    def _say(self) -> None:
+        count = len(self._chosen)
+        if not count:
+            self._count.setText(self.tr("None: it only thinks and answers."))
+        else:
+            self._count.setText(self.tr("{0} chosen. It never has more than whoever calls it.").format(count))

@@ -1,0 +1,69 @@
+"""One tool chosen from all that are known, in groups."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.look.sentences import plain_tip
+
+EVERY = "*"
+LETTERS = 24
+
+
+def group_title(group: ToolGroup) -> str:
+    """The server's, or a word for what is built in."""
+    return group.title or QCoreApplication.translate("Tools", "Built in")
+
+
+class ToolMenu(QComboBox):
+    """Every tool, or one; one that is not known now stays, and says so."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[ToolGroup, ...] = ()
+        self._items = QStandardItemModel(self)
+        self.setModel(self._items)
+        self.setMinimumContentsLength(LETTERS)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.show_tools(())
+
+    @property
+    def tool(self) -> str:
+        """Its name, or `*`."""
+        return str(self.currentData())
+
+    @property
+    def known(self) -> KnownTool | None:
+        """The tool, where it is known."""
+        found = (each for group in self._groups for each in group.tools if each.name == self.tool)
+        return next(found, None)
+
+    def choose(self, name: str) -> None:
+        """This one."""
+        if self.findData(name) < 0:
+            words = QCoreApplication.translate("Tools", "{0} (not here now)").format(name)
+            self._add(words, name)
+        self.setCurrentIndex(self.findData(name))
+
+    def show_tools(self, groups: Sequence[ToolGroup]) -> None:
+        """These are known; what is chosen stays."""
+        chosen = self.tool if self.count() else EVERY
+        self._groups = tuple(groups)
+        self._items.clear()
+        self._add(QCoreApplication.translate("Tools", "Every tool"), EVERY)
+        for group in self._groups:
+            heading = QStandardItem(group_title(group))
+            heading.setFlags(Qt.ItemFlag.NoItemFlags)
+            self._items.appendRow(heading)
+            for each in group.tools:
+                self._add(each.name, each.name, each.description)
+        self.choose(chosen)
+
+    def _add(self, words: str, name: str, tip: str = "") -> None:
+        item = QStandardItem(words)
+        item.setData(name, Qt.ItemDataRole.UserRole)
+        item.setToolTip(plain_tip(tip))
+        self._items.appendRow(item)

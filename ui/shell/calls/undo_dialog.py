@@ -1,0 +1,199 @@
+"""What undoing would do, said before it is done."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast, LastingCalls
+from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from ui.approval.previews.text_view import TextView
+from ui.look.controls import announce, button, label
+from ui.look.sentences import spoken
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.look.visible_text import with_hidden_shown
+from ui.shell.calls.undo_files import UndoFiles
+
+
+class UndoDialog(QDialog):
+    """Opened, never waited for: what the person wants comes as signals."""
+
+    undo_pressed = Signal(object)
+    """Do it; with the files that are replaced even if they were changed."""
+    stop_pressed = Signal()
+    difference_wanted = Signal(object, bool)
+    """A file, and whether it is replaced even if it was changed."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._forecast = Forecast()
+        self._is_working = self._is_busy = self._diff_is_asked = False
+        self._heading = label(kind="heading", wrap=True)
+        self._note = label(wrap=True)
+        self._working = self._working_note()
+        self.files = UndoFiles(themes)
+        self._why = label(kind="muted", wrap=True)
+        self._diff_heading = label(kind="strong", wrap=True)
+        self._diff = TextView(themes)
+        self._also = label(kind="muted", wrap=True)
+        self._lasting = label(wrap=True)
+        self._lasting_note = _framed(self._lasting)
+        self._progress = QProgressBar()
+        self._undo = button(self.tr("Undo"), self._press, "primary")
+        self._cancel = button(self.tr("Cancel"), self.reject)
+        self._build()
+        self.files.chosen.connect(self._choose)
+
+    @property
+    def words(self) -> list[str]:
+        """What it says besides the files."""
+        shown = (self._heading, self._note, self._why, self._also, self._lasting)
+        return [each.text() for each in shown if not each.isHidden() and each.text()]
+
+    def show_forecast(self, heading: str, forecast: Forecast) -> None:
+        """What would be done now."""
+        self._forecast = forecast
+        self._heading.setText(heading)
+        self._note.setText(self._summary(forecast))
+        self.files.setVisible(bool(forecast.files))
+        if not forecast.files:
+            for each in (self._why, self._diff_heading, self._diff):
+                each.hide()
+        self.files.show_files(forecast.files)
+        (self.files if forecast.files else self._cancel).setFocus()
+        self._show_besides(forecast)
+        self.setAccessibleDescription(" ".join(self.words))
+        self._refresh()
+
+    def show_difference(self, file: FileForecast, preview: DiffPreview | TextPreview) -> None:
+        """The lines that would change in a file."""
+        if isinstance(preview, DiffPreview):
+            heading = self._diff.show_diff(preview)
+        else:
+            self._diff.show_text(preview)
+            heading = with_hidden_shown(file.path)
+        self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
+
+    def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
+        """Nothing is undone while the agent works."""
+        self._is_working = working
+        self._working.setVisible(working)
+        self._refresh()
+
+    def show_progress(self, done: int, every: int) -> None:
+        """So many calls of so many are undone."""
+        self._progress.setRange(0, every)
+        self._progress.setValue(done)
+
+    def _press(self) -> None:
+        self._is_busy = True
+        self._progress.setRange(0, 0)
+        self._refresh()
+        announce(self, self.tr("Undoing…"))
+        self.undo_pressed.emit(self.files.replaced)
+
+    def _choose(self, file: FileForecast, replaced: bool) -> None:  # noqa: FBT001  # a slot
+        why = "" if file.why is None else with_hidden_shown(spoken(file.why))
+        if file.is_conflict and replaced:
+            why = self.tr("What was changed since is lost when this is undone.")
+        elif file.is_conflict:
+            why = self.tr("It is not as the call left it. Tick it to have it put back all the same.")
+        self._why.setText(why)
+        self._why.setVisible(bool(why))
+        self._refresh()
+        # Of one that stays, what a tick would do: that is to be decided.
+        is_asked = file.is_conflict and file.fate() == "left"
+        self._diff_is_asked = is_asked and not replaced
+        has_lines = file.fate(replaced=replaced or is_asked) != "left"
+        self._diff_heading.setVisible(has_lines)
+        self._diff.setVisible(has_lines)
+        if has_lines:
+            self.difference_wanted.emit(file, replaced or is_asked)
+
+    def _refresh(self) -> None:
+        self._undo.setEnabled(self._does_something() and not self._is_working and not self._is_busy)
+        self._progress.setVisible(self._is_busy)
+        self.files.setEnabled(not self._is_busy)
+        self._cancel.setText(self.tr("Close") if self._is_busy or not self._undo.isEnabled() else self.tr("Cancel"))
+
+    def _does_something(self) -> bool:
+        changes = any(each.fate() != "left" for each in self._forecast.files)
+        return changes or bool(self._forecast.undoing) or bool(self.files.replaced)
+
+    def _summary(self, forecast: Forecast) -> str:
+        if not forecast.changes_something:
+            return self.tr("There is nothing that could be undone.")
+        if any(each.is_conflict for each in forecast.files):
+            return self.tr("Files that were changed since stay as they are, unless you tick them.")
+        return self.tr("These files become again what they were before. Messages stay.")
+
+    def _show_besides(self, forecast: Forecast) -> None:
+        lines = [self.tr("“{0}” takes back what it did besides.").format(_seen(name)) for name in forecast.undoing]
+        lines += [with_hidden_shown(spoken(each)) for each in forecast.not_undone]
+        self._also.setText("\n".join(lines))
+        self._also.setVisible(bool(lines))
+        self._lasting.setText(self._lasting_words(forecast.lasting))
+        self._lasting_note.setVisible(bool(forecast.lasting))
+
+    def _lasting_words(self, lasting: Sequence[LastingCalls]) -> str:
+        lines = [self.tr("What these calls did cannot be undone:")]
+        for each in lasting:
+            count = self.tr("{0} times").format(each.count) if each.count > 1 else self.tr("once")
+            line = f"•  {_seen(each.tool)} ({count})"
+            lines.append(f"{line}: {', '.join(map(_seen, each.examples))}" if each.examples else line)
+            if each.files:
+                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_seen, each.files))))
+        return "\n".join(lines)
+
+    def _working_note(self) -> QFrame:
+        words = self.tr("The agent is still working. Stop it first; then this list is made anew.")
+        return _framed(label(words, wrap=True), button(self.tr("Stop"), self.stop_pressed.emit, "danger"))
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Undo changes"))
+        self.setWindowTitle(self.tr("Undo changes"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._progress.setAccessibleName(self.tr("Progress of the undoing"))
+        self._progress.setTextVisible(False)
+        self._working.hide()
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._progress, 1)
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self._undo)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        parts = (self._heading, self._note, self._working, self.files, self._why, self._diff_heading)
+        for each in parts:
+            layout.addWidget(each)
+        layout.addWidget(self._diff, 1)
+        for each in (self._also, self._lasting_note):
+            layout.addWidget(each)
+        layout.addStretch(0)
+        layout.addLayout(foot)
+        self._undo.setDefault(True)
+
+    def sizeHint(self) -> QSize:
+        """Room for the lines of a file."""
+        return QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
+
+
+def _seen(text: str) -> str:
+    return with_hidden_shown(text)
+
+
+def _framed(words: QLabel, *buttons: QWidget) -> QFrame:
+    """A note that is seen."""
+    frame = QFrame()
+    frame.setProperty("kind", "banner")
+    frame.setProperty("level", "notice")
+    row = QHBoxLayout(frame)
+    row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+    row.setSpacing(SPACE_S)
+    row.addWidget(words, 1)
+    for each in buttons:
+        row.addWidget(each, 0, Qt.AlignmentFlag.AlignTop)
+    words.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
+    return frame

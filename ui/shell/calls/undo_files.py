@@ -1,0 +1,128 @@
+"""The files that an undoing would change: what becomes of each, and which are let be replaced."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from desktop_agent.vocabulary.conduct.checkpoints import Fate, FileForecast
+from ui.look.icons import icon
+from ui.look.sentences import plain_tip, spoken
+from ui.look.theme import ThemeSource
+from ui.look.visible_text import with_hidden_shown
+
+_FILE, _FATE, _REPLACE = range(3)
+_MOST_ROWS = 7
+
+
+class UndoFiles(QTreeWidget):
+    """A line for each file. A tick lets one be put back although it was changed since."""
+
+    chosen = Signal(object, bool)
+    """The file at hand, and whether it is to be replaced even if it was changed."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._files: tuple[FileForecast, ...] = ()
+        self._items: list[QTreeWidgetItem] = []
+        self.setAccessibleName(self.tr("Files that would be changed"))
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setAllColumnsShowFocus(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHeaderLabels([self.tr("File"), self.tr("What becomes of it"), self.tr("Even if changed")])
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionsMovable(False)
+        header.setSectionResizeMode(_FILE, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(_FATE, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(_REPLACE, QHeaderView.ResizeMode.ResizeToContents)
+        self.currentItemChanged.connect(self._choose)
+        self.itemChanged.connect(self._on_tick)
+        themes.changed.connect(self._draw)
+
+    @property
+    def replaced(self) -> list[FileForecast]:
+        """Those that are ticked."""
+        return [file for at, file in enumerate(self._files) if self._is_ticked(at)]
+
+    def show_files(self, files: Sequence[FileForecast]) -> None:
+        """These, none of them ticked."""
+        self._files = tuple(files)
+        self.blockSignals(True)  # Qt's way
+        self.clear()
+        self._items = []
+        folders = {each.folder for each in files}
+        for file in files:
+            name = file.path if len(folders) == 1 else f"{file.folder}/{file.path}"
+            item = QTreeWidgetItem([with_hidden_shown(name), "", ""])
+            if file.is_conflict:
+                item.setCheckState(_REPLACE, Qt.CheckState.Unchecked)
+            self._items.append(item)
+        self.addTopLevelItems(self._items)
+        self.blockSignals(False)  # Qt's way
+        self.setColumnHidden(_REPLACE, not any(each.is_conflict for each in files))
+        self._draw()
+        self._fit()
+        if files:
+            self.setCurrentItem(self._items[0])
+
+    def _is_ticked(self, at: int) -> bool:
+        file = self._files[at]
+        return file.is_conflict and self._items[at].checkState(_REPLACE) == Qt.CheckState.Checked
+
+    def _draw(self) -> None:
+        self.blockSignals(True)  # Qt's way
+        for at, file in enumerate(self._files):
+            self._draw_one(self._items[at], file, replaced=self._is_ticked(at))
+        self.blockSignals(False)  # Qt's way
+
+    def _draw_one(self, item: QTreeWidgetItem, file: FileForecast, *, replaced: bool) -> None:
+        fate = file.fate(replaced=replaced)
+        words = fate_words()[fate]
+        why = "" if file.why is None or replaced else with_hidden_shown(spoken(file.why))
+        if why and fate != "left":
+            words = self.tr("{0}, in part").format(words)
+        theme = self._themes.theme
+        name, colour = {
+            "put_back": ("undo", theme.text),
+            "brought_back": ("plus", theme.text),
+            "removed": ("trash", theme.text),
+            "left": ("warning", theme.warning),
+        }[fate]
+        item.setText(_FATE, words)
+        item.setIcon(_FATE, icon(name, colour, size=15))
+        item.setToolTip(_FILE, plain_tip(item.text(_FILE)))
+        item.setToolTip(_FATE, plain_tip(why or words))
+        item.setData(_FATE, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)
+        item.setData(_REPLACE, Qt.ItemDataRole.AccessibleTextRole, self.tr("Even if changed"))
+
+    def _fit(self) -> None:
+        rows = min(max(len(self._files), 2), _MOST_ROWS)
+        height = self.sizeHintForRow(0) if self._files else self.fontMetrics().height() * 2
+        self.setFixedHeight(self.header().sizeHint().height() + rows * height + 4)
+
+    def _choose(self, *_items: object) -> None:
+        current = self.currentItem()
+        at = -1 if current is None else self.indexOfTopLevelItem(current)
+        if at >= 0:
+            self.chosen.emit(self._files[at], self._is_ticked(at))
+
+    def _on_tick(self, item: QTreeWidgetItem) -> None:
+        self._draw()
+        self.setCurrentItem(item)
+        self._choose()
+
+
+def fate_words() -> dict[Fate, str]:
+    """What becomes of a file, in the language of now."""
+    translate = QCoreApplication.translate
+    return {
+        "put_back": translate("UndoFiles", "Put back"),
+        "brought_back": translate("UndoFiles", "Brought back"),
+        "removed": translate("UndoFiles", "Removed again"),
+        "left": translate("UndoFiles", "Stays as it is"),
+    }

@@ -1,0 +1,1 @@
+"""Parts of the cards of calls."""

@@ -1,0 +1,71 @@
+"""The first line of a call's card: which tool, how the call stands, and whether it can be undone."""
+
+from time import monotonic
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.vocabulary.blocks import Outcome
+from ui.look.visible_text import with_hidden_shown
+from ui.transcript.blocks.head_block import Head
+
+_LONGEST_NAME = 200
+
+_SOON = 2
+"""Seconds after which the time is shown."""
+
+
+def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
+    """What stands in the first line; `since` is when it was first seen to run, on the monotonic clock."""
+    if call.state is not CallState.ENDED:
+        word, icon, color = _running_states()[call.state]
+        if since is not None and (passed := int(monotonic() - since)) >= _SOON:
+            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
+    elif call.is_undone:
+        word, icon, color = QCoreApplication.translate("Transcript", "Undone"), "undo", "muted"
+    else:
+        word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
+        if call.seconds is not None and call.seconds >= 0.95:
+            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
+    return Head(
+        one_line(call.name) or QCoreApplication.translate("Transcript", "tool"),
+        icon="tool",
+        strong=True,
+        color="text",
+        state=word,
+        state_icon=icon,
+        state_color=color,
+        is_open=unfolded,
+        control=QCoreApplication.translate("Transcript", "Show details"),
+        action=QCoreApplication.translate("Transcript", "Undo") if call.can_be_undone else "",
+        action_icon="undo",
+    )
+
+
+def one_line(name: str) -> str:
+    """A name from a model: control characters seen, not obeyed."""
+    return " ".join(with_hidden_shown(name[:_LONGEST_NAME]).split())
+
+
+# Word, icon and colour: the state is told three ways, because colour alone tells nothing to many people.
+def _running_states() -> dict[CallState, tuple[str, str, str]]:
+    translate = QCoreApplication.translate
+    return {
+        CallState.WRITING: (translate("Transcript", "Writing"), "pencil", "muted"),
+        CallState.PENDING: (translate("Transcript", "Pending"), "more", "muted"),
+        CallState.WAITING: (translate("Transcript", "Waiting for you"), "eye", "warning"),
+        CallState.RUNNING: (translate("Transcript", "Running"), "play", "accent"),
+    }
+
+
+def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
+    translate = QCoreApplication.translate
+    return {
+        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "success"),
+        Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
+        Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
+        Outcome.CANCELLED: (translate("Transcript", "Cancelled"), "stop", "muted"),
+        Outcome.TIMED_OUT: (translate("Transcript", "Timed out"), "warning", "warning"),
+        Outcome.LIMIT: (translate("Transcript", "Limit reached"), "warning", "warning"),
+        Outcome.UNKNOWN: (translate("Transcript", "Unknown"), "info", "warning"),
+    }
