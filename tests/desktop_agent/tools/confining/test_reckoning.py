@@ -77,6 +77,12 @@ def test_a_machine_of_which_no_numbers_are_known():
         _steps("riscv64")
 
 
+def test_an_interpreter_of_32_bits_on_a_machine_of_64(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.maxsize", 2**31 - 1)
+    with pytest.raises(OSError, match="aarch64"):
+        _steps("aarch64")
+
+
 def test_on_another_system_nothing_is_tried(monkeypatch: pytest.MonkeyPatch):
     from desktop_agent.tools.confining import reckoning
 
