@@ -24,6 +24,7 @@ class _Reaching:
     long: frozenset[str] = frozenset()
     starts: tuple[str, ...] = ()
     stays_inside: bool = False
+    holds: tuple[str, ...] = ()
 
 
 _COMPILER = _Reaching(starts=("-wrapper", "-fplugin", "-B", "-specs", "--specs", "-Wl,-plugin", "@"))
@@ -42,7 +43,8 @@ _PROGRAMS: Mapping[str, _Reaching] = {
     "diff3": _Reaching(long=listed("diff-program")),
     "pylint": _Reaching(long=listed("init-hook load-plugins rcfile")),
     "mypy": _Reaching(long=listed("python-executable config-file install-types")),
-    "ruff": _Reaching("o", listed("output-file config cache-dir")),
+    # Behind @ it reads arguments from a file.
+    "ruff": _Reaching("o", listed("output-file config cache-dir"), ("@",), stays_inside=True),
     "eslint": _Reaching("c", listed("config rulesdir parser plugin resolve-plugins-relative-to output-file")),
     "prettier": _Reaching(long=listed("plugin config")),
     "npm": _Reaching(long=listed("script-shell node-options prefix userconfig globalconfig")),
@@ -54,7 +56,9 @@ _PROGRAMS: Mapping[str, _Reaching] = {
 
 # git-diff(1) and git-rev-list(1). Whatever walks through commits takes them, also where its own page does not say so.
 _OF_SHOWING = "output ext-diff textconv show-signature remerge-diff"
-_SHOWS = _Reaching(long=listed(_OF_SHOWING))
+# To show who signed, git starts the program for it that is named in its settings.
+_SIGNED = ("%G", "%(signature")
+_SHOWS = _Reaching(long=listed(_OF_SHOWING), holds=_SIGNED)
 _TALKS = _Reaching(long=listed("upload-pack receive-pack exec"))
 _OF_GIT: Mapping[str, _Reaching] = {
     **dict.fromkeys(listed("log show whatchanged reflog stash shortlog rev-list range-diff"), _SHOWS),
@@ -65,9 +69,10 @@ _OF_GIT: Mapping[str, _Reaching] = {
     "ls-files": _Reaching("X", listed("exclude-from exclude-per-directory")),
     "add": _Reaching("ef", listed("edit force pathspec-from-file")),
     "commit": _Reaching(
-        "FtecnS",
+        "FtecCnS",
         listed(
-            "file template edit reedit-message no-verify gpg-sign no-gpg-sign amend author trailer pathspec-from-file"
+            "file template edit reedit-message reuse-message no-verify gpg-sign no-gpg-sign amend author reset-author "
+            "date trailer pathspec-from-file"
         ),
     ),
     "format-patch": _Reaching("o", listed("output output-directory ext-diff")),
@@ -83,12 +88,15 @@ _OF_GIT: Mapping[str, _Reaching] = {
     "reset": _Reaching(long=listed("hard merge keep")),
     "checkout": _Reaching("fB", listed("force")),
     "switch": _Reaching("fC", listed("force force-create discard-changes")),
-    "branch": _Reaching("DMCf", listed("force delete")),
+    "branch": _Reaching("DMCf", listed("force delete"), holds=_SIGNED),
+    **dict.fromkeys(("tag", "for-each-ref"), _Reaching("dfsuv", listed("force delete sign local-user"), holds=_SIGNED)),
     "apply": _Reaching(long=listed("unsafe-paths directory")),
 }
 _ANYTHING = _Reaching(starts=("",))
 # What it may become when it is expanded begins as it is written, and is one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
+# Names of which some letters are left open, and no part of which may become `..`.
+_STAYS_INSIDE = re.compile(r"(?!.*/[.*?])\w[\w./*?-]*|[*?][\w.*?-]*")
 
 
 def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
@@ -98,7 +106,7 @@ def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: i
         return False
     before, are_operands = words[seen - 1] or "", False
     for word, source in list(zip(words, sources, strict=True))[seen:]:
-        if known.stays_inside and _leads_out(source if word is None else word):
+        if known.stays_inside and (_STAYS_INSIDE.fullmatch(source) is None if word is None else _leads_out(word)):
             return True
         if word == "--":
             # Behind an option it may be that option's value, and ends nothing: `git commit -m -- --amend`.
@@ -126,7 +134,7 @@ def _leads_out(path: str) -> bool:
 
 
 def _reaches(known: _Reaching, word: str) -> bool:
-    if known.starts and word.startswith(known.starts):
+    if (known.starts and word.startswith(known.starts)) or any(each in word for each in known.holds):
         return True
     if word.startswith("--"):
         name = word[2:].partition("=")[0]
