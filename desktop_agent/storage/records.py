@@ -7,6 +7,7 @@ from typing import TypedDict
 from pydantic import BaseModel, ConfigDict
 
 from desktop_agent.vocabulary.blocks import Image
+from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -20,15 +21,19 @@ from desktop_agent.vocabulary.tool_calls import Outsider
 class ConversationState(BaseModel):
     """How a conversation stands besides what was said, kept so that it survives the end of the program.
 
-    `mode` is a mode's name. `policies` are the persistent ones, in the order of installation. `queue` are messages
-    that wait, those whose hooks have not decided yet among them. `stopped_run` is the run that Stop was pressed in
-    last: should the program die before that run has ended, nothing of it is gone on with. `outside` is where content
-    from outside came from since the person last let such pass, `trusted` where it came from before.
+    `mode` is a mode's name; `own_mode` is all of it, where it is no built-in one, so that what it denied stays denied
+    should it be removed. `is_mode_gone`: it was, and what holds is what goes on of it. `policies` are the persistent
+    ones, in the order of installation. `queue` are messages that wait, those whose hooks have not decided yet among
+    them. `stopped_run` is the run that Stop was pressed in last: should the program die before that run has ended,
+    nothing of it is gone on with. `outside` is where content from outside came from since the person last let such
+    pass, `trusted` where it came from before.
     """
 
     model_config = ConfigDict(frozen=True)
 
     mode: str = "default"
+    own_mode: Mode | None = None
+    is_mode_gone: bool = False
     policies: tuple[PromptPolicy, ...] = ()
     queue: tuple[QueuedMessage, ...] = ()
     stopped_run: str | None = None

@@ -28,7 +28,8 @@ class ModeSwitch:
 
     `offered` is asked afresh for the modes that can be chosen; `follow` makes what holds be as they say now.
     `tell` hears what happens. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; where
-    that ModeChanged names the same mode twice, the request came to nothing.
+    that ModeChanged names the same mode twice, the request came to nothing. `gone`: what holds is what goes on of this
+    mode, which was removed.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class ModeSwitch:
         standing: Standing,
         offered: Callable[[], Iterable[Mode]] = lambda: BUILT_IN_MODES,
         tell: Callable[[EngineEvent], None] = lambda _event: None,
+        gone: Mode | None = None,
     ) -> None:
         self._standing = standing
+        self._gone = gone
         self._offered = offered
         self._known = frozenset(self._modes)
         if len(self._known) < len(self.modes):
@@ -48,7 +51,7 @@ class ModeSwitch:
 
     def nested(self, standing: Standing, tell: Callable[[EngineEvent], None]) -> "ModeSwitch":
         """For an agent that this one starts, with the same modes to choose from."""
-        below = ModeSwitch(standing, self._offered, tell)
+        below = ModeSwitch(standing, self._offered, tell, self._gone if standing.mode == self.current else None)
         self._below.add(below)
         return below
 
@@ -61,6 +64,11 @@ class ModeSwitch:
     def modes(self) -> tuple[Mode, ...]:
         """All that can be chosen."""
         return tuple(self._offered())
+
+    @property
+    def gone(self) -> Mode | None:
+        """The removed mode of which the rest holds; None where what holds can be chosen, or came in its place."""
+        return self._gone
 
     @property
     def requested(self) -> ModeRequest | None:
@@ -81,6 +89,7 @@ class ModeSwitch:
             self._request = None
             self._change(mode, "person")
         else:
+            self._gone = None
             self.cancel_request()
 
     def request_by_agent(self, name: str) -> None:
@@ -115,14 +124,25 @@ class ModeSwitch:
         was_known, self._known = held.name in self._known, frozenset(modes)
         if self._request is not None and self._request.to_mode not in modes:
             self.cancel_request()
-        now = modes.get(held.name, in_place_of(held) if was_known else held)
+        is_lost = was_known and self._gone is None and held.name not in modes
+        now = in_place_of(held) if is_lost else self._as_now(held, modes)
         if now.name != held.name:
             self._change(now, "person")
         elif now != held:
             self._standing.set_mode(now)
+        if is_lost and now.name == held.name:
+            self._gone = held
         for each in tuple(self._below):
             each.follow()
-        return held if was_known and held.name not in modes else None
+        return held if is_lost else None
+
+    def _as_now(self, held: Mode, modes: dict[str, Mode]) -> Mode:
+        if self._gone is None:
+            return modes.get(held.name, held)
+        if modes.get(held.name) != self._gone:
+            return held
+        back, self._gone = self._gone, None
+        return back
 
     def at_turn_edge(self) -> None:
         """Between two turns: announce what the agent asked for; apply what was announced at the edge before."""
@@ -142,7 +162,7 @@ class ModeSwitch:
         return {mode.name: mode for mode in self._offered()}
 
     def _change(self, mode: Mode, authority: Authority) -> None:
-        before = self.current
+        before, self._gone = self.current, None
         if mode != before:
             self._standing.set_mode(mode)
         self._tell(ModeChanged(before.name, mode.name, authority))

@@ -16,7 +16,8 @@ from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Writer
 from desktop_agent.permissions.taint import Taint
-from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
+from desktop_agent.storage.records import ConversationState
+from desktop_agent.vocabulary.conduct.modes import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, in_place_of
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
 from desktop_agent.vocabulary.conduct.rules import RuleEffect
@@ -70,17 +71,16 @@ class _Modes(_Closable, ModeSwitch):
         offered: Callable[[], Iterable[Mode]],
         tell: Callable[[EngineEvent], None],
         say: Callable[[Sentence], None],
+        gone: Mode | None,
     ) -> None:
-        super().__init__(standing, offered, tell)
+        super().__init__(standing, offered, tell, gone)
         self._say = say
 
     def follow(self) -> Mode | None:
         """As in ModeSwitch; the person is told of one that is gone. Closed, it follows nothing."""
         gone = None if self.is_closed else super().follow()
         if gone is not None:
-            values = {"title": gone.title, "now": self.current.title}
-            is_itself = self.current.name == gone.name
-            self._say(Sentence(_GOES_ON, values) if is_itself else Sentence(_REMOVED, values))
+            self._say(_removed(gone, self.current))
         return gone
 
 
@@ -120,17 +120,18 @@ class Conduct:
         self._is_closed = False
         self.approvals = ToldApprovals(writer.tell_between_runs)
         self.questions = QuestionBroker()
+        held, gone = _held(state, setup.modes(), writer.say)
         self.standing = KeptStanding(
             writer.ledger,
             setup.book,
             given=setup.rules,
-            mode=_named(state.mode, setup.modes(), writer),
+            mode=held,
             names=setup.names,
             own_folders=setup.own_folders,
             taint=Taint(state.outside, state.trusted),
             on_taint=self.keep,
         )
-        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep, writer.say)
+        self.modes = _Modes(self.standing, setup.modes, self._tell_and_keep, writer.say, gone)
         self.policies = _Policies(_each_once(state.policies), tell, self.keep_soon)
         self.guards = _Guards(setup.guards, tell)
         self.queue = _Queue(_undelivered(state.queue, writer.history()), self.keep_soon)
@@ -193,9 +194,12 @@ class Conduct:
 
     def keep(self) -> None:
         """Keep how things stand, if it is not as kept."""
+        held, gone = self.standing.mode, self.modes.gone
         self._state = self._state.model_copy(
             update={
-                "mode": self.standing.mode.name,
+                "mode": held.name,
+                "own_mode": gone or (None if held in BUILT_IN_MODES else held),
+                "is_mode_gone": gone is not None,
                 "policies": self.policies.persistent,
                 "queue": self._waiting(),
                 "outside": self.standing.taint.outsiders,
@@ -248,16 +252,31 @@ class Conduct:
             self.keep()
 
 
-def _named(name: str, modes: tuple[Mode, ...], writer: Writer) -> Mode | None:
-    """The mode of this name. In place of one that is gone, the strictest there is: what it allowed nobody knows."""
-    found = next((mode for mode in modes if mode.name == name), None)
-    if found is not None or name == DEFAULT_MODE.name:
-        return found
+def _held(
+    state: ConversationState, modes: tuple[Mode, ...], say: Callable[[Sentence], None]
+) -> tuple[Mode | None, Mode | None]:
+    """What holds, None for the default, and the removed mode of which it is what goes on."""
+    own, found = state.own_mode, next((mode for mode in modes if mode.name == state.mode), None)
+    if own is not None and (found is None or (state.is_mode_gone and found != own)):
+        held = in_place_of(own)
+        say(_removed(own, held))
+        return held, own if held.name == own.name else None
+    if found is not None or state.mode == DEFAULT_MODE.name:
+        return found, None
+    return _strictest(state.mode, modes, say), None
+
+
+def _strictest(gone: str, modes: tuple[Mode, ...], say: Callable[[Sentence], None]) -> Mode:
+    """In place of a mode of which only the name is known: what it allowed nobody knows."""
     plain = [mode for mode in (*modes, DEFAULT_MODE) if all(rule.effect != RuleEffect.ALLOW for rule in mode.rules)]
     strictest = min(plain, key=lambda mode: BREADTHS.index(mode.mutating))
-    values = {"name": name[:80], "title": strictest.title}
-    writer.say(Sentence("There is no mode “{name}” any more, so “{title}” holds. Choose another mode.", values))
+    values = {"name": gone[:80], "title": strictest.title}
+    say(Sentence("There is no mode “{name}” any more, so “{title}” holds. Choose another mode.", values))
     return strictest
+
+
+def _removed(gone: Mode, now: Mode) -> Sentence:
+    return Sentence(_GOES_ON if now.name == gone.name else _REMOVED, {"title": gone.title, "now": now.title})
 
 
 def _each_once(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ...]:

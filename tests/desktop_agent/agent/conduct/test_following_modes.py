@@ -124,6 +124,22 @@ def test_one_that_goes_on_without_what_it_allowed_comes_back_whole() -> None:
     assert desk.standing.mode == whole
 
 
+def test_another_one_of_its_name_holds_only_when_it_is_chosen() -> None:
+    desk = Follower(own(rules=(DENIES, ALLOWS)))
+    desk.switch.set_by_person("own")
+    desk.now_are()
+    desk.now_are(own(rules=(ALLOWS,)))
+    assert desk.standing.mode == own(rules=(DENIES,))
+    below = desk.switch.nested(Standing(mode=desk.standing.mode), lambda _: None)
+    desk.now_are(own(rules=(ALLOWS,), mutating="accept_edits"))
+    assert below.current == own(rules=(DENIES,))
+    desk.switch.set_by_person("own")
+    assert desk.standing.mode == own(rules=(ALLOWS,), mutating="accept_edits")
+    assert desk.switch.gone is None
+    desk.now_are(own())
+    assert desk.standing.mode == own()
+
+
 def test_what_the_agent_asked_for_is_void_when_it_is_gone() -> None:
     desk = Follower(own(mutating="deny"))
     desk.switch.request_by_agent("own")

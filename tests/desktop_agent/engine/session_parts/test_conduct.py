@@ -204,6 +204,55 @@ async def test_what_a_removed_mode_denied_stays_denied_until_another_is_chosen(s
     stage.session.modes.follow()
 
 
+@pytest.mark.parametrize("is_open", [True, False], ids=["while open", "while closed"])
+async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: bool, shaky: Shaky) -> None:
+    denies = Rule(effect=RuleEffect.DENY, tool="look", scope=RuleScope.ALWAYS)
+    own = Mode(name="own", title="Own", rules=(denies, ALLOWS))
+    modes = OwnModes(own)
+    turns = (Turn(), Turn(call("1", "look")), Turn())
+    stage = Stage(shaky, *turns, tools=(tool("look", read_only=True),), setup={"modes": modes.all})
+    stage.session.modes.set_by_person("own")
+    await stage.say()
+    if is_open:
+        modes.own = ()
+        stage.session.modes.follow()
+    await stage.session.close()
+    modes.own = ()
+    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    (notice,) = [item for item in again.transcript if isinstance(item, NoticeItem)]
+    assert "What it denied or asked about stays so here" in str(notice.sentence)
+    again.send(Message.user("more"))
+    await again.wait_idle()
+    assert results_of(again.history)["1"].outcome is Outcome.DENIED
+    # Another one of its name is not it; the very same is.
+    modes.own = (Mode(name="own", title="Own"),)
+    again.modes.follow()
+    assert again.modes.current.rules == (denies,)
+    await again.close()
+    third = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert third.modes.current.rules == (denies,)
+    modes.own = (own,)
+    third.modes.follow()
+    assert third.modes.current == own
+    await third.close()
+
+
+async def test_a_mode_that_came_in_place_of_another_is_kept_as_what_it_is(shaky: Shaky) -> None:
+    modes = OwnModes(Mode(name="own", title="Own", mutating="accept_edits"))
+    stage = Stage(shaky, Turn(), setup={"modes": modes.all})
+    stage.session.modes.set_by_person("own")
+    await stage.say()
+    await stage.session.close()
+    modes.own = ()
+    again = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert again.modes.current == DEFAULT_MODE
+    await again.close()
+    modes.own = (Mode(name="own", title="Own", mutating="accept_edits"),)
+    third = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+    assert third.modes.current == DEFAULT_MODE
+    await third.close()
+
+
 async def test_specialists_are_asked_for_at_every_prompt_and_one_at_work_ends_as_it_began(shaky: Shaky) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
     finder = Specialist(name="finder", description="Finds.", system_prompt="You find.")
