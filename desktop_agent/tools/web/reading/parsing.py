@@ -5,13 +5,14 @@ Where elements are nested deeper than DEEPEST, the inner ones are left out and w
 walks the tree may do so by recursion.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.builder import HTMLTreeBuilder
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from desktop_agent.tools.web.reading.hiding import Hiding
 
 DEEPEST = 120
 _LONGEST_ATTRIBUTE = 4_000
@@ -32,9 +33,6 @@ BLOCKS = HEADINGS | names(
 _UNREAD = names(
     "script style template svg canvas iframe object audio video select button textarea datalist frameset noframes "
     "noembed applet map"
-)
-_HIDING = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|em|rem|pt|%)?\s*(?:;|$))"
 )
 
 
@@ -103,6 +101,7 @@ class _Builder(HTMLTreeBuilder):
         soup: Any = self.soup
         # Held to the end: the nodes are the parser's own.
         parser = LexborHTMLParser(self._html)
+        hiding = Hiding(each.text() for each in parser.css("style"))
         opened: list[tuple[LexborNode | None, str]] = []
         node = parser.root
         while True:
@@ -114,19 +113,19 @@ class _Builder(HTMLTreeBuilder):
             after = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
-            elif (begun := _begun(soup, node, len(opened))) is not None:
+            elif (begun := _begun(soup, node, len(opened), hiding)) is not None:
                 opened.append((after, begun))
                 after = node.first_child
             node = after
 
 
-def _begun(soup: Any, node: LexborNode, depth: int) -> str | None:
+def _begun(soup: Any, node: LexborNode, depth: int, hiding: Hiding) -> str | None:
     """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
     name = node.tag or ""
     if not node.is_element_node or name in _UNREAD:
         return None
     attributes = {key: (value or "")[:_LONGEST_ATTRIBUTE] for key, value in node.attributes.items()}
-    if _is_hidden(name, attributes):
+    if hiding.hides(name, attributes):
         return None
     if depth < DEEPEST:
         soup.handle_starttag(name, None, None, attributes)
@@ -140,12 +139,3 @@ def _end(soup: Any, name: str) -> None:
         soup.handle_endtag(name)
     else:
         soup.handle_data(" ")
-
-
-def _is_hidden(name: str, attributes: dict[str, str]) -> bool:
-    return bool(
-        "hidden" in attributes
-        or (name == "dialog" and "open" not in attributes)
-        or attributes.get("aria-hidden", "").lower() == "true"
-        or ("style" in attributes and _HIDING.search(attributes["style"].lower()))
-    )

@@ -19,6 +19,28 @@ _TITLES = frozenset({"admonition-title", "admonitionblock-title", "callout-title
 _LONGEST_ADDRESS = 1_000
 
 
+# Also what would end the address, or the line that it stands in.
+_NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
+
+
+def unbracketed(text: str) -> str:
+    """As words within brackets: brackets of its own that do not fit together are no brackets."""
+    depth = 0
+    for each in re.findall(r"(?<!\\)[\[\]]", text):
+        depth += 1 if each == "[" else -1
+        if depth < 0:
+            break
+    is_sound = depth == 0 and "](" not in re.sub(r"!\[[^\[\]]*\]\([^()]*\)", "", text)
+    return text if is_sound else re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
+
+
+def _as_browsers_read(href: str) -> str:
+    """WHATWG URL: line ends and tabs are left out, and backslashes of a web address are slashes."""
+    plain = re.sub(r"[\t\r\n]", "", href.strip())
+    before, mark, after = plain.partition("?")
+    return before.replace("\\", "/") + mark + after
+
+
 def _on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
     """Marks around words; none around words that are marked already, nor over the end of a line."""
 
@@ -53,13 +75,22 @@ class Pieces(MarkdownConverter):
     def address(self, href: str) -> str | None:
         """Where a link leads; None within the page itself, and out of the web."""
         try:
-            whole = urljoin(self._base, href.strip())
+            whole = urljoin(self._base, _as_browsers_read(href))
         except ValueError:
             return None
         is_web = whole.lower().startswith(("http://", "https://", "mailto:"))
         if href.startswith("#") or not href or not is_web or len(whole) > _LONGEST_ADDRESS:
             return None
-        return whole.replace(" ", "%20").replace("(", "%28").replace(")", "%29").replace("<", "%3C").replace(">", "%3E")
+        return _NOT_IN_ADDRESSES.sub(lambda each: f"%{ord(each[0]):02X}", whole)
+
+    def process_text(self, el: NavigableString, parent_tags: set[str] | None = None) -> str:
+        """Text that looks like a link, and is none, is not to look like one."""
+        text = super().process_text(el, parent_tags)
+        if "]" not in text or "_noformat" in (parent_tags or ()):
+            return text
+        following = el.find_next(string=True) if text.endswith("]") else None
+        is_split = following is not None and str(following).startswith("(")
+        return text.replace("](", "\\](") if not is_split else text[:-1].replace("](", "\\](") + "\\]"
 
     convert_b = convert_strong = _on_one_line(MarkdownConverter.convert_b)
     convert_em = convert_i = _on_one_line(MarkdownConverter.convert_em)
@@ -79,7 +110,7 @@ class Pieces(MarkdownConverter):
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Its description, if it has one."""
         del text, parent_tags
-        alt = SPACES.sub(" ", attribute(el, "alt")).strip()
+        alt = unbracketed(SPACES.sub(" ", attribute(el, "alt")).strip())
         address = self.address(attribute(el, "src"))
         return f"![{alt}]({address})" if alt and address else alt
 

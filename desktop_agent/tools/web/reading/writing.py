@@ -13,7 +13,7 @@ from desktop_agent.tools.web.reading.parsing import (
     take_out,
     words,
 )
-from desktop_agent.tools.web.reading.pieces import SPACES, Pieces
+from desktop_agent.tools.web.reading.pieces import SPACES, Pieces, unbracketed
 from desktop_agent.tools.web.reading.tables import is_layout, rows_of, table_lines
 
 _UNSAID = frozenset({"hideme", "example-header", "code-header-lang", "tooltip"})
@@ -80,7 +80,7 @@ class _Writer(Pieces):
         if not said or said in _ANCHORS:
             return " "
         address = self.address(attribute(node, "href"))
-        made = said if address is None else f"<{address}>" if said == address else f"[{said}]({address})"
+        made = said if address is None else f"<{address}>" if said == address else f"[{unbracketed(said)}]({address})"
         return f"\n\n{made}\n\n" if has_blocks else " " * text[:1].isspace() + made + " " * text[-1:].isspace()
 
     def _formula(self, node: Tag, around: set[str]) -> str:

@@ -123,6 +123,30 @@ def test_small_and_faint_words_are_read():
     assert text("<p style='font-size:0.9em'>small</p><p style='opacity:0'>fading in</p>") == "small\n\nfading in"
 
 
+@pytest.mark.parametrize(
+    ("html", "said"),
+    [
+        (
+            '<a href="https://e.example/">x](https://g.example/) [y</a>',
+            "[x\\](https://g.example/) \\[y](https://e.example/)",
+        ),
+        ("<a href=https://e.example>a]b</a>", "[a\\]b](https://e.example)"),
+        ("<a href=https://e.example>[1]</a>", "[[1]](https://e.example)"),
+        ("<a href=https://e.example><img src=/i alt=i></a>", "[![i](https://docs.example/i)](https://e.example)"),
+        ('<a href="https://e.example/\n\n# x">t</a>', "[t](https://e.example/#%20x)"),
+        ('<a href="https:\\\\e.example\\a?b\\c">t</a>', "[t](https://e.example/a?b%5Cc)"),
+        ("<p>[click](https://e.example)", "[click\\](https://e.example)"),
+        ("<p>[click]<b></b>(https://e.example)", "[click\\](https://e.example)"),
+        ("<p>[click]<b>(x)</b>", "[click\\]**(x)**"),
+        ("<p>see [1] and (2)", "see [1] and (2)"),
+        ("<code>a[0](b)</code>", "`a[0](b)`"),
+        ("<img alt='x](http://e)' src=/a>", "![x\\](http://e)](https://docs.example/a)"),
+    ],
+)
+def test_nothing_looks_like_a_link_that_the_page_does_not_have(html, said):
+    assert read(html, "https://docs.example/page")["text"].strip() == said
+
+
 def test_hidden_characters_are_counted_whether_they_are_written_or_referred_to():
     found = read("<p>a\u200b&#8203;&#x202e;b", BASE)
     assert (found["text"], found["hidden"]) == ("ab\n", 3)

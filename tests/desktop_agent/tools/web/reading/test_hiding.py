@@ -1,0 +1,115 @@
+import pytest
+
+from desktop_agent.tools.web.reading.child import read
+from desktop_agent.tools.web.reading.hiding import hides, style_of
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "display:none",
+        "DISPLAY : None ;color:red",
+        "display\n:\nnone",
+        "display:/**/none",
+        "d\\69splay:none",
+        "display:block;display:none",
+        "display:none!important;display:block",
+        "visibility:hidden",
+        "visibility:collapse",
+        "content-visibility:hidden",
+        "color:transparent",
+        "color:rgba(0, 0, 0, 0)",
+        "color:rgb(0 0 0 / 0%)",
+        "color:#fff0",
+        "color:#fff;background:#fff",
+        "color:white;background-color:white",
+        "font-size:0",
+        "font-size:0!important",
+        "font-size:0.01px",
+        "font-size:.04em",
+        "font-size:2%",
+        "font:0/0 a",
+        "transform:scale(0)",
+        "transform:rotate(3deg) scale(0.0)",
+        "scale:0",
+        "position:absolute;left:-9999px",
+        "position:fixed;top:-500px",
+        "text-indent:-9999px;overflow:hidden",
+        "margin-left:-5000px",
+        "height:0;overflow:hidden",
+        "max-height:0;overflow-y:clip",
+        "width:1px;overflow:hidden",
+        "clip-path:inset(100%)",
+        "clip-path:circle(0)",
+        "position:absolute;clip:rect(0, 0, 0, 0)",
+        "clip:rect(1px 1px 1px 1px)",
+    ],
+)
+def test_what_is_not_seen(style: str) -> None:
+    assert hides(style_of(style))
+    assert read(f'<p>a<p style="{style}">H<p>b', "http://x/")["text"].split() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "",
+        ";;:",
+        "display:none;display:block",
+        "display:block!important;display:none",
+        "visibility:visible",
+        "color:#fff",
+        "color:#fff;background:#000",
+        "color:rgba(0,0,0,.4)",
+        "color:#ffff00",
+        "color:#fff8",
+        "font-size:12px",
+        "font-size:.9em",
+        "font-size:80%",
+        "font:12px/1.5 serif",
+        "transform:scale(0.5)",
+        "transform:translateY(-900px)",
+        "left:-9999px",
+        "position:absolute;left:-20px",
+        "height:0",
+        "max-height:20em;overflow:hidden",
+        "overflow:hidden",
+        "clip-path:inset(10%)",
+        "opacity:0",
+        "content:'display:none'",
+    ],
+)
+def test_what_is_seen_or_may_be(style: str) -> None:
+    assert not hides(style_of(style))
+
+
+@pytest.mark.parametrize(
+    ("sheet", "shown"),
+    [
+        (".x{display:none}", "b"),
+        ("p.x , .other { color: red; DISPLAY:none }", "b"),
+        ("#y{visibility:hidden}", "a"),
+        ("/* .z{} */ @import url(a.css); .x{display:none}", "b"),
+        (".x{display:none} .x{display:block}", "ab"),
+        ("@media print{.x{display:none}} .z{}", "ab"),
+        ("@media print{.z{} .x{display:none}}", "ab"),
+        (".x:hover{display:none} .w .x{display:none} .x.v{display:none} *{}", "ab"),
+        ("} .x{display:none}", "b"),
+        (".x{display:none", "ab"),
+        (".x{color:red}", "ab"),
+        ("@font-face{src:url(x)} .x{position:absolute;left:-999em}", "b"),
+    ],
+)
+def test_sheets_of_the_page(sheet: str, shown: str) -> None:
+    page = f"<style>{sheet}</style><p class='w X'>a<p id=y>b"
+    assert "".join(read(page, "http://x/")["text"].split()) == shown
+
+
+@pytest.mark.parametrize("html", ["<p popover>H", "<p hidden>H", "<p aria-hidden=TRUE>H", "<dialog>H</dialog>"])
+def test_attributes_that_hide(html: str) -> None:
+    assert read(f"a{html}", "http://x/")["text"].split() == ["a"]
+
+
+def test_large_sheets_are_read_in_bounds() -> None:
+    sheet = "{" * 200_000 + ".a{b:c}" * 30_000
+    assert read(f"<style>{sheet}</style>a", "http://x/")["text"] == "a\n"
