@@ -1,6 +1,7 @@
 """`make package-check`: tries what `make package` built, from another folder: `python packaging/check.py [FOLDER]`.
 
-Without a screen: version, answers, pictures, certificates, the keyring, libraries. With one: the window answers, looks
+Without a screen: version, answers, pictures, certificates, the keyring, libraries; tools, whose children are parts of
+the program, and servers of tools. With one: the window answers, looks
 like the one from source, and starts as fast. At last the Debian package, installed into a folder of its own.
 """
 
@@ -13,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from acting import acting
 from build import DIST, FOLDER, ROOT
 from debian import debian
 from headless import headless
@@ -36,6 +38,7 @@ def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
     )
     yield "version", asked.stdout.strip() == f"desktop-agent {version}", asked.stdout.strip() or asked.stderr
     yield from headless(program, environment(elsewhere / "headless"), elsewhere / "headless")
+    yield from acting(program, environment(elsewhere / "acting"), elsewhere / "acting")
     home = elsewhere / "windows"
     own = environment(home)
     # Bytecode is written by the first start; the program in the folder brings its own.

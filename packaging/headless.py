@@ -27,6 +27,7 @@ SYSTEM = ("libc.", "libm.", "libdl.", "libpthread.", "librt.", "libGL", "libEGL"
 SYSTEM += ("libfontconfig.", "libresolv.", "libutil.", "libgcc_s.", "libstdc++.", "libxcb.", "libwayland-")
 SYSTEM += ("libXau.", "libXdmcp.", "libbsd.", "libmd.")  # come with libxcb1
 LATE = ("tree_sitter", "tree_sitter_bash", "ziamath", "ziafont", "latex2mathml", "jsonschema_specifications")
+LATE += ("mcp.client.streamable_http", "mcp.client.auth.oauth2", "httpx2", "bs4", "markdownify")
 LATE += ("simpleeval", "pygments.lexers._mapping", "pygments.lexers.python", "pygments.lexers.jvm")
 DATA = ("ziafont/fonts/*", "ziamath/fonts/*", "latex2mathml/*.txt", "jsonschema_specifications/schemas/*/*")
 # The libraries themselves, without what Python would find elsewhere.

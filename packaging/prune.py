@@ -1,4 +1,4 @@
-"""Takes out of the folder what nothing in it loads, and the debugging symbols of Python itself."""
+"""Takes out of the folder what nothing in it loads, and the debugging symbols of Python and its modules."""
 
 import re
 import subprocess
@@ -43,12 +43,17 @@ def unreachable(folder: Path) -> list[Path]:
     return sorted(file for name, file in plain.items() if name not in reached)
 
 
+def has_symbols(file: Path) -> bool:
+    """Whether it is of Python: itself, or a module. Qt brings none, and what its libraries have is little."""
+    return "PySide6" not in file.parts and bool(re.match(r"libpython3|.+\.(cpython-\w+(-\w+)*|abi3)\.so$", file.name))
+
+
 def prune(folder: Path) -> None:
     """Make it smaller."""
     for file in unreachable(folder):
         file.unlink()
     for link in [path for path in folder.rglob("*") if path.is_symlink() and not path.exists()]:
         link.unlink()
-    for file in folder.rglob("libpython3*.so*"):
-        if not file.is_symlink():
+    for file in libraries(folder):
+        if has_symbols(file):
             subprocess.run(["strip", "--strip-unneeded", file], check=True)

@@ -125,6 +125,10 @@ class Standing(_Heard):
             return self._parent.mode
         return self._mode or DEFAULT_MODE
 
+    def tools_changed(self) -> None:
+        """Tools came, went, or count as something else: whatever has not started is judged again."""
+        self._tell()
+
     def set_mode(self, mode: Mode) -> None:
         """Change it, at once: for every call that has not started."""
         self._mode = mode

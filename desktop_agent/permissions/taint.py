@@ -32,7 +32,7 @@ class Taint:
 
     def marked(self, outsider: Outsider) -> "Taint":
         """With content of this outsider. The same one when the person trusts it, or knows of it."""
-        if outsider in self.outsiders or outsider in self.trusted:
+        if any(outsider.is_same(each) for each in (*self.outsiders, *self.trusted)):
             return self
         return Taint((*self.outsiders, outsider), self.trusted)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,11 +11,18 @@ from pydantic_core import ErrorDetails
 
 from desktop_agent.storage.files import aside_path, failure_of, write_atomically
 from desktop_agent.storage.paths import make_private
+from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
 
 _NAME = "preferences.json"
 _Place = tuple[int | str, ...]
+# Lists whose entries say what may happen: none is ever taken for more than was written.
+_LEAVE = (("modes", "defined"), ("specialists", "defined"), ("mcp", "servers"))
+_HOLDING_BACK = ("deny", "ask")
+# Of each, no two have the same; modes have names that are taken already.
+_ONCE = {"modes": ("defined", "name"), "specialists": ("defined", "name"), "mcp": ("servers", "id")}
+_TAKEN = {"modes": frozenset(mode.name for mode in BUILT_IN_MODES)}
 
 
 class PreferencesFile:
@@ -23,6 +31,7 @@ class PreferencesFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
         self.notices: tuple[Sentence, ...] = ()
+        self._keeps_old = False
 
     async def load(self) -> Preferences:
         """The preferences, without blocking the event loop; see `load_now`."""
@@ -34,7 +43,7 @@ class PreferencesFile:
         What the file does not say, or says wrongly, has its default; what this version does not know is kept. A file
         that is no JSON object is set aside under another name. Raises StorageFailed if the file cannot be read.
         """
-        self.notices = ()
+        self.notices, self._keeps_old = (), False
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -59,9 +68,16 @@ class PreferencesFile:
         text = json.dumps(preferences.model_dump(mode="json"), indent=2)
         try:
             make_private(self.path.parent)
+            self._keep_old()
             write_atomically(self.path, text.encode("ascii") + b"\n")
         except OSError as error:
             raise failure_of(error, self.path) from error
+
+    def _keep_old(self) -> None:
+        """What was left out of it is not lost when it is written over."""
+        if self._keeps_old and self.path.exists():
+            shutil.copy2(self.path, aside_path(self.path))
+        self._keeps_old = False
 
     def _set_aside(self) -> Preferences:
         aside = aside_path(self.path)
@@ -82,32 +98,78 @@ class PreferencesFile:
                 preferences = Preferences.model_validate(values)
             except ValidationError as error:
                 found = error.errors(include_url=False, include_context=False)
-                notices |= {title: _sentence(title, place) for place in map(_place, found) if (title := _title(place))}
-                _remove(values, found)
+                places = _places(values, found)
+                said = [_sentence(title, place) for place in places if (title := _title(place))]
+                notices |= {str(each): each for each in said}
+                _remove(values, places)
             else:
+                self._keeps_old = bool(notices)
                 self.notices = tuple(notices.values())
                 return preferences
 
 
 def _sentence(title: str, place: _Place) -> Sentence:
+    if any(isinstance(step, int) for step in place[:-1]) and not isinstance(place[-1], int):
+        template = "An entry of the preference “{title}” says more than this version understands; the rest of it holds."
+        return Sentence(template, {"title": title})
     if any(isinstance(step, int) for step in place):
         return Sentence("An entry of the preference “{title}” cannot be used and was left out.", {"title": title})
     return Sentence("The preference “{title}” had a value that cannot be used; it has its default.", {"title": title})
 
 
-def _place(details: ErrorDetails) -> _Place:
-    """What to remove: an entry of a list rather than the list, a surplus key rather than its entry."""
+def _places(values: dict[str, Any], found: list[ErrorDetails]) -> list[_Place]:
+    """What to remove, once each, and nothing inside of what is removed anyway; the last entries of a list first."""
+    places = {_place(values, each) for each in found}
+    outermost = [each for each in places if not any(each[:length] in places for length in range(len(each)))]
+    return sorted(outermost, key=lambda place: [(type(step).__name__, step) for step in place], reverse=True)
+
+
+def _place(values: dict[str, Any], details: ErrorDetails) -> _Place:
+    """What to remove: an entry of a list rather than the list, a surplus key rather than its entry.
+
+    Of what says what may happen a surplus key may be what narrows it: there the entry goes, or the rule that allows.
+    """
     place = details["loc"]
+    section = str(next(iter(place), ""))
+    if section in _ONCE and len(place) <= 2 and details["type"] in {"value_error", "too_long"}:
+        return _place_of_repeated(values, section, details)
     if details["type"] == "extra_forbidden":
-        return place
+        return _place_of_surplus(values, place) if place[:2] in _LEAVE else place
     indexes = [at for at, step in enumerate(place) if isinstance(step, int)]
     return place[: indexes[0] + 1] if indexes else place
 
 
-def _remove(values: dict[str, Any], found: list[ErrorDetails]) -> None:
-    """Remove what pydantic objects to, once each, the last entries of a list first; at least something."""
+def _place_of_repeated(values: dict[str, Any], section: str, details: ErrorDetails) -> _Place:
+    """The first entry that is one too many."""
+    name, key = _ONCE[section]
+    entries: list[dict[str, Any]] = values[section][name]
+    if details["type"] == "too_long":
+        return section, name, len(entries) - 1
+    seen = set(_TAKEN.get(section, ()))
+    for index, entry in enumerate(entries):
+        if entry.get(key) in seen:
+            return section, name, index
+        seen.add(entry[key])
+    return section, name
+
+
+def _place_of_surplus(values: dict[str, Any], place: _Place) -> _Place:
+    entry, in_rule, in_pattern = 3, 5, 6
+    if len(place) <= in_rule or place[entry] != "rules":
+        return place[:entry]
+    at: Any = values
+    for step in place[:in_rule]:
+        at = at[step]
+    if at.get("effect") not in _HOLDING_BACK:
+        return place[:in_rule]
+    # Behind “pattern” comes which kind of pattern it is, which is no step in the file.
+    return (*place[:in_pattern], place[-1]) if len(place) > in_pattern else place
+
+
+def _remove(values: dict[str, Any], places: list[_Place]) -> None:
+    """Remove these, in this order; at least something."""
     before = json.dumps(values)
-    for place in reversed(list(dict.fromkeys(map(_place, found)))):
+    for place in places:
         at: Any = values
         for step in place[:-1]:
             at = at[step] if _holds(at, step) else None

@@ -155,11 +155,18 @@ class Providers(_Section):
 
 
 class Mcp(_Section):
-    """Servers of tools. Values of their secrets are in the keyring, never here."""
+    """MCP servers. Values of their secrets are in the keyring, never here."""
 
     servers: tuple[McpServer, ...] = Field(
-        default=(), title="Servers of tools", description="Programs and addresses that offer tools to the model."
+        default=(), title="MCP servers", description="Programs and addresses that offer tools to the model."
     )
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        ids = [each.id for each in self.servers]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two MCP servers have the same id")
+        return self
 
 
 class Modes(_Section):

@@ -29,7 +29,8 @@ class Call:
 
     `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
     mode allow. `allowance` is the person's, and `only_as_shown` whether it covers no more than the preview that they
-    saw. `shown` is the end of its live output, `so_far` what its tool says it has done until now, `changes` what it did
+    saw. `begun_as` says beside which neighbours it was begun. `shown` is the end of its live output, `so_far` what
+    its tool says it has done until now, `changes` what it did
     to files. `is_left`: the tool did not end in its grace. `ended` is the result that stands from the moment at which
     the tool ended, should Stop come before all is done about it.
     """
@@ -60,6 +61,7 @@ class Call:
     allowance: Allowed | None = None
     only_as_shown: bool = False
     # Execution.
+    begun_as: Kind = Kind.MUTATING
     doing: asyncio.Task[None] | None = None
     is_starting: bool = False
     cleared_at: int = -1
@@ -101,6 +103,11 @@ class Call:
         if self.tool is None or self.tool.tool_class is ToolClass.MUTATING:
             return Kind.MUTATING
         return Kind.DELEGATING if Effect.DELEGATE in self.tool.effects else Kind.READING
+
+    @property
+    def is_out_of_place(self) -> bool:
+        """Whether it was begun beside others and is of another kind by now, so that it has to run alone."""
+        return self.begun_as is not Kind.MUTATING and self.kind is not self.begun_as
 
     @property
     def effective_use(self) -> ToolUse:

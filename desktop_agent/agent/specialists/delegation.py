@@ -17,7 +17,7 @@ from desktop_agent.agent.specialists.order import WorkOrder
 from desktop_agent.agent.specialists.watching import WatchedRecorder
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.permissions.standing import NamePolicy
-from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.tools.registry import FewerTools
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession
@@ -153,7 +153,7 @@ class _Delegation:
         return replace(
             around,
             recorder=recorder,
-            tools=ToolRegistry(tools),
+            tools=FewerTools(around.tools, (tool.name for tool in tools)),
             standing=standing,
             modes=around.modes.nested(standing, recorder.emit),
             # Its task is the runtime's own, no prompt that anybody submitted.

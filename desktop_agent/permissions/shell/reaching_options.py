@@ -96,7 +96,7 @@ _ANYTHING = _Reaching(starts=("",))
 # What it may become when it is expanded begins as it is written, and is one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
-_STAYS_INSIDE = re.compile(r"(?!.*/[.*?])\w[\w./*?-]*|[*?][\w.*?-]*")
+_STAYS_INSIDE = re.compile(r"(?!.*/\.)(?:\./)?\w[\w./*?-]*|[*?][\w.*?-]*")
 
 
 def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:

@@ -6,22 +6,46 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Below the home folder: keys, passwords, sessions of browsers, mail, this program's own data.
+# Below the home folder: keys, passwords, tokens, what was typed in shells, sessions of browsers, mail, sockets that act
+# for the person, this program's own data.
 _PRIVATE = """
-    .ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .pypirc .password-store .pki .pgpass
-    .my.cnf .vault-token .terraform.d .cargo/credentials .cargo/credentials.toml .gem/credentials .Xauthority
+    .ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .yarnrc.yml .pypirc .password-store .pki
+    .pgpass .my.cnf .mylogin.cnf .vault-token .terraform.d .terraformrc .cargo/credentials .cargo/credentials.toml
+    .gem/credentials .bundle/config .Xauthority .ICEauthority .s3cfg .boto .oci .bluemix .fly .kaggle .databrickscfg
+    .snowflake .snowsql .dbt/profiles.yml .pulumi .vercel .netlify .wakatime.cfg .m2/settings.xml
+    .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .nuget/NuGet/NuGet.Config .pip/pip.conf
+    .age .claude.json .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .gemini/google_accounts.json
     .config/gh .config/glab-cli .config/git/credentials .config/gcloud .config/doctl .config/hub .config/op
-    .config/rclone .config/sops .config/desktop-agent .local/share/desktop-agent .local/state/desktop-agent
-    .local/share/keyrings .local/share/kwalletd .local/share/python_keyring .bash_history .zsh_history
-    .python_history .mozilla .thunderbird .config/google-chrome .config/google-chrome-beta .config/chromium
+    .config/rclone .config/sops .config/age .config/containers/auth.json .config/composer/auth.json .config/pip/pip.conf
+    .config/NuGet/NuGet.Config .config/github-copilot .config/pulumi .config/fly .config/netlify .config/vercel
+    .config/com.vercel.cli .config/stripe .config/heroku .config/helm .config/hcloud .config/configstore
+    .config/desktop-agent .local/share/desktop-agent .local/state/desktop-agent .local/share/com.vercel.cli
+    .local/share/keyrings .local/share/gnome-keyring .local/share/kwalletd .local/share/python_keyring
+    .cache/huggingface/token .cache/huggingface/stored_tokens .huggingface/token
+    .bash_history .zsh_history .zhistory .zsh_sessions .python_history .node_repl_history .irb_history .psql_history
+    .mysql_history .mariadb_history .sqlite_history .rediscli_history .dbshell .mongodb .lesshst .viminfo
+    .local/share/fish .config/fish/fish_variables .local/share/atuin .local/share/nvim/shada .local/state/nvim/shada
+    .local/share/powershell .ipython/profile_default/history.sqlite .local/state/bash .local/state/zsh
+    .local/state/python_history .local/state/psql_history .local/state/sqlite_history
+    .config/Code/User/globalStorage .config/Code/User/History .config/VSCodium/User/globalStorage
+    .config/VSCodium/User/History .config/Cursor .local/share/Cursor .config/Windsurf/User/globalStorage
+    .config/Code/Cookies .config/Code/Network
+    .mozilla .thunderbird .config/google-chrome .config/google-chrome-beta .config/chromium
     .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/librewolf .librewolf .zen
-    .waterfox .config/Signal .config/Slack .config/discord .config/Element .config/1Password .config/Bitwarden
-    .local/share/TelegramDesktop .var/app snap
+    .waterfox .cache/mozilla .cache/google-chrome .cache/chromium .config/evolution .local/share/evolution
+    .cache/evolution .config/Signal .config/Slack .config/discord .config/Element .config/1Password .1password
+    .config/Bitwarden .bitwarden-ssh-agent.sock .config/KeePassXC .cache/keepassxc .local/share/TelegramDesktop
+    .colima .orbstack .lima .rd .var/app snap
 """
 # XDG Base Directory Specification.
-_MOVED = {".config/": "XDG_CONFIG_HOME", ".local/share/": "XDG_DATA_HOME", ".local/state/": "XDG_STATE_HOME"}
-# What other programs leave for each other, and the sockets of this session's services.
-_SHARED = ("/tmp", "/var/tmp", "/run/user", "/dev/shm")  # noqa: S108 - closed, not used
+_MOVED = {
+    ".config/": "XDG_CONFIG_HOME",
+    ".local/share/": "XDG_DATA_HOME",
+    ".local/state/": "XDG_STATE_HOME",
+    ".cache/": "XDG_CACHE_HOME",
+}
+# What other programs leave for each other, and the sockets of services.
+_SHARED = ("/tmp", "/var/tmp", "/run/user", "/dev/shm", "/var/snap/lxd", "/var/lib/lxd", "/var/lib/mysql")  # noqa: S108 - closed, not used
 
 
 @dataclass(frozen=True, slots=True)

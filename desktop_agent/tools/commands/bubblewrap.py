@@ -1,7 +1,7 @@
 """How a program is started by bubblewrap (bwrap(1)): in namespaces of its own, in which what is closed is not there."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
@@ -27,16 +27,19 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     for place in _EMPTY:
         options += ["--tmpfs", place] if Path(place).is_dir() and not Path(place).is_symlink() else []
     if bounds.network:
-        options.append("--share-net")
-        # The program itself sets up the filter in there, and may lie where nothing else is seen.
-        for place in (*_NAMES, *filter(_is_empty, own_places())):
-            options += ["--ro-bind-try", str(place), str(place)]
+        options += ["--share-net", *_seen(map(Path, _NAMES))]
     options += _closed(tuple(each for each in bounds.hidden if not _is_empty(each)))
+    # The program itself sets up the filter in there, and may lie where nothing else is seen.
+    options += _seen(each for each in own_places() if _is_empty(each))
     for each in bounds.writable:
         options += ["--bind", str(each), str(each), *_kept(bounds, each), *_closed(bounds.hidden_below(each))]
-    # With the network come sockets without a path, of the screen for one.
-    started = without_services(argv) if bounds.network else list(argv)
+    # A namespace keeps no socket away that has a path, and with the network come those without one.
+    started = without_services(argv, network=bounds.network)
     return [program, *options, "--chdir", str(folder), "--", *started]
+
+
+def _seen(places: Iterable[Path]) -> list[str]:
+    return [word for each in places for word in ("--ro-bind-try", str(each), str(each))]
 
 
 def _kept(bounds: Bounds, writable: Path) -> list[str]:

@@ -55,7 +55,12 @@ def bubblewrapped(program: str) -> Confinement:
 def landlocked() -> Confinement:
     """Rules of the kernel: what is closed is there and cannot be opened."""
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
-    return Confinement("Landlock", lambda argv, _folder, bounds: landlock.command(argv, bounds), _LOOSE)
+    # One stays around the program, and ends what that leaves running.
+    return Confinement("Landlock", _by_landlock, _LOOSE, ends_all=True, own_processes=1)
+
+
+def _by_landlock(argv: Sequence[str], _folder: Path, bounds: Bounds) -> list[str]:
+    return landlock.command(argv, bounds)
 
 
 def unconfined(why: str) -> Confinement:

@@ -1,4 +1,4 @@
-"""How a program is started with Landlock: a small part of this one closes itself in, and becomes the program."""
+"""How a program is started with Landlock: a small part of this one closes itself in, becomes the program, and waits."""
 
 import json
 import platform
@@ -18,9 +18,9 @@ def is_known() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def without_services(argv: Sequence[str]) -> list[str]:
-    """The words that start a program which may use the network, and no socket of this session's services."""
-    return part_command(PART, _MODULE, json.dumps({"network": True}), *argv)
+def without_services(argv: Sequence[str], *, network: bool) -> list[str]:
+    """The words that start a program which may use no socket of a service, and others only with the `network`."""
+    return part_command(PART, _MODULE, json.dumps({"network": network}), *argv)
 
 
 def command(argv: Sequence[str], bounds: Bounds) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from desktop_agent.tools.commands.bounds import around
 from desktop_agent.tools.commands.socket_filter import install_socket_filter
+from desktop_agent.tools.commands.staying import stay_around
 from desktop_agent.tools.confining.landlock import (
     EXECUTE,
     IOCTL,
@@ -39,10 +40,16 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
 
 def main() -> int:
-    """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started."""
+    """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started.
+
+    Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that.
+    """
     words = sys.argv[3:]
     try:
-        _close_in(json.loads(words[0]))
+        wanted = json.loads(words[0])
+        if "writable" in wanted:
+            stay_around(ctypes.CDLL(None, use_errno=True))
+        _close_in(wanted)
     except (OSError, ValueError, LookupError, TypeError) as error:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.tools.commands.aftermath.changes import NOT_ALL
+from desktop_agent.tools.commands.aftermath.repositories import memory_of
 from desktop_agent.tools.commands.bounds import bounds_for
+from desktop_agent.tools.commands.clearing import remove_tree
 from desktop_agent.tools.commands.confinement import Confinement, offered
 from desktop_agent.tools.commands.environment import environment_of_command
 from desktop_agent.tools.commands.line_run import Setting, run_line, setting_of
@@ -63,7 +66,7 @@ def run_command(
 
     def look(wanted: RunCommandInput) -> Preview:
         folder = _folder(workspace, wanted.folder)
-        return CommandPreview(wanted.command, str(folder), confinement().title(network=wanted.network))
+        return CommandPreview(wanted.command, str(folder), _title(workspace, confinement(), network=wanted.network))
 
     async def preview(wanted: RunCommandInput) -> Preview:
         return await in_thread(lambda _sign: look(wanted))
@@ -100,6 +103,11 @@ def _folder(workspace: Workspace, path: str) -> Path:
     return folder
 
 
+def _title(workspace: Workspace, way: Confinement, *, network: bool) -> str:
+    said = way.title(network=network)
+    return f"{said} {NOT_ALL}" if way.name and memory_of(workspace.folder.resolve()).is_cut else said
+
+
 def _shell() -> str:
     # First where only the system writes: a workspace may stand in the person's path.
     return shutil.which("bash", path=_SYSTEM) or shutil.which("bash") or "/bin/sh"
@@ -111,4 +119,4 @@ def _made() -> Path:
 
 def _removed(folders: list[Path]) -> None:
     for each in folders:
-        shutil.rmtree(each, ignore_errors=True)
+        remove_tree(each)

@@ -1,7 +1,8 @@
 """What came in from outside, and what is asked about because of it."""
 
 from desktop_agent.permissions.standing import Standing
-from desktop_agent.permissions.taint import CLEAN, SUSPENDED
+from desktop_agent.permissions.taint import CLEAN, SUSPENDED, Taint
+from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.tool_calls import Outsider
 
 SITE, OTHER = Outsider("web", "example.org"), Outsider("mcp", "tickets")
@@ -22,6 +23,25 @@ def test_what_was_trusted_marks_no_more_and_others_do() -> None:
     assert lifted.suspension.effects == frozenset()
     assert lifted.marked(SITE) is lifted
     assert lifted.marked(OTHER).outsiders == (OTHER,)
+
+
+def test_a_server_is_known_by_its_id_and_not_by_a_title_that_can_change() -> None:
+    files = Outsider("mcp", "Files", "files")
+    trusted = CLEAN.marked(files).lifted()
+
+    assert trusted.marked(Outsider("mcp", "My files", "files")) is trusted
+    for other in (Outsider("mcp", "Files", "files-2"), Outsider("mcp", "files"), Outsider("web", "Files", "files")):
+        assert trusted.marked(other).outsiders == (other,)
+
+
+def test_a_state_of_before_there_were_ids_loads_and_trusts_no_server_by_its_title() -> None:
+    text = '{"outside": [{"kind": "web", "name": "a.example"}], "trusted": [{"kind": "mcp", "name": "files"}]}'
+    state = ConversationState.model_validate_json(text)
+    taint = Taint(state.outside, state.trusted)
+
+    assert taint.marked(Outsider("web", "a.example")) is taint
+    assert taint.marked(Outsider("mcp", "Files", "files")) is not taint
+    assert ConversationState.model_validate_json(state.model_dump_json()) == state
 
 
 def test_what_a_specialist_reads_marks_the_whole_conversation() -> None:

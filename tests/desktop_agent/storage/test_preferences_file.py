@@ -95,3 +95,99 @@ async def test_a_file_that_cannot_be_read_is_a_typed_error(tmp_path: Path) -> No
     with pytest.raises(StorageFailed):
         await file.save(Preferences())
     assert names_in(tmp_path) == ["preferences.json"]
+
+
+ONLY_GIT = {"type": "command", "words": ["git"], "only_in": "src"}
+LISTS = {"type": "command", "words": ["ls"]}
+
+
+def rule(effect: str, **more: object) -> dict[str, object]:
+    return {"id": effect, "effect": effect, "tool": "run_command", "scope": "always", "pattern": None, **more}
+
+
+def mode(name: str, *rules: dict[str, object], **more: object) -> dict[str, object]:
+    return {"name": name, "title": name.title(), "rules": list(rules), **more}
+
+
+async def modes_of(folder: Path, *modes: dict[str, object]) -> tuple[dict[str, list[str]], PreferencesFile]:
+    file = PreferencesFile(folder)
+    file.path.write_text(json.dumps({"modes": {"defined": list(modes)}}))
+    return {each.name: [rule.id for rule in each.rules] for each in (await file.load()).modes.defined}, file
+
+
+@pytest.mark.parametrize("narrowed", [{"only_in": "src"}, {"pattern": ONLY_GIT}])
+async def test_a_rule_that_allows_is_never_wider_than_it_was_written(tmp_path: Path, narrowed: dict) -> None:
+    rules = (rule("allow", id="fine", pattern=LISTS), rule("allow", **narrowed), rule("deny"))
+    loaded, file = await modes_of(tmp_path, mode("mine", *rules))
+    assert loaded == {"mine": ["fine", "deny"]}
+    assert "left out" in str(*file.notices)
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+@pytest.mark.parametrize("narrowed", [{"only_in": "src"}, {"pattern": ONLY_GIT}])
+async def test_one_that_holds_back_holds_for_more_than_it_said(tmp_path: Path, effect: str, narrowed: dict) -> None:
+    loaded, file = await modes_of(tmp_path, mode("mine", rule(effect, **narrowed)))
+    assert loaded == {"mine": [effect]}
+    assert "the rest of it holds" in str(*file.notices)
+
+
+async def test_what_goes_takes_nothing_of_its_neighbours_along(tmp_path: Path) -> None:
+    first = mode("first", rule("allow", only_in="src"), suspended=True)
+    second = mode("second", rule("deny"), rule("ask", id="other", only_in="src"), rule("allow", only_in="src"))
+    loaded, file = await modes_of(tmp_path, first, second)
+    assert loaded == {"second": ["deny", "other"]}
+    assert len(file.notices) == 2
+
+
+async def test_what_says_what_may_happen_is_left_out_where_it_is_not_understood(tmp_path: Path) -> None:
+    file = PreferencesFile(tmp_path)
+    connection = {"type": "http", "url": "https://x.example/mcp"}
+    servers = [
+        {"id": "a", "title": "A", "connection": connection, "trusted": True, "trusted_only_for": ["look"]},
+        {"id": "b", "title": "B", "connection": {**connection, "pinned_key": "x"}, "trusted": True},
+        {"id": "c", "title": "C", "connection": connection},
+    ]
+    digger = {"name": "digger", "description": "Digs.", "system_prompt": "Dig."}
+    specialists = [{**digger, "never": ["run_command"]}, {**digger, "name": "other"}]
+    file.path.write_text(json.dumps({"mcp": {"servers": servers}, "specialists": {"defined": specialists}}))
+    loaded = await file.load()
+    assert [each.id for each in loaded.mcp.servers] == ["c"]
+    assert [each.name for each in loaded.specialists.defined] == ["other"]
+    assert len(file.notices) == 2
+
+
+async def test_of_two_of_one_name_the_first_stays_and_of_too_many_the_first_ones(tmp_path: Path) -> None:
+    file = PreferencesFile(tmp_path)
+    connection = {"type": "http", "url": "https://x.example/mcp"}
+    servers = [{"id": each, "title": title, "connection": connection} for each, title in (("a", "A"), ("a", "B"))]
+    digger = {"name": "digger", "description": "Digs.", "system_prompt": "Dig."}
+    specialists = [digger, {**digger, "name": "other"}, {**digger, "description": "Digs deeper."}]
+    modes = [mode("plan"), mode("mine"), mode("mine", mutating="deny"), *(mode(f"m{at}") for at in range(60))]
+    written = {
+        "mcp": {"servers": servers},
+        "specialists": {"defined": specialists},
+        "modes": {"defined": modes},
+        "providers": {"model": "m"},
+    }
+    file.path.write_text(json.dumps(written))
+    loaded = await file.load()
+    assert [each.title for each in loaded.mcp.servers] == ["A"]
+    assert [each.description for each in loaded.specialists.defined] == ["Digs."] * 2
+    assert [each.name for each in loaded.modes.defined] == ["mine", *(f"m{at}" for at in range(47))]
+    assert (loaded.modes.defined[0].mutating, loaded.providers.model) == ("ask", "m")
+    assert len(file.notices) == 3
+
+
+async def test_what_was_left_out_is_kept_beside_when_the_file_is_written_over(tmp_path: Path) -> None:
+    file = PreferencesFile(tmp_path)
+    text = json.dumps({"modes": {"defined": [mode("mine", newer=True)]}})
+    file.path.write_text(text)
+    loaded = await file.load()
+    assert names_in(tmp_path) == ["preferences.json"]
+    await file.save(loaded)
+    await file.save(loaded)
+    (aside,) = tmp_path.glob("preferences.json.*")
+    assert aside.read_text() == text
+    assert (await file.load(), file.notices) == (loaded, ())
+    await file.save(loaded)
+    assert len(names_in(tmp_path)) == 2

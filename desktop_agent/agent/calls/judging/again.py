@@ -53,6 +53,7 @@ class Again:
             return
         broker, approval = self._scope.around.approvals, call.approval
         if approval is not None:
+            approval.tool = call.tool or approval.tool
             if isinstance(verdict, Allowed):
                 broker.resolve_by_rule(approval.approval_id, allow=True)
             elif isinstance(verdict, Refused):

@@ -21,6 +21,14 @@ _log = logging.getLogger(__name__)
 _DENIED_BY_HOOK = "A hook denied this call."
 _HOOK_ASKS = Sentence("A hook wants a person to decide.")
 _STOPPED_BEFORE = "The call was stopped before it was started."
+_GONE = (
+    "Not run: the tool “{name}” is no longer there, it was turned off or removed after the call was made. Find another "
+    "way, or have it turned on in the settings."
+)
+_ANOTHER = (
+    "Not run: the tool “{name}” is another one now, it was changed after the call was made. Look at what it says "
+    "of itself, then call again if it is still needed."
+)
 
 
 class Gates:
@@ -64,6 +72,9 @@ class Gates:
         # A copy: to check arguments is the tool's own code, which may change what it is given.
         copy = await copied_call(call.effective_use)
 
+        if (refused := self._take_up(call)) is not None:
+            return refused
+
         async def verdict() -> Verdict:
             return await around.standing.verdict(copy, call.tool, around.tools.names, digest=call.digest)
 
@@ -76,6 +87,20 @@ class Gates:
             return said
         _log.error("a call of tool %s could not be judged: %s", call.use.name, said.trace)
         return Refused(Outcome.FAILED, Sentence("The call could not be judged. {words}", {"words": said.words}))
+
+    def is_offered(self, call: Call) -> bool:
+        """Whether the tool that was judged is the one that its name stands for now."""
+        return call.tool is not None and self._scope.around.tools.get(call.use.name) == call.tool
+
+    def _take_up(self, call: Call) -> Refused | None:
+        """The tool as it is now: the person may have set it up otherwise. Another one was never asked for."""
+        if call.tool is None or self.is_offered(call):
+            return None
+        tool = self._scope.around.tools.get(call.use.name)
+        if tool is None or tool.identity != call.tool.identity:
+            return Refused(Outcome.FAILED, Sentence(_GONE if tool is None else _ANOTHER, {"name": call.use.name}))
+        call.tool = tool
+        return None
 
     async def _through_hooks(self, call: Call) -> None:
         """They come after names and registry, and before rules and mode."""

@@ -43,11 +43,11 @@ class Execution:
         self._scope = scope
         self._start = start
 
-    async def run(self, call: Call, tool: AnyTool) -> bool:
-        """Start the call and see it to its end. False: it did not start, because a person must be asked first."""
+    async def run(self, call: Call) -> bool:
+        """Start the call and see it to its end. False: not started, for a person must be asked, or it must wait."""
         call.is_starting, call.cleared_at = True, -1
         try:
-            await self._run(call, tool)
+            await self._run(call)
         except MustAsk:
             return False
         except NotRun as refusal:
@@ -58,9 +58,10 @@ class Execution:
             call.is_starting = False
         return True
 
-    async def _run(self, call: Call, tool: AnyTool) -> None:
+    async def _run(self, call: Call) -> None:
         start = self._start
         await start.clear(call)
+        tool = _tool_of(call)
         checkpoint = await start.save_files(call, tool)
         try:
             await start.look_again(call, tool)
@@ -69,6 +70,7 @@ class Execution:
             given = None
             while given is None:
                 await start.clear(call)
+                tool = _tool_of(call)
                 given = await self._work(call, tool)
         except BaseException:
             await self._seen_through(note_end(self._scope.around.files, checkpoint, succeeded=took_effect(call, None)))
@@ -140,7 +142,7 @@ class Execution:
 
         async def work() -> _Given | None:
             digest, arguments = await own_arguments(call, tool)
-            if not self._start.is_clear(call, digest):
+            if call.tool is not tool or not self._start.is_clear(call, digest):
                 return None
             call.began_at = monotonic()
             account, path = Account(call), self._scope.around.agent_path
@@ -215,6 +217,13 @@ class Execution:
             return made
         _log.error("the hooks after a call failed: %s", made.trace)
         return ToolResult(tool_use_id=call.use.id, content=_text(_KEPT_OUT), outcome=Outcome.FAILED)
+
+
+def _tool_of(call: Call) -> AnyTool:
+    """As it was cleared."""
+    if call.tool is None:
+        raise Gone
+    return call.tool
 
 
 def _value(task: "asyncio.Task[_Given | Fault | None]") -> "_Given | Fault | None":

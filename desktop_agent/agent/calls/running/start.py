@@ -38,7 +38,7 @@ class NotRun(Exception):
 
 
 class MustAsk(Exception):
-    """The call may not start before a person has decided."""
+    """The call may not start before a person has decided, or not where it stands."""
 
 
 class Gone(Exception):
@@ -59,12 +59,14 @@ class Start:
         """
         scope = self._scope
         self._check_open(call)
-        while call.cleared_at != scope.version:
+        while call.cleared_at != scope.version or not self._gates.is_offered(call):
             at = scope.version
             verdict = await self._gates.judge(call)
             self._check_open(call)
             if at == scope.version:
                 call.permit = self._permit(call, verdict)
+                if call.is_out_of_place:
+                    raise self._not_now(call)
                 call.cleared_at = at
 
     def is_clear(self, call: Call, digest: str) -> bool:
@@ -72,7 +74,7 @@ class Start:
 
         `digest` is that of the arguments which will run.
         """
-        if call.permit is None or call.cleared_at != self._scope.version:
+        if call.permit is None or call.cleared_at != self._scope.version or not self._gates.is_offered(call):
             return False
         if call.permit.digest != digest:
             raise NotRun(Outcome.DENIED, _CHANGED)
@@ -130,10 +132,11 @@ class Start:
             return verdict
         if call.allowance is not None and call.allowance.digest == verdict.digest:
             return call.allowance
-        if call.is_journalled:
-            # The journal says that it started; to ask now would be a question out of order.
-            raise NotRun(Outcome.DENIED, _NO_LONGER_ALLOWED)
-        raise MustAsk
+        raise self._not_now(call)
+
+    def _not_now(self, call: Call) -> NotRun | MustAsk:
+        # Where the journal says that it started, to ask now would be a question out of order.
+        return NotRun(Outcome.DENIED, _NO_LONGER_ALLOWED) if call.is_journalled else MustAsk()
 
     async def _paths(
         self, call: Call, tool: AnyTool, changes: Callable[[Any], Awaitable[tuple[str, ...]]]

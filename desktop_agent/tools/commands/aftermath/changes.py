@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.repositories import Guarded, guarded, is_suspicious, state_of
+from desktop_agent.tools.commands.aftermath.repositories import (
+    Guarded,
+    guarded,
+    is_changed,
+    is_suspicious,
+    memory_of,
+    state_of,
+)
 from desktop_agent.tools.commands.aftermath.survey import Survey, survey
 from desktop_agent.vocabulary.tool_calls import FileChanges
 
@@ -72,23 +79,24 @@ class Before:
 
     def again(self, check: Callable[[], None] = lambda: None, *, files: bool = True) -> "After":
         """Look again, for changed `files` or only at what git runs. Raises what `check` raises."""
-        now = survey(self.folder, self.since if files else None, check)
+        now = survey(self.folder, self.since if files else None, check, before=self.seen)
         changes = _changes(self.folder, self.seen, now) if files else None
         return After(changes, "" if self.guarded is None else self._of_git(now, self.guarded))
 
     def _of_git(self, now: Survey, before: Guarded) -> str:
-        found, known = guarded((self.folder / each for each in now.repositories), self.folder), before.owners
+        found, known = _found(self.folder, now), before.owners
         state = state_of(before) | state_of(found)
         changed, made = set[Path](), set[Path]()
         for place in self.state.keys() | state.keys():
             owner = found.owner_of(place)
             if owner is None or owner in known:
-                changed |= {place} if self.state.get(place) != state.get(place) else set()
+                changed |= {place} if is_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
             elif is_suspicious(found, place, known):
                 made.add(owner)
         words = [f"It changed what git runs or reads: {self._listed(changed)}."] if changed else []
         words += [f"It made repositories of git with settings of their own: {self._listed(made)}."] if made else []
-        return " ".join([*words, _LOOK_FIRST] if words else [])
+        is_cut = self.seen.is_cut or before.is_cut or now.is_cut or found.is_cut
+        return " ".join([*words, *([_LOOK_FIRST] if words else []), *([NOT_ALL] if is_cut else [])])
 
     def _listed(self, places: set[Path]) -> str:
         return _listed(self._short(each) for each in sorted(places))
@@ -98,6 +106,10 @@ class Before:
 
 
 _LOOK_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
+NOT_ALL = (
+    "There are too many files or repositories in the workspace to find every repository of git: the hooks and settings "
+    "of some may not be kept from commands, and nobody tells when they are changed."
+)
 CHEAP = 20_000
 """Entries."""
 
@@ -115,23 +127,38 @@ def before_command(folder: Path, since: int, *, with_git: bool) -> Before:
     seen = survey(folder)
     if not with_git:
         return Before(folder, since, seen, None, {})
-    found = guarded((folder / each for each in seen.repositories), folder)
+    found, memory = _found(folder, seen), memory_of(folder)
+    memory.keep(found)
+    memory.is_cut = seen.is_cut or found.is_cut
     return Before(folder, since, seen, found, state_of(found))
+
+
+def _found(folder: Path, seen: Survey) -> Guarded:
+    return guarded((folder / each for each in seen.repositories), folder, memory_of(folder))
 
 
 def _changes(folder: Path, before: Survey, now: Survey) -> Changes:
     is_cut = before.is_cut or now.is_cut
-    created = set[str]() if before.is_cut else now.entries - before.entries
-    gone = before.entries - now.entries
-    if now.is_cut:
-        gone = {each for each in gone if not os.path.lexists(folder / each)}
+    created = set[str]() if before.is_cut else now.entries.keys() - before.entries.keys()
+    gone = before.entries.keys() - now.entries.keys()
+    unseen = now.heavy - before.heavy
+    if now.is_cut or unseen:
+        gone = {each for each in gone if not _is_there(folder, each, unseen)}
+    other = {
+        each for each in now.entries.keys() & before.entries.keys() if now.entries[each] is not before.entries[each]
+    }
     return Changes(
         _topmost(created),
-        tuple(sorted(now.touched - created)),
+        tuple(sorted((now.touched | other) - created)),
         _topmost(gone),
         tuple(sorted(now.heavy)),
         is_cut,
     )
+
+
+def _is_there(folder: Path, path: str, unseen: set[str]) -> bool:
+    """Or may be, where it cannot be looked at."""
+    return any(each in unseen for each in _folders_above(path)) or os.path.lexists(folder / path)
 
 
 def _topmost(paths: set[str]) -> tuple[str, ...]:

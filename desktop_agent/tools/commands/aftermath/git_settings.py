@@ -4,12 +4,17 @@ The form is that of git-config(1), "CONFIGURATION FILE". A line that is not unde
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-_LONGEST = 1_000_000
-_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-_VALUE = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
+from desktop_agent.tools.commands.aftermath.places import real, text_of
+
+# Files that take from each other; git itself follows ten, one in the other.
+_MOST_FILES = 100
+_SECTION = re.compile(r'[ \t\r]*\[[ \t]*([\w.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?[ \t]*\]')
+_NAME = re.compile(r"[A-Za-z][\w-]*(?=[ \t\r]*(?:=|\n|$|[#;]))")
+_ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _HARMLESS_NAMES = """
     core.repositoryformatversion core.filemode core.bare core.worktree core.logallrefupdates core.ignorecase
     core.precomposeunicode core.symlinks remote.url remote.fetch branch.remote branch.merge user.name user.email
@@ -19,14 +24,32 @@ _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 Setting = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What files say, with those that they take more from: `included`, each whether it is there or not."""
+
+    settings: tuple[Setting, ...]
+    included: tuple[Path, ...]
+
+
 def settings_in(file: Path) -> tuple[Setting, ...]:
     """Name and value of each, as `section.name` in lower case; nothing where the file cannot be read."""
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(_LONGEST).decode("utf-8", "replace")
-    except OSError:
-        return ()
-    return tuple(_settings(text))
+    return tuple(_settings(text_of(file).removeprefix("\ufeff")))
+
+
+def taken_from(files: Iterable[Path]) -> Taken:
+    """All that git would know from these files, and from those that they include, whatever the condition."""
+    settings: list[Setting] = []
+    waiting, seen = list(files), dict[Path, None]()
+    own = set(waiting)
+    while waiting and len(seen) < _MOST_FILES:
+        file = waiting.pop(0)
+        if file not in seen:
+            seen[file] = None
+            said = settings_in(file)
+            settings += said
+            waiting += included(said, file)
+    return Taken(tuple(settings), tuple(each for each in seen if each not in own))
 
 
 def is_plain(settings: tuple[Setting, ...]) -> bool:
@@ -38,7 +61,9 @@ def included(settings: tuple[Setting, ...], file: Path) -> Iterator[Path]:
     """Files that this one takes more settings from."""
     for name, value in settings:
         if name in ("include.path", "includeif.path") and value:
-            yield file.parent / _from_home(value)
+            place = file.parent / _from_home(value)
+            # One file has one name, unless it is a link.
+            yield real(place.parent) / place.name
 
 
 def hook_folders(settings: tuple[Setting, ...], top: Path) -> Iterator[Path]:
@@ -56,20 +81,49 @@ def _from_home(value: str) -> Path:
 
 
 def _settings(text: str) -> Iterator[Setting]:
-    section = ""
-    for line in text.replace("\\\n", "").splitlines():
-        rest = line
-        if head := _SECTION.match(line):
-            section, rest = head[1].lower().partition(".")[0], line[head.end() :]
-        rest = rest.strip()
-        if not rest or rest.startswith(("#", ";")):
-            continue
-        said = _VALUE.match(rest)
-        yield (f"{section}.{said[1].lower()}", _unquoted(said[2] or "")) if said else (f"{section}.?", rest)
+    section, at = "", 0
+    while at < len(text):
+        if text[at] in " \t\r\n":
+            at += 1
+        elif head := _SECTION.match(text, at):
+            section, at = head[1].lower().partition(".")[0], head.end()
+        elif text[at] in "#;":
+            at = _line_end(text, at)
+        elif name := _NAME.match(text, at):
+            value, at = _value(text, name.end())
+            yield f"{section}.{name[0].lower()}", value
+        else:
+            end = _line_end(text, at)
+            yield f"{section}.?", text[at:end].strip()
+            at = end
 
 
-def _unquoted(value: str) -> str:
-    value = value.strip()
-    if value.startswith('"'):
-        return value[1:].partition('"')[0]
-    return re.split(r"\s[#;]", value, maxsplit=1)[0].strip()
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    """From after a name to the end of its line, which may go on in the next; and where that is."""
+    while at < len(text) and text[at] in " \t\r":
+        at += 1
+    if text[at : at + 1] != "=":
+        return "", _line_end(text, at)
+    said, kept, is_quoted, at = list[str](), 0, False, at + 1
+    while at < len(text) and text[at] != "\n":
+        each = text[at]
+        if each == "\\":
+            at += 1
+            more = text[at : at + 1]
+            said += [] if more == "\n" else [_ESCAPED.get(more, more)]
+            kept = len(said) if more != "\n" else kept
+        elif each == '"':
+            is_quoted, kept = not is_quoted, len(said)
+        elif each in "#;" and not is_quoted:
+            at = _line_end(text, at)
+            break
+        elif said or is_quoted or each not in " \t\r":
+            said.append(each)
+            kept = len(said) if is_quoted or each not in " \t\r" else kept
+        at += 1
+    return "".join(said[:kept]), at

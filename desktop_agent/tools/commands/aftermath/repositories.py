@@ -3,21 +3,38 @@
 Where they lie is said in gitrepository-layout(5) and git-worktree(1).
 """
 
-import hashlib
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
-from desktop_agent.tools.commands.aftermath.git_settings import Setting, hook_folders, included, is_plain, settings_in
+from desktop_agent.tools.commands.aftermath.git_settings import Setting, hook_folders, is_plain, settings_in, taken_from
+from desktop_agent.tools.commands.aftermath.places import (
+    content,
+    first_line,
+    folders_in,
+    is_file,
+    is_folder,
+    is_link,
+    real,
+    text_of,
+)
 
 MOST = 200
 """Repositories, those inside of others among them, that are looked at."""
+# What is kept from a command is a mount each, and all of them are words of one program.
+_MOST_FILES = 1_000
 _DEEPEST = 8
 _MOST_HOOKS = 200
-_LONGEST = 1_000_000
 _SAMPLE = ".sample"
+_ENTRY = ".git"
+_PARTS = frozenset(("HEAD", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
+# What git goes on with when the person tells it to; lines that begin so are run (git-rebase(1)).
+_TODO = ("rebase-merge/git-rebase-todo", "sequencer/todo")
+_RUNS = re.compile(r"^[ \t]*(?:x|exec)[ \t].*", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -25,43 +42,90 @@ class Guarded:
     """`files` and `folders` are what a command should not write; a folder of hooks may be missing.
 
     `pinned` are the folders on the way to them, which it should not move aside, each before those inside of it.
-    `watched` may come to be there, and would be as bad. Each comes with the repository that it belongs to.
+    `watched` may come to be there, and would be as bad; `waiting` is what git goes on with, and may run lines of. Each
+    comes with the repository that it belongs to. `seen` are the repositories, each with the folder that it is of.
+    `is_cut`: there was too much.
     """
 
     files: dict[Path, Path] = field(default_factory=dict[Path, Path])
     folders: dict[Path, Path] = field(default_factory=dict[Path, Path])
     watched: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    waiting: dict[Path, Path] = field(default_factory=dict[Path, Path])
     pinned: dict[Path, None] = field(default_factory=dict[Path, None])
-    seen: set[Path] = field(default_factory=set[Path])
+    seen: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    entries: dict[Path, None] = field(default_factory=dict[Path, None])
+    is_cut: bool = False
 
     @property
     def owners(self) -> set[Path]:
         """All repositories, and files that lead to one."""
-        return {*self.seen, *self.files.values(), *self.watched.values()}
+        return {*self.seen, *self.files.values(), *self.watched.values(), *self.folders.values()}
 
     def owner_of(self, place: Path) -> Path | None:
         """The repository of a file or hook."""
-        direct = self.files.get(place) or self.watched.get(place) or self.folders.get(place)
+        direct = self.files.get(place) or self.watched.get(place) or self.folders.get(place) or self.waiting.get(place)
         return direct or self.folders.get(place.parent)
 
 
-def guarded(entries: Iterable[Path], writable: Path) -> Guarded:
-    """Of the repositories that these entries lead to (`.git`, or a bare repository), as far as they can be written."""
-    found = Guarded()
-    everywhere = tuple(each for file in _of_the_person() for each in settings_in(file))
-    for entry in entries:
-        _add_entry(found, entry, writable, everywhere)
-    return found
+@dataclass(slots=True)
+class Memory:
+    """What was guarded in a workspace before: a repository stays one, whatever of it a command took away meanwhile.
+
+    `is_cut`: not everything could be guarded when last looked at.
+    """
+
+    repositories: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    entries: dict[Path, None] = field(default_factory=dict[Path, None])
+    is_cut: bool = False
+
+    def keep(self, found: Guarded) -> None:
+        """Remember what was found."""
+        self.repositories |= found.seen
+        self.entries |= found.entries
+
+
+@lru_cache(maxsize=100)
+def memory_of(workspace: Path) -> Memory:
+    """That of the program, as long as it runs."""
+    del workspace
+    return Memory()
+
+
+def guarded(entries: Iterable[Path], writable: Path, memory: Memory | None = None) -> Guarded:
+    """Of the repositories that these entries lead to (`.git`, or a bare repository), as far as they can be written.
+
+    What is in `memory` comes first, and what git looks for by name before what may be a repository.
+    """
+    known = memory or Memory()
+    search = _Search(writable)
+    # All that is known, before what those have in them: that may be there to leave no room for the rest.
+    for folder, top in known.repositories.items():
+        search.add_repository(folder, top, _DEEPEST, is_known=True)
+    every = {**known.entries, **dict.fromkeys(sorted(entries))}
+    for is_named in (True, False):
+        for entry in every:
+            if (entry.name == _ENTRY) is is_named:
+                search.add_entry(entry)
+        search.look_inside()
+    return search.found
 
 
 def state_of(found: Guarded) -> dict[Path, str]:
     """What is in each place now; two equal ones mean that nothing was changed."""
     places = [*found.files, *found.watched]
-    state = {place: _content(place) for place in places}
+    state = {place: content(place) for place in places}
+    state |= {place: _run_by(place) for place in found.waiting}
     for folder in found.folders:
-        state[folder] = _content(folder) if _is_link(folder) else ""
-        state |= {hook: _content(hook) for hook in _hooks(folder)}
-    return {place: content for place, content in state.items() if content}
+        state[folder] = content(folder) if is_link(folder) else ""
+        state |= {hook: content(hook) for hook in _hooks(folder)}
+    return {place: said for place, said in state.items() if said}
+
+
+def is_changed(place: Path, then: str, now: str) -> bool:
+    """Whether git would run or read something else by now; what it goes on with may have lost lines that are done."""
+    if f"{place.parent.name}/{place.name}" in _TODO:
+        return not set(now.splitlines()) <= set(then.splitlines())
+    return then != now
 
 
 def is_suspicious(found: Guarded, place: Path, known: set[Path]) -> bool:
@@ -69,11 +133,134 @@ def is_suspicious(found: Guarded, place: Path, known: set[Path]) -> bool:
 
     `known` are the repositories that were there before.
     """
-    if place.parent in found.folders or place in found.folders:
+    if place.parent in found.folders or place in found.folders or place in found.waiting:
         return True
     if place.name == "commondir":
-        return _real(place.parent / _first_line(place)) not in known
-    return place.name != ".git" and not is_plain(settings_in(place))
+        return real(place.parent / first_line(place)) not in known
+    return place.name != _ENTRY and not is_plain(settings_in(place))
+
+
+class _Search:
+    """For what is guarded below a folder."""
+
+    def __init__(self, writable: Path) -> None:
+        self.found = Guarded()
+        self._writable = writable
+        self._waiting = deque[tuple[Path, Path, int]]()
+        person = _of_the_person()
+        said = taken_from(person)
+        self._everywhere = said.settings
+        for file in (*person, *said.included):
+            self._add_settings(file, file)
+        for hooks in hook_folders(said.settings, Path(os.sep)):
+            self._add_hook_folder(hooks, hooks)
+
+    def add_entry(self, entry: Path) -> None:
+        """What git finds by its name, or what looks like a repository."""
+        found, folder = self.found, real(entry)
+        if is_link(entry):
+            found.watched[entry] = entry
+        if is_file(folder):
+            self._add_file(folder, entry)
+            folder = real(folder.parent / text_of(folder).removeprefix("gitdir:").strip())
+        self.add_repository(folder, entry.parent, _DEEPEST, is_known=entry.name == _ENTRY and self._is_ours(folder))
+        if folder in found.seen and len(found.entries) < _MOST_FILES:
+            found.entries[entry] = None
+
+    def add_repository(self, folder: Path, top: Path, depth: int, *, is_known: bool = False) -> None:
+        """`folder` has what git keeps, `top` the files that it keeps it about."""
+        found = self.found
+        if folder in found.seen or not _is_repository(folder, is_known=is_known):
+            return
+        if len(found.seen) >= MOST or depth <= 0:
+            found.is_cut = True
+            return
+        found.seen[folder] = top
+        self._pin(folder)
+        said = taken_from((folder / "config", folder / "config.worktree"))
+        for name in ("config", "config.worktree", "commondir"):
+            self._add_settings(folder / name, folder)
+        for file in said.included:
+            self._add_settings(file, folder)
+        found.waiting |= {folder / each: folder for each in _TODO if self._is_ours(folder)}
+        is_whole = not os.path.lexists(folder / "commondir")
+        self._add_hooks(folder, top, said.settings, is_whole=is_whole)
+        if not is_whole:
+            self.add_repository(real(folder / first_line(folder / "commondir")), top, depth - 1)
+        self._waiting.append((folder, top, depth))
+
+    def look_inside(self) -> None:
+        """Into the repositories that were added since."""
+        while self._waiting:
+            folder, top, depth = self._waiting.popleft()
+            for inside, its_top in self._inside(folder, top):
+                self.add_repository(inside, its_top, depth - 1)
+
+    def _inside(self, folder: Path, top: Path) -> Iterator[tuple[Path, Path]]:
+        """Repositories that a repository keeps for submodules, and what it keeps for further working trees."""
+        for each in self._folders_in(folder / "worktrees"):
+            yield each, Path(first_line(each / "gitdir") or each).parent
+        waiting = [folder / "modules"]
+        for _ in range(MOST):
+            if not waiting:
+                return
+            for each in self._folders_in(waiting.pop()):
+                if _is_repository(each):
+                    yield each, top
+                else:
+                    waiting.append(each)
+        self.found.is_cut |= bool(waiting)
+
+    def _folders_in(self, folder: Path) -> list[Path]:
+        inside, is_cut = folders_in(folder, MOST)
+        self.found.is_cut |= is_cut
+        return inside
+
+    def _add_settings(self, file: Path, owner: Path) -> None:
+        """A file, or the place where one would be read."""
+        if is_file(file):
+            self._add_file(file, owner)
+            return
+        for place in (file, real(file)):
+            if self._is_ours(place):
+                self.found.watched.setdefault(place, owner)
+
+    def _add_file(self, file: Path, owner: Path) -> None:
+        if is_link(file):
+            self.found.watched.setdefault(file, owner)
+        place = real(file)
+        if not self._is_ours(place):
+            return
+        if len(self.found.files) >= _MOST_FILES:
+            self.found.is_cut = True
+            return
+        self.found.files.setdefault(place, owner)
+        self._pin(place.parent)
+
+    def _add_hooks(self, folder: Path, top: Path, own: tuple[Setting, ...], *, is_whole: bool) -> None:
+        for hooks in (*((folder / "hooks",) if is_whole else ()), *hook_folders((*self._everywhere, *own), top)):
+            self._add_hook_folder(hooks, folder)
+
+    def _add_hook_folder(self, hooks: Path, owner: Path) -> None:
+        if is_link(hooks):
+            self.found.watched.setdefault(hooks, owner)
+        place = real(hooks)
+        if not self._is_ours(place):
+            return
+        if hooks == owner / "hooks" or is_folder(place):
+            self.found.folders.setdefault(place, owner)
+            self._pin(place.parent)
+        else:
+            self.found.watched.setdefault(place, owner)
+
+    def _pin(self, folder: Path) -> None:
+        if self._is_ours(folder):
+            above = [each for each in folder.parents if self._is_ours(each)]
+            self.found.pinned |= dict.fromkeys((*reversed(above), folder))
+
+    def _is_ours(self, place: Path) -> bool:
+        """Whether a command could write it."""
+        return self._writable in place.parents
 
 
 def _of_the_person() -> tuple[Path, ...]:
@@ -82,101 +269,13 @@ def _of_the_person() -> tuple[Path, ...]:
     return (Path.home() / ".gitconfig", own / "git/config", Path("/etc/gitconfig"))
 
 
-def _add_entry(found: Guarded, entry: Path, writable: Path, everywhere: tuple[Setting, ...]) -> None:
-    top = entry.parent
-    try:
-        real = _real(entry)
-        if _is_link(entry):
-            found.watched[entry] = entry
-        if _is_file(real):
-            _add_file(found, real, writable, entry)
-            words = real.read_bytes()[:_LONGEST].decode("utf-8", "replace")
-            real = _real(real.parent / words.removeprefix("gitdir:").strip())
-    except OSError:
-        return
-    _add_repository(found, real, top, writable, everywhere, _DEEPEST)
-
-
-def _add_repository(
-    found: Guarded, folder: Path, top: Path, writable: Path, everywhere: tuple[Setting, ...], depth: int
-) -> None:
-    """`folder` has what git keeps, `top` the files that it keeps it about."""
-    if folder in found.seen or len(found.seen) >= MOST or depth <= 0 or not _is_repository(folder):
-        return
-    found.seen.add(folder)
-    _pin(found, folder, writable)
-    own: tuple[Setting, ...] = ()
-    for name in ("config", "config.worktree", "commondir"):
-        file = folder / name
-        if os.path.lexists(file):
-            _add_file(found, file, writable, folder)
-            own += settings_in(file) if name != "commondir" else ()
-        elif writable in folder.parents:
-            found.watched[file] = folder
-        for more in included(own, file):
-            if _is_file(more):
-                _add_file(found, more, writable, folder)
-    is_whole = not os.path.lexists(folder / "commondir")
-    for hooks in (*((folder / "hooks",) if is_whole else ()), *hook_folders((*everywhere, *own), top)):
-        _add_hooks(found, hooks, writable, folder)
-    for inside, its_top in _inside(folder, top):
-        _add_repository(found, inside, its_top, writable, everywhere, depth - 1)
-    if not is_whole:
-        common = _real(folder / _first_line(folder / "commondir"))
-        _add_repository(found, common, top, writable, everywhere, depth - 1)
-
-
-def _is_repository(folder: Path) -> bool:
-    whole, shared = _is_folder(folder / "objects"), _is_file(folder / "commondir")
-    return os.path.lexists(folder / "HEAD") and (whole or shared)
-
-
-def _inside(folder: Path, top: Path) -> Iterator[tuple[Path, Path]]:
-    """Repositories that a repository keeps for submodules, and what it keeps for further working trees."""
-    for each in _folders_in(folder / "worktrees"):
-        yield each, Path(_first_line(each / "gitdir") or each).parent
-    waiting = [folder / "modules"]
-    for _ in range(MOST):
-        if not waiting:
-            return
-        for each in _folders_in(waiting.pop()):
-            if _is_repository(each):
-                yield each, top
-            else:
-                waiting.append(each)
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(Path(each.path) for each in entries if each.is_dir(follow_symlinks=False))[:MOST]
-    except OSError:
-        return []
-
-
-def _add_file(found: Guarded, file: Path, writable: Path, owner: Path) -> None:
-    if _is_link(file):
-        found.watched[file] = owner
-    real = _real(file)
-    if writable in real.parents:
-        found.files[real] = owner
-        _pin(found, real.parent, writable)
-
-
-def _add_hooks(found: Guarded, hooks: Path, writable: Path, owner: Path) -> None:
-    if _is_link(hooks):
-        found.watched[hooks] = owner
-    real = _real(hooks)
-    if writable in real.parents and (hooks == owner / "hooks" or _is_folder(real)):
-        found.folders[real] = owner
-        _pin(found, real.parent, writable)
-
-
-def _pin(found: Guarded, folder: Path, writable: Path) -> None:
-    if writable in folder.parents:
-        found.pinned |= dict.fromkeys(
-            (*reversed([each for each in folder.parents if writable in each.parents]), folder)
-        )
+def _is_repository(folder: Path, *, is_known: bool = False) -> bool:
+    """Also one of which something is missing, which may be put back later, when it has been written to."""
+    names = {each for each in _PARTS if os.path.lexists(folder / each)}
+    if is_known:
+        return bool(names)
+    is_one = "HEAD" in names and (is_folder(folder / "objects") or is_file(folder / "commondir"))
+    return is_one or (names >= {"objects", "refs"} and not names.isdisjoint({"config", "hooks"}))
 
 
 def _hooks(folder: Path) -> list[Path]:
@@ -187,50 +286,6 @@ def _hooks(folder: Path) -> list[Path]:
         return []
 
 
-def _is_link(place: Path) -> bool:
-    return stat.S_ISLNK(_mode(place.lstat))
-
-
-def _is_file(place: Path) -> bool:
-    return stat.S_ISREG(_mode(place.stat))
-
-
-def _is_folder(place: Path) -> bool:
-    return stat.S_ISDIR(_mode(place.stat))
-
-
-def _mode(look: Callable[[], os.stat_result]) -> int:
-    """0 for what is not there, not ours to look at, or has no name that a file can have."""
-    try:
-        return look().st_mode
-    except (OSError, ValueError):
-        return 0
-
-
-def _real(place: Path) -> Path:
-    """Where links lead to, in circles too; a name that no file can have leads nowhere."""
-    try:
-        return Path(os.path.realpath(place))
-    except (OSError, ValueError):
-        return Path(os.sep)
-
-
-def _first_line(file: Path) -> str:
-    try:
-        return file.read_bytes()[:_LONGEST].decode("utf-8", "replace").partition("\n")[0].strip()
-    except OSError:
-        return ""
-
-
-def _content(place: Path) -> str:
-    """Of a file what is in it, of a link where it leads; empty for nothing."""
-    try:
-        mode = place.lstat().st_mode
-        if stat.S_ISLNK(mode):
-            return f"link {place.readlink()}"
-        if not stat.S_ISREG(mode):
-            return f"kind {stat.S_IFMT(mode)}"
-        with place.open("rb") as file:
-            return f"{mode & 0o111} {hashlib.sha256(file.read(_LONGEST)).hexdigest()}"
-    except OSError:
-        return ""
+def _run_by(place: Path) -> str:
+    """The lines that git would run; of a link, where it leads."""
+    return content(place) if is_link(place) else "\n".join(_RUNS.findall(text_of(place)))

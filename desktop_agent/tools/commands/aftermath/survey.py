@@ -3,9 +3,13 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import islice
 from pathlib import Path
+
+from desktop_agent.tools.commands.aftermath.listings import Listings
 
 MOST = 200_000
 """Entries that are looked at, those nearest to the top first."""
@@ -14,19 +18,33 @@ _HEAVY = frozenset(
 )
 # A folder with one of these is made anew by a program (https://bford.info/cachedir/, PEP 405).
 _MADE = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
-_BARE = frozenset(("HEAD", "objects", "refs"))
+_BARE = frozenset(("objects", "refs"))
+_OF_BARE = frozenset(("HEAD", "config", "hooks"))
+# Of the folders that are not looked into when there is too much, so many are asked for a repository.
+_MOST_ASKED = 10_000
 _REPOSITORY = ".git"
+LISTINGS = Listings()
+"""Of heavy folders, whose files nobody asks for."""
+
+
+class Kind(Enum):
+    """What a name stands for."""
+
+    FILE = auto()
+    FOLDER = auto()
+    LINK = auto()
+    OTHER = auto()
 
 
 @dataclass(slots=True)
 class Survey:
-    """Paths are relative, those of folders end in a slash. `touched`: files changed since the moment asked about.
+    """Paths are relative, those of folders end in a slash, with their kinds. `touched`: changed since the moment asked.
 
-    `heavy` are folders that are not looked into, and `repositories` what git would take for one; for those it is
-    looked in heavy folders too. `is_cut`: there was too much.
+    `heavy` are folders that are not looked into, and `repositories` what git would take for one, or may later; for
+    those it is looked in heavy folders too. `is_cut`: there was too much.
     """
 
-    entries: set[str] = field(default_factory=set[str])
+    entries: dict[str, Kind] = field(default_factory=dict[str, Kind])
     touched: set[str] = field(default_factory=set[str])
     heavy: set[str] = field(default_factory=set[str])
     repositories: list[str] = field(default_factory=list[str])
@@ -34,11 +52,15 @@ class Survey:
 
 
 def survey(
-    folder: Path, since: int | None = None, check: Callable[[], None] = lambda: None, most: int | None = None
+    folder: Path,
+    since: int | None = None,
+    check: Callable[[], None] = lambda: None,
+    most: int | None = None,
+    before: Survey | None = None,
 ) -> Survey:
     """Look around. `since` is in nanoseconds, as files have it; without, no time is looked at. Links are not followed.
 
-    `check` is called for each folder; what it raises is raised.
+    `check` is called for each folder; what it raises is raised. What was there `before` is as heavy as it was.
     """
     found = Survey()
     left = MOST if most is None else most
@@ -46,15 +68,24 @@ def survey(
     while waiting:
         check()
         here, is_heavy = waiting.popleft()
-        inside = _listed(folder, here)
+        if is_heavy:
+            left -= _look_into_heavy(found, folder, here, waiting)
+            if left < 0:
+                _ask(found, folder, (each for each, _ in waiting))
+                return found
+            continue
+        inside, is_closed = _listed(folder, here)
+        if is_closed and not is_heavy:
+            found.heavy.add(here or "./")
         left -= len(inside)
-        if left < 0:
-            found.is_cut = True
-            return found
         names = {each.name for each in inside}
-        if here and names >= _BARE:
+        if here and _may_be_bare(names):
             found.repositories.append(here)
-        if here and not is_heavy and names & _MADE:
+        if left < 0:
+            waiting.extendleft((f"{here}{each.name}/", True) for each in inside if each.is_dir(follow_symlinks=False))
+            _ask(found, folder, (here, *(each for each, _ in waiting)))
+            return found
+        if here and not is_heavy and _is_made(here, names, before):
             found.heavy.add(here)
             is_heavy = True
         for each in inside:
@@ -64,12 +95,53 @@ def survey(
     return found
 
 
-def _listed(folder: Path, here: str) -> list[os.DirEntry[str]]:
+def _look_into_heavy(found: Survey, folder: Path, here: str, waiting: deque[tuple[str, bool]]) -> int:
+    """Only for repositories, and not at all where nothing came or went since the last time. How much is in there."""
+    try:
+        inside = LISTINGS.of(folder / here)
+    except OSError:
+        return 0
+    if _may_be_bare({each.name for each in inside}):
+        found.repositories.append(here)
+    for each in inside:
+        path = f"{here}{each.name}"
+        is_folder = each.is_dir(follow_symlinks=False)
+        if each.name == _REPOSITORY:
+            found.repositories.append(f"{path}/" if is_folder else path)
+        elif is_folder:
+            waiting.append((f"{path}/", True))
+    return len(inside)
+
+
+def _may_be_bare(names: set[str]) -> bool:
+    """Also where something is missing, which may be put back when the rest has been written to."""
+    return names >= _BARE and not names.isdisjoint(_OF_BARE)
+
+
+def _is_made(here: str, names: set[str], before: Survey | None) -> bool:
+    if before is not None and here in before.entries:
+        # Else a mark that is made meanwhile would hide what happens in there.
+        return here in before.heavy
+    return not names.isdisjoint(_MADE)
+
+
+def _ask(found: Survey, folder: Path, waiting: Iterable[str]) -> None:
+    """Too much to look at: only the name is asked for that git asks for."""
+    found.is_cut = True
+    for here in islice(waiting, _MOST_ASKED):
+        if os.path.lexists(folder / here / _REPOSITORY):
+            found.repositories.append(f"{here}{_REPOSITORY}/")
+
+
+def _listed(folder: Path, here: str) -> tuple[list[os.DirEntry[str]], bool]:
+    """What is in there, and whether it could not be looked at."""
     try:
         with os.scandir(folder / here) as entries:
-            return list(entries)
+            return list(entries), False
+    except FileNotFoundError:
+        return [], False
     except OSError:
-        return []  # gone, or not ours to look at
+        return [], True  # not ours to look at, or too deep
 
 
 def _take(
@@ -77,11 +149,12 @@ def _take(
 ) -> tuple[str, bool] | None:
     """Note one entry; the folder to look into and whether it is heavy."""
     path = f"{here}{entry.name}"
-    is_folder = entry.is_dir(follow_symlinks=False)
+    kind = _kind(entry)
+    is_folder = kind is Kind.FOLDER
     if is_folder:
         path += "/"
     if not is_heavy:
-        found.entries.add(path)
+        found.entries[path] = kind
         if since is not None and not is_folder and _is_touched(entry, since):
             found.touched.add(path)
     if entry.name == _REPOSITORY:
@@ -94,9 +167,17 @@ def _take(
     return None if entry.name == _REPOSITORY else (path, is_heavy)
 
 
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return Kind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return Kind.FOLDER
+    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+
+
 def _is_touched(entry: os.DirEntry[str], since: int) -> bool:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_ctime_ns >= since
+    return stat.S_IFMT(found.st_mode) in (stat.S_IFREG, stat.S_IFLNK) and found.st_ctime_ns >= since

@@ -21,17 +21,37 @@ def test_keys_and_own_folders_are_hidden_with_links_followed(tmp_path: Path, mon
     assert set(bounds.hidden_below(home)) == {home / ".config/gh", home / "data"}
 
 
+SECRETS = """
+    .claude/.credentials.json .claude.json .codex/auth.json .gemini/oauth_creds.json .config/github-copilot/hosts.json
+    .cache/huggingface/token .m2/settings.xml .gradle/gradle.properties .composer/auth.json .config/containers/auth.json
+    .local/share/fish/fish_history .psql_history .mysql_history .sqlite_history .python_history .node_repl_history
+    .bash_history .zsh_history .pulumi/credentials.json .config/age/key .config/Code/User/globalStorage/state.vscdb
+    .1password/agent.sock .colima/default/docker.sock .orbstack/run/docker.sock .config/pip/pip.conf .s3cfg .kube/config
+"""
+
+
+@pytest.mark.parametrize("name", SECRETS.split())
+def test_what_is_known_to_hold_secrets_is_hidden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).touch()
+    (tmp_path / ".gitconfig").touch()
+    (hidden,) = bounds_for(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
+    assert hidden in (tmp_path / name, *(tmp_path / name).parents)
+
+
 def test_keys_are_hidden_where_the_person_moved_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, name in (
         ("XDG_CONFIG_HOME", "gh"),
         ("XDG_DATA_HOME", "keyrings"),
         ("XDG_STATE_HOME", "desktop-agent"),
+        ("XDG_CACHE_HOME", "chromium"),
     ):
         (tmp_path / variable / name).mkdir(parents=True)
         (tmp_path / variable / ".ssh").mkdir()
         monkeypatch.setenv(variable, str(tmp_path / variable))
     hidden = bounds_for(tmp_path, tmp_path, (), network=False).hidden_below(tmp_path)
-    assert {each.name for each in hidden} == {"gh", "keyrings", "desktop-agent"}
+    assert {each.name for each in hidden} == {"gh", "keyrings", "desktop-agent", "chromium"}
 
 
 def test_a_workspace_that_is_hidden_itself_is_open(tmp_path: Path) -> None:

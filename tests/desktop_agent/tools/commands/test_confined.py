@@ -179,6 +179,50 @@ async def test_services_of_the_session_cannot_be_asked(
                 service.accept()
 
 
+@pytest.mark.usefixtures("in_sight")
+@pytest.mark.parametrize("network", [False, True])
+async def test_services_that_listen_in_any_folder_cannot_be_asked(desk: Desk, home: Path, *, network: bool) -> None:
+    with socket.socket(socket.AF_UNIX) as service:
+        # A path may have no more than a hundred letters.
+        path = Path.home().parent / "an-agent-of-a-test"
+        service.bind(str(path))
+        try:
+            service.listen()
+            service.setblocking(False)
+            told = await desk.run(f"ls {path}; '{PYTHON}' -c '{SERVICE}' {path}", network=network)
+            with pytest.raises(BlockingIOError):
+                service.accept()
+        finally:
+            path.unlink()
+    assert f"{path}\n" in told
+    assert "PermissionError" in told
+
+
+async def test_programs_that_talk_to_their_own_go_on(desk: Desk) -> None:
+    (desk.folder / "p.py").write_text(
+        "import asyncio, multiprocessing, socket\n"
+        "async def main():\n"
+        "    made = await asyncio.create_subprocess_exec('echo', 'child', stdout=-1)\n"
+        "    print((await made.communicate())[0])\n"
+        "if __name__ == '__main__':\n"
+        "    asyncio.run(main())\n"
+        "    here, there = multiprocessing.Pipe()\n"
+        "    process = multiprocessing.Process(target=there.send, args=('own',))\n"
+        "    process.start()\n    print(here.recv())\n    process.join()\n"
+        "    one, other = socket.socketpair()\n    one.send(b'x')\n    print(other.recv(1))\n"
+    )
+    assert await desk.run(f"'{PYTHON}' p.py") == "b'child\\n'\nown\nb'x'\n[exit code 0.]"
+
+
+@pytest.mark.skipif(shutil.which("node", path="/usr/bin:/usr/local/bin") is None, reason="there is no node here")
+async def test_node_works(desk: Desk) -> None:
+    (desk.folder / "p.js").write_text(
+        "if (process.argv[2]) process.send('child'); else require('child_process').fork(__filename, ['x'])\n"
+        "  .on('message', said => console.log(said));\n"
+    )
+    assert await desk.run("node p.js") == "child\n[exit code 0.]"
+
+
 async def test_other_processes_are_out_of_reach(desk: Desk) -> None:
     told = await desk.run("kill -0 $PPID; cat /proc/$PPID/environ >e; kill -0 $$ && echo mine")
     assert "mine" in told

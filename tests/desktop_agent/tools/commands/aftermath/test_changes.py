@@ -1,6 +1,7 @@
 """What a command left behind in the workspace, as the model and the person read it."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -77,6 +78,66 @@ def test_heavy_folders_are_not_looked_into_and_named(tmp_path: Path) -> None:
     found = changes_by(tmp_path, do)
     assert (found.created, found.changed, found.deleted) == ((), (), ())
     assert str(found).endswith("Not looked into: .git/, built/, env/, node_modules/.")
+
+
+def test_what_is_of_another_kind_by_now_is_changed(tmp_path: Path) -> None:
+    for name in ("linked", "piped", "same", "opened"):
+        (tmp_path / name).touch()
+    (tmp_path / "leads").symlink_to("same")
+
+    def do() -> None:
+        for name in ("linked", "piped", "opened", "leads"):
+            (tmp_path / name).unlink()
+        (tmp_path / "linked").symlink_to("/etc/passwd")
+        (tmp_path / "leads").symlink_to("/etc/passwd")
+        os.mkfifo(tmp_path / "piped")
+        (tmp_path / "opened").mkdir()
+
+    found = changes_by(tmp_path, do)
+    assert (found.created, found.changed, found.deleted) == (("opened/",), ("leads", "linked", "piped"), ("opened",))
+
+
+@pytest.mark.parametrize("mark", ["CACHEDIR.TAG", "pyvenv.cfg"])
+def test_a_mark_that_is_made_meanwhile_hides_nothing(mark: str, tmp_path: Path) -> None:
+    for name in ("src/a", "src/same", "built/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "built" / mark).touch()
+
+    def do() -> None:
+        (tmp_path / "src" / mark).touch()
+        (tmp_path / "src/a").write_text("evil")
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / mark).touch()
+        (tmp_path / "new/x").touch()
+        (tmp_path / "built" / mark).unlink()
+
+    found = changes_by(tmp_path, do)
+    assert (found.created, found.changed, found.deleted) == (("new/", f"src/{mark}"), ("src/a",), ())
+    assert found.heavy == ("built/", "new/")
+
+
+def test_what_cannot_be_looked_at_any_more_is_not_called_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("shut/a", "shut/inner/b", "gone/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    look = os.scandir
+
+    def refused(folder: Path) -> object:
+        # As the system does it to who is not root.
+        if folder == tmp_path / "shut":
+            raise PermissionError(13, "Permission denied")
+        return look(folder)
+
+    def do() -> None:
+        monkeypatch.setattr(os, "scandir", refused)
+        for name in ("gone/c", "shut/inner/b"):
+            (tmp_path / name).unlink()
+
+    found = changes_by(tmp_path, do)
+    assert (found.deleted, found.heavy) == (("gone/c",), ("shut/",))
 
 
 def test_at_most_twenty_are_named_and_the_rest_is_counted() -> None:

@@ -1,0 +1,79 @@
+"""What was in folders when they were last looked into: one that did not change since is not looked into again.
+
+A folder's time of last change is set by every name that comes or goes in it, and no program can set it (inode(7),
+"st_ctime"). Where that is not so, as on Windows, nothing is remembered.
+"""
+
+import os
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+MOST_FOLDERS = 100_000
+# A folder that changed less than this before it was looked into may change again at what a clock calls the same time.
+_SETTLED_NS = 2_000_000_000
+_IS_TOLD = sys.platform != "win32"
+
+_Stamp = tuple[int, int, int]
+
+
+class Named(Protocol):
+    """A name in a folder, and what it stands for; os.DirEntry is one."""
+
+    @property
+    def name(self) -> str:
+        """In the folder."""
+        ...
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        """Whether it is a folder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    name: str
+    is_folder: bool
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        return self.is_folder and not follow_symlinks
+
+
+class Listings:
+    """Names in folders, by path. May be asked from any thread. `read` counts the folders that were looked into."""
+
+    def __init__(self, most: int = MOST_FOLDERS) -> None:
+        self.read = 0
+        self._most = most
+        self._known: OrderedDict[str, tuple[_Stamp, tuple[_Known, ...]]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, folder: Path) -> Sequence[Named]:
+        """Names in it, with their kinds. Raises OSError."""
+        path = str(folder)
+        before = _stamp(path)
+        with self._lock:
+            stamp, known = self._known.get(path, (None, ()))
+            if stamp == before:
+                self._known.move_to_end(path)
+                return known
+        with os.scandir(path) as entries:
+            found = tuple([_Known(each.name, each.is_dir(follow_symlinks=False)) for each in entries])
+        with self._lock:
+            self.read += 1
+            self._known.pop(path, None)
+            if _IS_TOLD and before[-1] < time.time_ns() - _SETTLED_NS and before == _stamp(path):
+                self._known[path] = (before, found)
+                if len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return found
+
+
+def _stamp(path: str) -> _Stamp:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino, found.st_ctime_ns

@@ -1,0 +1,82 @@
+"""What is in a place, also where nothing is, or a link that leads nowhere, or a name that no file can have."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+LONGEST = 1_000_000
+"""Bytes of a file that are looked at."""
+
+
+def is_link(place: Path) -> bool:
+    """Whether it is one, wherever it leads."""
+    return stat.S_ISLNK(_mode(place.lstat))
+
+
+def is_file(place: Path) -> bool:
+    """Whether it is one, or leads to one."""
+    return stat.S_ISREG(_mode(place.stat))
+
+
+def is_folder(place: Path) -> bool:
+    """Whether it is one, or leads to one."""
+    return stat.S_ISDIR(_mode(place.stat))
+
+
+def _mode(look: Callable[[], os.stat_result]) -> int:
+    """0 for what is not there, not ours to look at, or has no name that a file can have."""
+    try:
+        return look().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def real(place: Path) -> Path:
+    """Where links lead to, in circles too; a name that no file can have leads nowhere."""
+    try:
+        return Path(os.path.realpath(place))
+    except (OSError, ValueError):
+        return Path(os.sep)
+
+
+def text_of(file: Path) -> str:
+    """As much of it as is looked at, or nothing. Bytes that are no text come out as the system names files."""
+    try:
+        with file.open("rb") as opened:
+            return os.fsdecode(opened.read(LONGEST))
+    except (OSError, ValueError):
+        return ""
+
+
+def first_line(file: Path) -> str:
+    """Without spaces around it."""
+    return text_of(file).partition("\n")[0].strip()
+
+
+def folders_in(folder: Path, most: int) -> tuple[list[Path], bool]:
+    """Those that are no links, by name; and whether there are more than `most`."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(each.path) for each in islice(entries, most + 1) if each.is_dir(follow_symlinks=False)]
+    except (OSError, ValueError):
+        return [], False
+    return sorted(found)[:most], len(found) > most
+
+
+def content(place: Path) -> str:
+    """Of a file what is in it, of a link where it leads; empty for nothing."""
+    try:
+        found = place.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return f"link {place.readlink()}"
+        if not stat.S_ISREG(found.st_mode):
+            return f"kind {stat.S_IFMT(found.st_mode)}"
+        with place.open("rb") as file:
+            known = hashlib.sha256(file.read(LONGEST)).hexdigest()
+        rest = f" {found.st_size} {found.st_ctime_ns}" if found.st_size > LONGEST else ""
+        return f"{found.st_mode & 0o111} {known}{rest}"
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,171 @@
+"""What the packaged program must do when a model calls tools: every part that it starts of itself is in the folder.
+
+A model on loopback wants one call after the other, and its last question has all the results.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import tool_server
+from tool_server import answered
+
+Check = tuple[str, bool, str]
+PATIENCE = 120.0
+ANSWER = "All of it was called."
+PAGE = b"""<!doctype html><title>Packed</title><main><h1>Packed page</h1>
+<p>One <b>bold</b> word, <span hidden>and none of this</span>.<ul><li>a point</ul></main>"""
+READ = ("# Packed page", "**bold**", "a point")
+# Without the network, in its folder: the second line is refused or lands in a file system of the command's own.
+LINE = "echo inside > inside.txt; echo outside > {outside}; echo ran; exit 0"
+
+
+class Model(ThreadingHTTPServer):
+    """Wants `calls`, then says its last words; `results` are those of the calls. Also a page, and a server of tools."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.results: list[str] = []
+        self.root = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A page to read, a model to ask, a server of tools to call."""
+
+    server: Model
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.path == "/page":
+            self._send(200, "text/html; charset=utf-8", PAGE)
+        else:
+            # A server of tools need not open a stream of its own accord.
+            self._send(405, "text/plain", b"")
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        if self.path == "/tools":
+            told = answered(asked)
+            self._send(200 if told else 202, "application/json", json.dumps(told).encode() if told else b"")
+            return
+        said = [each for each in asked["messages"] if each["role"] == "tool"]
+        self.server.results = [written(each["content"]) for each in said]
+        frames = b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in self._chunks(len(said)))
+        self._send(200, "text/event-stream", frames + b"data: [DONE]\n\n")
+
+    def do_DELETE(self) -> None:
+        self._send(405, "text/plain", b"")
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+    def _chunks(self, done: int) -> list[dict[str, Any]]:
+        if done < len(self.server.calls):
+            name, arguments = self.server.calls[done]
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"index": 0, "id": f"call{done}", "type": "function", "function": function}
+            deltas = (({"role": "assistant", "tool_calls": [call]}, None), ({}, "tool_calls"))
+        else:
+            deltas = (({"role": "assistant", "content": ANSWER}, None), ({}, "stop"))
+        about = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+        return [{**about, "choices": [{"index": 0, "delta": each, "finish_reason": end}]} for each, end in deltas]
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def written(content: str | list[dict[str, Any]]) -> str:
+    """The text of a result, which may come in parts."""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+@contextmanager
+def model() -> Iterator[Model]:
+    """A model that listens."""
+    server = Model()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def acting(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:
+    """All of it."""
+    workspace, outside = home / "workspace", home / "outside.txt"
+    workspace.mkdir(parents=True)
+    (workspace / "notes.txt").write_text("nothing\nthe number is 4711\n")
+    with model() as asked:
+        asked.calls = [
+            ("fetch_page", {"url": f"{asked.root}/page"}),
+            ("search_files", {"pattern": r"\d{4}", "is_expression": True}),
+            ("run_command", {"command": LINE.format(outside=f"'{outside}'")}),
+            ("packed__echo", {"said": "over standard streams"}),
+            ("web__echo", {"said": "over HTTP"}),
+        ]
+        data = kept_preferences(home, asked)
+        words = ("--data-dir", str(data), "--base-url", f"{asked.root}/v1", "--model", "m", "--tools", "all")
+        run = subprocess.run(
+            [program, "ask", *words, "--workspace", str(workspace), "--approve", "always", "Call them."],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        results = [*asked.results, *[""] * len(asked.calls)]
+    told = run.stderr.strip()[-300:]
+    page, found, ran, streams, web = results[: len(asked.calls)]
+    yield "a model calls tools", run.returncode == 0 and ANSWER in run.stdout, f"{len(asked.results)} results {told}"
+    yield "a page is read", all(each in page for each in READ) and "none of this" not in page, in_short(page)
+    yield "files are searched", "4711" in found and "notes.txt" in found, in_short(found)
+    inside = (workspace / "inside.txt").is_file()
+    yield "a command runs, confined", inside and not outside.exists() and "ran" in ran, in_short(ran)
+    yield "a server of tools that is a program", "Heard: over standard streams" in streams, in_short(streams)
+    yield "a server of tools over HTTP", "Heard: over HTTP" in web, in_short(web)
+    yield from launched(program, environment)
+
+
+def kept_preferences(home: Path, asked: Model) -> Path:
+    """A data folder with two servers of tools, and leave to read a page of this machine."""
+    script = home / "tool_server.py"
+    shutil.copyfile(tool_server.__file__, script)
+    streams = {"type": "stdio", "command": sys.executable, "args": ["-I", str(script)]}
+    web = {"type": "http", "url": f"{asked.root}/tools"}
+    servers = [
+        {"id": "packed", "title": "Packed", "connection": streams},
+        {"id": "web", "title": "Web", "connection": web},
+    ]
+    data = home / "data"
+    data.mkdir()
+    preferences = {"mcp": {"servers": servers}, "network": {"private_hosts": "127.0.0.1"}}
+    (data / "preferences.json").write_text(json.dumps(preferences))
+    return data
+
+
+def launched(program: Path, environment: dict[str, str]) -> Iterator[Check]:
+    """The part that closes itself in and becomes the command, also where another way is taken first."""
+    words = [program, "--child", "confined", json.dumps({"network": True}), "/bin/echo", "launched"]
+    run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    yield "the launcher of commands", run.stdout.strip() == "launched", run.stdout.strip() or run.stderr.strip()[-200:]
+
+
+def in_short(text: str) -> str:
+    """Of a result, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:99]}…"

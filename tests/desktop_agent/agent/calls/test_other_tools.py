@@ -1,0 +1,167 @@
+"""Tools that go, change or count as something else while a call of theirs waits."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from desktop_agent.tools.tool import AnyTool, RunningCall
+from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.engine_events import ApprovalResolved, ToolStarted
+from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce, Deny, Effect, ToolClass
+from tests.desktop_agent.agent.calls.rounds import Desk, call, tool, until
+
+ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="t", scope=RuleScope.ALWAYS)
+
+
+def put(desk: Desk, made: AnyTool | None, name: str = "t") -> None:
+    """From now on this tool is the one of its name; nobody is told."""
+    desk.around.tools._tools.pop(name)
+    if made is not None:
+        desk.around.tools._tools[name] = made
+
+
+def started(desk: Desk) -> list[str]:
+    return [each.id for each in desk.memory.of(ToolStarted)]
+
+
+OTHERS = {"gone": (None, "no longer there"), "another": (tool("t", scope="other"), "another one now")}
+
+
+@pytest.mark.parametrize("how", OTHERS)
+@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
+async def test_what_the_person_allows_then_does_not_run(how, told):
+    made, words = OTHERS[how]
+    desk = Desk(call("1", "t"), tools=[tool("t")])
+    running = desk.start()
+    await desk.asked()
+    (card,) = desk.approvals.open_approvals
+    put(desk, made)
+    if told:
+        desk.standing.tools_changed()
+        await desk.asked(0)
+    desk.approvals.answer(card.approval_id, AllowOnce())
+    await running
+    assert started(desk) == []
+    assert words in desk.words[0]
+    (resolved,) = desk.memory.of(ApprovalResolved)
+    assert (resolved.by, words in resolved.message) == (("rule", True) if told else ("person", False))
+
+
+@pytest.mark.parametrize("how", OTHERS)
+async def test_what_a_rule_allows_does_not_run_either(how):
+    made, words = OTHERS[how]
+
+    async def first(word: str, _call: RunningCall) -> str:
+        put(desk, made)
+        return word
+
+    desk = Desk(call("1", "first"), call("2", "t"), tools=[tool("first", first), tool("t")])
+    for each in ("first", "t"):
+        desk.standing.add(ALLOWED.model_copy(update={"tool": each, "id": each}))
+    await desk.run()
+    assert started(desk) == ["1"]
+    assert words in desk.words[1]
+
+
+@pytest.mark.parametrize("how", OTHERS)
+async def test_the_very_last_moment_counts(how):
+    """When the start is written down, and nobody tells of the change."""
+    made, words = OTHERS[how]
+    ran: list[str] = []
+
+    async def work(word: str, _call: RunningCall) -> str:
+        ran.append(word)
+        return word
+
+    desk = Desk(call("1", "t"), tools=[tool("t", work)])
+    desk.standing.add(ALLOWED)
+    desk.memory.told = lambda event: put(desk, made) if isinstance(event, ToolStarted) else None
+    await desk.run()
+    assert ran == []
+    assert desk.outcomes == [Outcome.FAILED]
+    assert words in desk.words[0]
+
+
+async def test_the_same_tool_made_anew_runs_as_it_is_now():
+    async def work(_word: str, _call: RunningCall) -> str:
+        return "new"
+
+    desk = Desk(call("1", "t"), tools=[tool("t")])
+    running = desk.start()
+    await desk.asked()
+    put(desk, tool("t", work))
+    desk.decide(AllowOnce())
+    await running
+    assert desk.words == ["new"]
+
+
+async def test_what_reads_no_more_is_asked_about():
+    seen = asyncio.Event()
+
+    async def reading(word: str, _call: RunningCall) -> str:
+        seen.set()
+        return word
+
+    async def first(word: str, _call: RunningCall) -> str:
+        put(desk, tool("t", reading))
+        return word
+
+    desk = Desk(call("1", "first"), call("2", "t"), tools=[tool("first", first), tool("t", reading, reads=True)])
+    desk.standing.add(ALLOWED.model_copy(update={"tool": "first"}))
+    running = desk.start()
+    await desk.asked()
+    assert not seen.is_set()
+    desk.decide(Deny())
+    await running
+    assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.DENIED]
+
+
+async def test_what_reads_no_more_runs_beside_no_other():
+    """Three were begun together; one of them waits for its slot while it turns into one that changes something."""
+    at_work: list[str] = []
+    together: list[tuple[str, ...]] = []
+    may_end = {"t": asyncio.Event(), "u": asyncio.Event()}
+
+    def noting(name: str, **more):
+        async def work(word: str, _call: RunningCall) -> str:
+            at_work.append(name)
+            together.append(tuple(at_work))
+            await may_end[name].wait()
+            at_work.remove(name)
+            return word
+
+        return tool(name, work, **more)
+
+    other = noting("t", concurrency=1)
+    reading = replace(other, tool_class=ToolClass.READ_ONLY, effects=frozenset())
+    desk = Desk(call("1", "t"), call("2", "t"), call("3", "u"), tools=[reading, noting("u", reads=True)])
+    desk.standing.add(ALLOWED)
+    running = desk.start()
+    await until(lambda: sorted(at_work) == ["t", "u"])
+    put(desk, other)
+    desk.standing.tools_changed()
+    may_end["t"].set()
+    await until(lambda: desk.finished("1"))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert started(desk) == ["1", "3"]
+    may_end["u"].set()
+    await running
+    assert desk.outcomes == [Outcome.SUCCEEDED] * 3
+    assert together[-1] == ("t",)
+    assert started(desk) == ["1", "3", "2"]
+
+
+async def test_leave_for_the_conversation_is_as_narrow_as_the_tool_needs_it_now():
+    desk = Desk(call("1", "t"), tools=[tool("t")])
+    running = desk.start()
+    await desk.asked()
+    put(desk, tool("t", effects=frozenset({Effect.NETWORK})))
+    desk.standing.tools_changed()
+    await until(lambda: desk.approvals.open_approvals[0].tool.effects == {Effect.NETWORK})
+    desk.decide(AllowForConversation())
+    await running
+    (rule,) = desk.standing.rules
+    assert rule.pattern is not None

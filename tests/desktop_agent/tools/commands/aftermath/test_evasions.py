@@ -1,0 +1,200 @@
+"""Ways around the guard of git's hooks and settings, in more than one command."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.aftermath import repositories, survey
+from desktop_agent.tools.commands.aftermath.changes import NOT_ALL
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.tool_calls import CommandPreview
+from tests.desktop_agent.tools.commands.aftermath.test_repositories import EVIL, LOOK, Desk, git, repository
+from tests.desktop_agent.tools.commands.ways import way
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+HOOK, SETTINGS = ".git/hooks/pre-commit", ".git/config"
+FAKES = "for i in $(seq 9); do mkdir -p {0}$i/refs {0}$i/objects; : > {0}$i/HEAD; done"
+
+
+@pytest.fixture(params=["bubblewrap", "Landlock"])
+def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
+    return Desk(workspace, way(request.param))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repositories that are looked at."""
+    monkeypatch.setattr(repositories, "MOST", 5)
+
+
+@pytest.mark.parametrize("part", ["HEAD", "refs", "objects"])
+async def test_a_repository_stays_one_without_some_of_it(desk: Desk, part: str) -> None:
+    repository(desk.folder)
+    await desk.run(f"mv .git/{part} .git/aside")
+    await desk.cannot(f"echo x > {HOOK}; printf '{EVIL}' >> {SETTINGS}", HOOK, SETTINGS)
+    said = await desk.run(f"mv .git/aside .git/{part}")
+    assert said == "[exit code 0.]"
+
+
+async def test_one_without_a_name_stays_one_too(desk: Desk) -> None:
+    (desk.folder / "some.git").mkdir()
+    git(desk.folder / "some.git", "init", "--bare")
+    await desk.run("mv some.git/HEAD some.git/refs .")
+    await desk.cannot("echo x > some.git/hooks/pre-push", "some.git/hooks/pre-push")
+
+
+async def test_where_a_push_goes_is_kept(desk: Desk) -> None:
+    repository(desk.folder)
+    git(desk.folder, "remote", "add", "origin", "https://good.example/x.git")
+    await desk.cannot("git config remote.origin.url https://evil.example/x.git", SETTINGS)
+    await desk.cannot("git config core.worktree /", SETTINGS)
+
+
+@pytest.mark.usefixtures("few")
+async def test_repositories_that_are_none_leave_room_for_those_that_are(desk: Desk) -> None:
+    repository(desk.folder / "z")
+    assert f"[{NOT_ALL}]" in await desk.run(FAKES.format("a"))
+    await desk.cannot(f"echo x > z/{HOOK}", f"z/{HOOK}")
+
+
+@pytest.mark.usefixtures("few")
+async def test_also_where_nobody_has_looked_before(bubblewrap: Desk) -> None:
+    repository(bubblewrap.folder / "z")
+    for number in range(9):
+        shutil.copytree(bubblewrap.folder / "z/.git", bubblewrap.folder / f"a{number}")
+    await bubblewrap.cannot(f"echo x > z/{HOOK}", f"z/{HOOK}")
+    assert NOT_ALL in await bubblewrap.run("true")
+
+
+@pytest.mark.usefixtures("few")
+async def test_modules_that_are_none_leave_room_for_those_that_are(desk: Desk) -> None:
+    repository(desk.folder)
+    module = desk.folder / ".git/modules/z"
+    module.mkdir(parents=True)
+    git(module, "init", "--bare")
+    await desk.run("true")
+    assert NOT_ALL in await desk.run(FAKES.format(".git/modules/a"))
+    await desk.cannot("echo x > .git/modules/z/hooks/pre-commit", ".git/modules/z/hooks/pre-commit")
+
+
+async def test_many_files_take_no_guard_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "MOST", 30)
+    repository(desk.folder)
+    repository(desk.folder / "x/y")
+    await desk.run("true")
+    assert f"[{NOT_ALL}]" in await desk.run("touch j{1..40}")
+    await desk.cannot(f"echo x > {HOOK}; echo x > x/y/{HOOK}", HOOK, f"x/y/{HOOK}")
+
+
+async def test_many_files_are_said_before_the_next_command(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "MOST", 30)
+    desk, tool = Desk(workspace, way("bubblewrap")), run_command(workspace, confinement=lambda: way("bubblewrap"))
+    for line, is_said in (("touch j{1..40}", False), ("rm j*", True), ("true", False)):
+        await desk.run("true")
+        shown = await tool.preview(tool.checked({"command": line}))  # type: ignore[misc]
+        assert isinstance(shown, CommandPreview)
+        assert (NOT_ALL in shown.confinement) is is_said
+        await desk.run(line)
+
+
+def test_too_many_files_hide_no_repository_near_the_top(tmp_path: Path) -> None:
+    for name in (".git", "a/.git"):
+        (tmp_path / name).mkdir(parents=True)
+    for number in range(30):
+        (tmp_path / f"{number:02}").touch()
+    found = survey.survey(tmp_path, most=20)
+    assert found.is_cut
+    assert sorted(found.repositories) == [".git/", "a/.git/"]
+
+
+async def test_what_is_included_is_followed(desk: Desk) -> None:
+    repository(desk.folder)
+    (desk.folder / "own-hooks").mkdir()
+    (desk.folder / "one").write_text('[includeIf "gitdir:/elsewhere/"]\n\tpath = deep/two\n')
+    (desk.folder / "deep").mkdir()
+    (desk.folder / "deep/two").write_text(
+        "[core]\n\thooksPath = own-hooks\n[include]\n\tpath = ../one\n\tpath = three\n"
+    )
+    git(desk.folder, "config", "include.path", "../one")
+    await desk.cannot(
+        f"echo x > own-hooks/pre-push; printf '{EVIL}' >> deep/two; printf '{EVIL}' >> one",
+        "own-hooks/pre-push",
+        "deep/two",
+        "one",
+    )
+    said = await desk.run(f"printf '{EVIL}' > deep/three")
+    assert f"[It changed what git runs or reads: deep/three. {LOOK}]" in said
+
+
+async def test_hooks_that_come_to_be_where_settings_name_them_are_told(desk: Desk) -> None:
+    repository(desk.folder)
+    git(desk.folder, "config", "core.hooksPath", ".husky/_")
+    said = await desk.run("mkdir -p .husky/_; echo x > .husky/_/pre-commit")
+    assert f"[It changed what git runs or reads: .husky/_, .husky/_/pre-commit. {LOOK}]" in said
+    await desk.cannot("echo y > .husky/_/pre-commit", ".husky/_/pre-commit")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [('h"o"oks', "hooks"), ('"my\\\\hooks"', "my\\hooks"), ("a\\\nb ; c", "ab")]
+)
+async def test_names_of_hooks_are_read_as_git_reads_them(desk: Desk, value: str, name: str) -> None:
+    repository(desk.folder)
+    (desk.folder / name).mkdir()
+    with (desk.folder / SETTINGS).open("a") as file:
+        file.write(f"[core]\n\thooksPath = {value}\n")
+    assert git(desk.folder, "config", "core.hooksPath") == f"{name}\n"
+    await desk.cannot(f"echo x > '{name}/pre-push'", f"{name}/pre-push")
+
+
+async def test_lines_that_git_would_run_when_it_goes_on_are_told(desk: Desk) -> None:
+    repository(desk.folder)
+    todo = ".git/rebase-merge/git-rebase-todo"
+    told = f"[It changed what git runs or reads: {todo}. {LOOK}]"
+    assert told in await desk.run(f"mkdir .git/rebase-merge; printf 'pick a\\n  exec touch owned\\nx y\\n' > {todo}")
+    assert LOOK not in await desk.run(f"printf 'pick b\\nx y\\n' > {todo}")
+    assert LOOK not in await desk.run("rm -r .git/rebase-merge; mkdir .git/sequencer; echo pick > .git/sequencer/todo")
+    assert ".git/sequencer/todo" in await desk.run("echo 'exec touch owned' >> .git/sequencer/todo")
+    said = await desk.run(f"git init -q new; mkdir new/.git/rebase-merge; echo 'x y' > new/{todo}")
+    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in said
+
+
+@pytest.mark.parametrize("how", ["link", "include", "moved", "hooks"])
+async def test_settings_of_the_person_that_lie_in_the_workspace(
+    desk: Desk, how: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    place = desk.folder / ("git/config" if how == "moved" else "hooks/pre-push" if how == "hooks" else "gitconfig")
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("[user]\n\tname = Me\n")
+    if how == "link":
+        (home / ".gitconfig").symlink_to(place)
+    elif how == "moved":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(desk.folder))
+    else:
+        said = f"[include]\npath = {place}\n" if how == "include" else f"[core]\nhooksPath = {place.parent}\n"
+        (home / ".gitconfig").write_text(said)
+    name = str(place.relative_to(desk.folder))
+    await desk.cannot(f"printf '{EVIL}' >> {name}", name)
+
+
+@pytest.fixture
+def bubblewrap(workspace: Workspace) -> Desk:
+    return Desk(workspace, way("bubblewrap"))
+
+
+def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
+    repository(tmp_path)
+    for number in range(300):
+        more = "".join(f"\tpath = {each}\n" for each in (number + 1, number, 0))
+        (tmp_path / ".git" / str(number)).write_text(f"[include]\n{more}")
+    with (tmp_path / SETTINGS).open("a") as file:
+        file.write("[include]\n\tpath = 0\n")
+    found = repositories.guarded([tmp_path / ".git"], tmp_path)
+    assert 50 < len(found.files) <= 110
+    assert os.fspath(tmp_path / ".git/1") in map(os.fspath, found.files)

@@ -1,0 +1,114 @@
+"""Folders that did not change are not looked into again, and whatever comes or goes is seen all the same."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.aftermath import listings, survey
+from desktop_agent.tools.commands.aftermath.listings import Listings
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Listings:
+    """What is in a heavy folder counts as settled at once."""
+    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    made = Listings()
+    monkeypatch.setattr(survey, "LISTINGS", made)
+    return made
+
+
+@pytest.fixture
+def heavy(tmp_path: Path) -> Path:
+    folder = tmp_path / "node_modules"
+    for name in ("a/x", "a/y", "b"):
+        (folder / name).mkdir(parents=True)
+    (folder / "b/file").touch()
+    (folder / "b/link").symlink_to(folder / "a")
+    tick()
+    return folder
+
+
+def tick() -> None:
+    # The clock of the disk goes in steps.
+    time.sleep(0.02)
+
+
+def test_what_did_not_change_is_looked_into_once(heavy: Path, fresh: Listings) -> None:
+    first = survey.survey(heavy.parent)
+    assert fresh.read == 5
+    assert survey.survey(heavy.parent) == first
+    assert fresh.read == 5
+
+
+def moved_aside(folder: Path) -> None:
+    (folder / "a").rename(folder / "c")
+    (folder / "a").mkdir()
+    (folder / "a/.git").mkdir()
+
+
+WAYS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "made": (lambda folder: (folder / "a/x/.git").mkdir(), "node_modules/a/x/.git/"),
+    "a file": (lambda folder: (folder / "b/.git").write_text("gitdir: /tmp"), "node_modules/b/.git"),
+    "with its parents": (lambda folder: (folder / "new/deep/.git").mkdir(parents=True), "node_modules/new/deep/.git/"),
+    "another folder": (moved_aside, "node_modules/a/.git/"),
+}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_repository_that_comes_to_be_is_found(how: str, heavy: Path, fresh: Listings) -> None:
+    assert survey.survey(heavy.parent).repositories == []
+    do, found = WAYS[how]
+    do(heavy)
+    assert survey.survey(heavy.parent).repositories == [found]
+
+
+def test_a_time_that_was_set_back_hides_nothing(heavy: Path, fresh: Listings) -> None:
+    was = (heavy / "b").stat()
+    survey.survey(heavy.parent)
+    (heavy / "b/.git").mkdir()
+    os.utime(heavy / "b", ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert survey.survey(heavy.parent).repositories == ["node_modules/b/.git/"]
+
+
+def test_a_repository_that_went_is_gone(heavy: Path, fresh: Listings) -> None:
+    (heavy / "b/.git").mkdir()
+    tick()
+    assert survey.survey(heavy.parent).repositories == ["node_modules/b/.git/"]
+    (heavy / "b/.git").rmdir()
+    assert survey.survey(heavy.parent).repositories == []
+
+
+def test_what_changed_just_now_is_looked_into_again(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Listings()
+    for _ in range(2):
+        known.of(heavy / "b")
+    assert known.read == 2
+    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    for _ in range(2):
+        known.of(heavy / "b")
+    assert known.read == 3
+
+
+def test_no_more_is_remembered_than_may_be(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listings, "_SETTLED_NS", 0)
+    known = Listings(most=1)
+    for name in ("a", "b", "a"):
+        known.of(heavy / name)
+    assert known.read == 3
+
+
+def test_a_link_is_no_folder_and_a_bare_repository_is_found(heavy: Path, fresh: Listings) -> None:
+    for name in ("objects", "refs"):
+        (heavy / "bare" / name).mkdir(parents=True)
+    (heavy / "bare/HEAD").touch()
+    for _ in range(2):
+        assert survey.survey(heavy.parent).repositories == ["node_modules/bare/"]
+        tick()
+
+
+def test_too_much_in_heavy_folders_is_said(heavy: Path, fresh: Listings) -> None:
+    assert survey.survey(heavy.parent, most=3).is_cut
+    assert not survey.survey(heavy.parent, most=8).is_cut
