@@ -1,6 +1,7 @@
 """Builds everything, once, and ends it in order."""
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
@@ -50,6 +51,9 @@ DISPLAY_GONE = (
     "Desktop Agent needs a screen, and the one that is named (DISPLAY, WAYLAND_DISPLAY) does not answer. "
     "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
 )
+
+_DRAWN = 0.3
+"""Seconds after which a conversation that was opened is on the screen."""
 
 
 def run_window(place: Place) -> int:
@@ -187,16 +191,22 @@ class Desk:
         self.library.refresh()
         for notice in self._engine.notices:
             self.window.page.banners.show_notice(notice)
+        if place.endpoint is not None:
+            self.library.new()
+        self._tasks.start(self._go_on(place))
+
+    async def _go_on(self, place: Place) -> None:
+        await _load("desktop_agent.engine.reopening")
         if place.demo:
             self.library.new_demo()
-        elif place.endpoint is not None:
-            self.library.new()
-        else:
+        elif place.endpoint is None:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
+        # What was opened is drawn first: threads that import would take half of the processor from it.
+        await asyncio.sleep(_DRAWN)
         self.servers.refresh_models()
         self._tasks.start(self._engine.connections.warm_up())
-        self._tasks.start(_load_tools())
+        await _load("desktop_agent.tools.toolsets")
 
     def raise_window(self) -> None:
         """Come to the front: the program was started again."""
@@ -216,7 +226,7 @@ class Desk:
         await self._tasks.close()
         self.library.close()
         self._clock.stop()
-        # Servers of tools have something to say while they end; nobody looks any more.
+        # MCP servers have something to say while they end; nobody looks any more.
         self._clock.blockSignals(True)
         self._garbage.close()
         self.window.page.transcript.close_workers()
@@ -260,6 +270,13 @@ async def _tell_and_wait(error: AgentError) -> None:
     await done
 
 
-async def _load_tools() -> None:
-    """In a thread, so that neither the start nor the first question waits for it."""
-    await asyncio.to_thread(importlib.import_module, "desktop_agent.tools.toolsets")
+async def _load(room: str) -> None:
+    """Import it in a thread, so that neither the first frame nor what needs it waits.
+
+    Python looks for garbage in whatever thread makes objects, and Qt's must go in the one that they were made in.
+    """
+    gc.disable()
+    try:
+        await asyncio.to_thread(importlib.import_module, room)
+    finally:
+        gc.enable()

@@ -94,6 +94,7 @@ class ToolCallItem:
 
     `delegated`: a specialist works on it; `output` has a line for each of its steps, and an approval that one of its
     calls waits for is shown here. `checkpoints` are its own and those of calls below it: whether each was restored.
+    `redos` are those that undoing them made.
     """
 
     id: str
@@ -110,6 +111,12 @@ class ToolCallItem:
     seconds: float | None = None
     delegated: bool = False
     checkpoints: dict[str, bool] = field(default_factory=dict[str, bool])
+    redos: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @property
+    def can_be_redone(self) -> bool:
+        """Whether something of it was undone that can be brought back."""
+        return self.state is CallState.ENDED and not all(self.redos.values())
 
     @property
     def is_undone(self) -> bool:
@@ -142,7 +149,8 @@ class ServerStepItem:
 class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice".
 
-    `folded` is a longer text behind it, in Markdown, for who wants to open it.
+    `folded` is a longer text behind it, in Markdown, for who wants to open it. `redos`, where it tells of an undoing in
+    the message `message_id`: the checkpoints that bring back what was undone, and whether each was restored.
     """
 
     id: str
@@ -152,6 +160,13 @@ class NoticeItem:
     action: RemedyAction = RemedyAction.NONE
     detail: str = ""
     folded: str = ""
+    message_id: str = ""
+    redos: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @property
+    def can_be_redone(self) -> bool:
+        """Whether something of what was undone can be brought back."""
+        return not all(self.redos.values())
 
 
 @dataclass(slots=True)

@@ -89,7 +89,7 @@ class Transcript:
         """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
         match message.role:
             case Role.USER if is_undo_note(message):
-                return self._add_fact(undone(message.text))
+                return self._add_fact(undone(message), message.id)
             case Role.USER if message.injected_by is not None:
                 return self._add_fact(gone_on(message.injected_by))
             case Role.USER:
@@ -186,15 +186,18 @@ class Transcript:
                 changed = []
         return changed + self._add_fact(fact(event))
 
-    def _add_fact(self, said: Fact | None) -> list[Change]:
+    def _add_fact(self, said: Fact | None, message_id: str = "") -> list[Change]:
         last = self._items[-1] if self._items else None
         # Twice in a row it says no more: several calls may have changed one file.
         is_said = isinstance(last, NoticeItem) and said == Fact(
             last.sentence, last.remedy, last.action, last.detail, last.folded
         )
-        if said is None or is_said:
+        if said is None or (is_said and not message_id):
             return []
-        return self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
+        changes = self.add_notice(said.sentence, said.remedy, said.action, detail=said.detail, folded=said.folded)
+        if message_id:
+            self._calls.note(message_id)
+        return changes
 
     def _take_back(self, message_id: str) -> list[Change]:
         """A prompt that was not delivered is not part of the conversation.

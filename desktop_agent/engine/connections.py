@@ -4,13 +4,13 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from desktop_agent.engine.model_tables.listings import Listings
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import make_provider, vendor_of
-from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -20,6 +20,9 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, E
 from desktop_agent.vocabulary.errors import AgentError, AuthenticationFailed, SecretsUnavailable, WrongUse
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
+
+if TYPE_CHECKING:
+    from desktop_agent.providers.demo.server import DemoServer
 
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
@@ -59,7 +62,7 @@ class Connections:
         self._providers: dict[str, Provider] = {}
         self._catalogue = catalogue or Catalogue()
         self._listings = Listings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
-        self._demo = DemoServer()
+        self._demo: DemoServer | None = None
         self._demo_endpoint: Endpoint | None = None
         self._starting_demo = asyncio.Lock()
 
@@ -81,6 +84,10 @@ class Connections:
         """The demo's loopback server, started on first use."""
         async with self._starting_demo:
             if self._demo_endpoint is None:
+                # Late: most people never ask the demo.
+                from desktop_agent.providers.demo.server import DemoServer
+
+                self._demo = DemoServer()
                 base_url = await self._demo.start()
                 self._demo_endpoint = Endpoint(id=DEMO, title="Demo (offline)", base_url=base_url, kind="demo")
             return self._demo_endpoint
@@ -185,7 +192,8 @@ class Connections:
         await self._listings.close()
         # Prompts that a server keeps for them cost money until they are deleted.
         await asyncio.gather(*(provider.aclose() for provider in self._providers.values()))
-        await self._demo.aclose()
+        if self._demo is not None:
+            await self._demo.aclose()
         await self._http.aclose()
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:

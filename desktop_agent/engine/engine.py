@@ -10,18 +10,13 @@ from weakref import WeakValueDictionary
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
-from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
 from desktop_agent.engine.mcp.sampling import Sampling
 from desktop_agent.engine.mcp.servers import McpServers
 from desktop_agent.engine.model_tables.own_models import own_table
 from desktop_agent.engine.oversight import Oversight
 from desktop_agent.engine.own_prices import OwnPrices
-from desktop_agent.engine.reopening import reopened
-from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.rules import RuleBook, unread_rules
-from desktop_agent.engine.session_parts.setup import SessionSetup
-from desktop_agent.engine.writer import Writer
+from desktop_agent.engine.rule_book import RuleBook, unread_rules
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -44,6 +39,8 @@ from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
 
 if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.engine.session_parts.setup import SessionSetup
     from desktop_agent.tools.toolsets import Which
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
@@ -108,6 +105,7 @@ class Engine:
         self.mcp = McpServers(
             lambda: self._preferences.mcp.servers, self.secrets, folder, sampling.answerers, self._private_hosts
         )
+        self.mcp.on_state(lambda _: self._tools_changed())
         self.prices = OwnPrices(folder, catalogue, self.connections)
         self.oversight = Oversight(store, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -157,8 +155,13 @@ class Engine:
 
     def new_session(
         self, *, endpoint_id: str | None = None, model: str | None = None, workspace: str | None = None
-    ) -> Session:
+    ) -> "Session":
         """A conversation that is written at its first prompt."""
+        # Late, here and below: no conversation is open yet when the window is drawn for the first time.
+        from desktop_agent.engine.ledger import Ledger
+        from desktop_agent.engine.session import Session
+        from desktop_agent.engine.writer import Writer
+
         chosen = self._preferences.providers
         given = self._defaults.endpoint
         record = ConversationRecord(
@@ -176,11 +179,13 @@ class Engine:
         self._sessions[record.id] = session
         return session
 
-    async def session(self, conversation_id: str) -> Session:
+    async def session(self, conversation_id: str) -> "Session":
         """The open conversation, or the stored one opened; what a dead process left is put in order first.
 
         Raises WrongUse for an unknown one, and StorageFailed.
         """
+        from desktop_agent.engine.reopening import reopened
+
         # One at a time: who opens it twice at once would put it in order twice.
         async with self._opening:
             session = self._sessions.get(conversation_id)
@@ -226,7 +231,13 @@ class Engine:
         finally:
             await self.store.close()
 
-    def _setup(self) -> SessionSetup:
+    def _tools_changed(self) -> None:
+        for session in tuple(self._busy):
+            session.standing.tools_changed()
+
+    def _setup(self) -> "SessionSetup":
+        from desktop_agent.engine.session_parts.setup import SessionSetup
+
         return SessionSetup(
             open_provider=self._open_provider,
             read_picture=self.pictures.get,
@@ -285,7 +296,7 @@ class Engine:
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         return folder
 
-    async def new_demo_session(self) -> Session:
+    async def new_demo_session(self) -> "Session":
         """A conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))

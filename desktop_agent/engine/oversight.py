@@ -1,14 +1,17 @@
 """What a person wants to know about calls besides their cards: what would be asked, and what was decided so far."""
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from desktop_agent.engine.audit import AuditTrail
-from desktop_agent.engine.session import Session
-from desktop_agent.permissions.gate import Verdict
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.permissions.gate import Verdict
 
 
 class Oversight:
@@ -17,7 +20,7 @@ class Oversight:
     def __init__(
         self,
         store: Store,
-        open_session: Callable[[str], Awaitable[Session]],
+        open_session: "Callable[[str], Awaitable[Session]]",
         tools_for: Callable[[ConversationRecord], ToolRegistry],
     ) -> None:
         self._store = store
@@ -28,7 +31,7 @@ class Oversight:
         """The tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
         return self._tools_for((await self._open_session(conversation_id)).record).names
 
-    async def would_be_asked(self, conversation_id: str, tool: str, arguments: JsonObject) -> Verdict:
+    async def would_be_asked(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
         """What rules and mode would make of such a call now, without making it. Hooks are not asked.
 
         Raises WrongUse for an unknown conversation, and StorageFailed.

@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
-from desktop_agent.vocabulary.options import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS
+from desktop_agent.vocabulary.endpoints import (
+    BASE_URL_VARIABLE,
+    MODEL_VARIABLE,
+    VENDOR_BASE_URLS,
+    Dialect,
+    Endpoint,
+)
 from desktop_agent.vocabulary.requests import Effort, Reasoning, ReasoningBudget, ReasoningDisabled, ReasoningEffort
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"

@@ -20,8 +20,8 @@ import httpcore
 from desktop_agent.network.checked_backend import CheckedBackend, Resolver, system_addresses
 from desktop_agent.network.failures import TOO_SLOW, NotFetched
 from desktop_agent.network.handshakes import ClosingBackend
-from desktop_agent.network.hosts import is_loopback
 from desktop_agent.network.web_addresses import host_in, web_address
+from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import Sentence
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from desktop_agent.network.hosts import is_loopback
+from desktop_agent.vocabulary.endpoints import is_loopback
 
 # RFC 6762, 8375, and what ICANN keeps out of the public tree (2024). A name of one word is found only at home, too.
 _OWN_ENDINGS = (".local", ".internal", ".home.arpa", ".localdomain", ".lan", ".corp", ".home", ".intranet", ".private")

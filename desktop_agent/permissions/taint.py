@@ -1,6 +1,6 @@
 """What came into a conversation from outside, and what is asked about because of it.
 
-Whoever wrote a page or answers for a server of tools may have written it for the model: to send something out, or to
+Whoever wrote a page or answers for an MCP server may have written it for the model: to send something out, or to
 run something. While such content stands in a conversation, what was allowed for good is asked about again where it
 could do either.
 """

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.conduct.modes import Mode
@@ -109,22 +109,28 @@ class LoadedConversation:
 
 @dataclass(frozen=True, slots=True)
 class DraftResource:
-    """A text of a server of tools that is attached to a draft."""
+    """A text of an MCP server that is attached to a draft."""
 
     server: str
     title: str
     uri: str
     text: str
+    server_id: str = ""
+
+
+def _outsider(kept: object) -> object:
+    """Older drafts have the title of a server alone."""
+    return Outsider("mcp", kept) if isinstance(kept, str) else kept
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the person was writing. `outside` are the servers of tools whose words or pictures are in it."""
+    """What the person was writing. `outside` are the MCP servers whose words or pictures are in it."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
     resources: tuple[DraftResource, ...] = ()
-    outside: tuple[str, ...] = ()
+    outside: tuple[Annotated[Outsider, BeforeValidator(_outsider)], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class Store:
         self.blobs = BlobFiles(folder)
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
+        self.calls = journal.CallRows(self._run)
         self._folder = folder
         self._worker = worker
         self._connection = opened.connection

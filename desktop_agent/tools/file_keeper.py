@@ -10,6 +10,7 @@ from desktop_agent.tools.in_thread import StopSign, in_thread
 from desktop_agent.tools.keeping.looking import look, path_of, place_of
 from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone
 from desktop_agent.tools.keeping.restoring import Restoring, still_there
+from desktop_agent.tools.keeping.saving_first import SavingFirst, missing_folders
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
@@ -35,6 +36,7 @@ class Blobs(Protocol):
 class Restored:
     """What restoring did. Files that were as before already appear nowhere.
 
+    `saved` is the checkpoint of what was there until then: restoring that takes this back. None where nothing was.
     `is_new_undo`: what the call did besides was undone just now, and not at an earlier restoring.
     """
 
@@ -42,6 +44,7 @@ class Restored:
     restored: tuple[str, ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
     is_new_undo: bool = False
+    saved: Checkpoint | None = None
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -108,7 +111,7 @@ class FileKeeper:
             workspace=self._folder,
             created_at=now(),
             files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
-            new_folders=() if workspace is None else await in_thread(lambda _sign: _missing_folders(workspace, places)),
+            new_folders=() if workspace is None else await in_thread(lambda _sign: missing_folders(workspace, places)),
             tool=tool,
             input=arguments,
         )
@@ -123,12 +126,12 @@ class FileKeeper:
         """
         return await _to_the_end(self._after(checkpoint, succeeded=succeeded))
 
-    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: Consent = False) -> Restored:
-        """Put back the files that are as the call left them; twice equals once.
+    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: Consent = False, note_id: str = "") -> Restored:
+        """Put back the files that are as the call left them, saving first what is there; twice equals once.
 
         `even_if_changed` also replaces those that were changed since: all, or those that are still found as it says,
-        by their paths in the checkpoint. Raises StorageFailed when the files were put
-        back but it could not be noted.
+        by their paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed
+        when that could not be saved, and no file was touched, or when files were put back but it could not be noted.
         """
         if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
@@ -136,11 +139,13 @@ class FileKeeper:
             noted = checkpoint.model_copy(update={"restored": not checkpoint.owes_undo})
             await self._note(checkpoint, noted)
             return Restored(noted)
-        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed)
+        saving = SavingFirst(self._workspace, self._blobs.put, self._keep, note_id)
+        restoring = Restoring(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
         noted = await restoring.run()
         await self._note(checkpoint, noted)
         paths = tuple(str(step.place) for step in restoring.put_back)
-        return Restored(noted, paths, tuple(restoring.left_alone))
+        saved = restoring.saved if restoring.saved is not None and restoring.saved.files else None
+        return Restored(noted, paths, tuple(restoring.left_alone), saved=saved)
 
     @property
     def _folder(self) -> str:
@@ -170,12 +175,6 @@ def _located(workspace: Workspace, paths: Iterable[str]) -> tuple[Place, ...]:
     """Each place once; not the workspace itself, which no call can write to."""
     places = dict.fromkeys(workspace.locate(path) for path in paths)
     return tuple(place for place in places if place.parts)
-
-
-def _missing_folders(workspace: Workspace, places: Iterable[Place]) -> tuple[str, ...]:
-    """The folders on the way to these places that are not there yet."""
-    folders = dict.fromkeys(Place(place.parts[:count]) for place in places for count in range(1, len(place.parts)))
-    return tuple(path_of(each) for each in folders if workspace.stat(each) is None)
 
 
 def _left_by_call(workspace: Workspace, file: SavedFile, sign: StopSign) -> SavedFile:

@@ -38,6 +38,11 @@ class StopSign:
         """Ask the work to end."""
         self._raised.set()
 
+    @property
+    def is_hoisted(self) -> bool:
+        """Whether the work should end."""
+        return self._raised.is_set()
+
     def check(self) -> None:
         """Raise Stopped when the work should end."""
         if self._raised.is_set():

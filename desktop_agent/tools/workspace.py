@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from desktop_agent.tools.disk.attributes import keep_attributes
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS, Folder, open_folder
 from desktop_agent.tools.disk.model_paths import components, is_absolute, refuse
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
@@ -123,21 +124,23 @@ class Workspace:
         before_replacing: Callable[[], None] = lambda: None,
         *,
         mode: int | None = None,
+        prefix: str = ".",
     ) -> None:
-        """Write a file whole or not at all, making its parents; an existing file keeps its permissions.
+        """Write a file whole or not at all, making its parents; an existing file keeps its permissions and attributes.
 
         `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
-        file as it was. `mode`: permissions to give it instead, write protection or not.
+        file as it was. `mode`: permissions to give it instead, write protection or not. `prefix`: how that name begins.
         """
         with self._told(place), self._holding(place, make_parents=True) as (folder, name):
             mode = _mode_to_give(place, folder, name, mode)
-            temporary = f".{secrets.token_hex(8)}.tmp"
+            temporary = f"{prefix}{secrets.token_hex(8)}.tmp"
             try:
                 created = 0o666 if mode is None else mode
                 descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, created)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
+                    keep_attributes(folder, name, descriptor)
                     if mode is not None and hasattr(os, "fchmod"):
                         os.fchmod(descriptor, mode)
                     os.fsync(descriptor)

@@ -1,5 +1,6 @@
 """Where models are served: an endpoint is one address, its dialect, and whether it wants a key."""
 
+import ipaddress
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -7,6 +8,25 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Dialect = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 Kind = Literal["local", "cloud", "custom", "demo"]
+BASE_URL_VARIABLE = "DESKTOP_AGENT_BASE_URL"
+MODEL_VARIABLE = "DESKTOP_AGENT_MODEL"
+VENDOR_BASE_URLS: dict[Dialect, str] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine itself: localhost, its sub-names (RFC 6761), 127.0.0.0/8 and ::1."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 class Endpoint(BaseModel):

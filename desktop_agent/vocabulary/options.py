@@ -14,19 +14,19 @@ from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE,
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Dialect, Endpoint
+from desktop_agent.vocabulary.endpoints import (
+    BASE_URL_VARIABLE,
+    CLOUD_PROVIDERS,
+    LOCAL_SERVERS,
+    MODEL_VARIABLE,
+    VENDOR_BASE_URLS,
+    Dialect,
+    Endpoint,
+)
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import ProviderConfig
 from desktop_agent.vocabulary.tool_calls import Decision
 
-BASE_URL_VARIABLE = "DESKTOP_AGENT_BASE_URL"
-MODEL_VARIABLE = "DESKTOP_AGENT_MODEL"
-VENDOR_BASE_URLS: dict[Dialect, str] = {
-    "openai-chat": "https://api.openai.com/v1",
-    "openai-responses": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
 # What is asked is a permissions.approvals.Approval, which this floor does not know.
 Approver = Literal["always", "never"] | Callable[[Any], Awaitable[Decision]]
 

@@ -120,10 +120,19 @@ Preview = TextPreview | DiffPreview | CommandPreview | NetworkPreview | PictureP
 
 @dataclass(frozen=True, slots=True)
 class Outsider:
-    """Where something came from that was written outside: a site, a server of tools, a file from elsewhere."""
+    """Where something came from that was written outside: a site, an MCP server, a file from elsewhere.
+
+    `name` is what the person reads. `id` is who it is, where the name does not say: a title may be another tomorrow,
+    and two servers may have the same.
+    """
 
     kind: Literal["web", "mcp", "file"]
     name: str
+    id: str = ""
+
+    def is_same(self, other: "Outsider") -> bool:
+        """Whether both are the same one, whatever they are called now."""
+        return (self.kind, self.id, self.id or self.name) == (other.kind, other.id, other.id or other.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ DOCUMENTS = (
     "docs/glossary.md",
     "docs/deviations.md",
     "docs/markdown.md",
+    "docs/mcp.md",
+    "docs/confinement.md",
 )
 MODULE = re.compile(r"`((?:desktop_agent|ui)(?:\.\w+)+)`")
 FILE = re.compile(r"`((?:tests|packaging|docs|resources)/[\w/.-]+)`")

@@ -1,19 +1,27 @@
 """The approval dialog in front of the window it belongs to."""
 
 import asyncio
+import sys
 from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.preferences import Mcp
+from desktop_agent.vocabulary.tool_calls import Effect, Outsider
 from tests.gallery import answers
 from tests.gallery.conduct_screens import REVIEWER
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.tools import ProjectTools
+
+SERVER = str(Path(__file__).with_name("tickets_server.py"))
 
 
 async def ask(desk: Desk, *calls: ToolUse, outsider: Outsider | None = None) -> None:
@@ -114,17 +122,66 @@ async def five(desk: Desk) -> None:
     )
 
 
-@scene("approval-tainted", height=1000)
-async def tainted(desk: Desk) -> None:
+async def ask_tainted(desk: Desk) -> None:
     await ask(desk, running(1, "git push origin main"), outsider=Outsider("web", "docs.example.org"))
     desk.window.approvals._dialog._rules.start()
+
+
+@scene("approval-tainted")
+async def tainted(desk: Desk) -> None:
+    await ask_tainted(desk)
+
+
+@scene("approval-small-screen", 1024, 600)
+async def small_screen(desk: Desk) -> None:
+    # The screen ends where the window does.
+    desk.window.approvals._dialog._room.available = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
+    await ask_tainted(desk)
+
+
+@scene("approval-from-the-right")
+async def from_the_right(desk: Desk) -> None:
+    desk.window.approvals._dialog.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    await ask(desk, running(1, CHAINED), FETCHING)
+
+
+@scene("approval-bundle")
+async def bundle(desk: Desk) -> None:
+    await ask(desk, running(1, "git status"))
+    desk.window.approvals._dialog._rules.start()
+
+
+@scene("approval-delete-file")
+async def delete_file(desk: Desk) -> None:
+    await ask(desk, ToolUse(id="call-1", name="delete_file", input={"path": "jobs/import.py"}))
+
+
+@scene("approval-move-file")
+async def move_file(desk: Desk) -> None:
+    moved = {"source": "jobs/import.py", "target": "jobs/importing.py"}
+    await ask(desk, ToolUse(id="call-1", name="move_file", input=moved))
+
+
+@scene("approval-tool-of-server")
+async def tool_of_server(desk: Desk) -> None:
+    connection = StdioConnection(command=sys.executable, args=(SERVER,))
+    server = McpServer(id="tickets", title="Tickets", connection=connection, effects=frozenset({Effect.NETWORK}))
+    with_server = desk.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))})
+    await desk.engine.change_preferences(with_server)
+    await desk.engine.mcp.test("tickets", desk.folder / "project")
+    comment = {"number": 4711, "text": "The import reads in batches now; please try it."}
+    desk.play(Turn(ToolUse(id="call-1", name="tickets__write_comment", input=comment)))
+    session = await desk.converse("Tell them that the import is faster.", workspace=True, title="Tickets")
+    await until(lambda: session.approvals.open_approvals)
+    await until(lambda: desk.window.approvals._made is not None)
+    await asyncio.sleep(0.8)
 
 
 @scene("approval-specialist")
 async def specialist(desk: Desk) -> None:
     writer = REVIEWER.model_copy(update={"name": "writer", "tools": ("write_file",)})
     made = desk.engine._setup
-    desk.engine._setup = lambda: replace(made(), specialists=(writer,))
+    desk.engine._setup = lambda: replace(made(), specialists=lambda: (writer,))
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     task = ToolUse(id="call-1", name="writer", input={"task": "Write jobs/batches.py"})

@@ -133,7 +133,7 @@ async def prices(desk: Desk) -> None:
     await desk.engine.connections.models(STUDIO.id, refresh=True)
     dialog = desk.settings.show()
     dialog.resize(900, 820)
-    dialog.findChild(QListWidget).setCurrentRow(2)
+    dialog.findChild(QListWidget).setCurrentRow(1)
     await asyncio.sleep(0.4)
     table = dialog.findChild(QTableView)
     table.setFocus()

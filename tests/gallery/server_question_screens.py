@@ -1,4 +1,4 @@
-"""What servers of tools ask of the person, and what they offer in the composer."""
+"""What MCP servers ask of the person, and what they offer in the composer."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The page of servers of tools: what is set up, written, offered, imported and said."""
+"""The page of MCP servers: what is set up, written, offered, imported and said."""
 
 import json
 import sys

@@ -4,7 +4,7 @@ import asyncio
 
 from PySide6.QtCore import Qt
 
-from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.tools.registry import ToolRegistry
@@ -101,4 +101,31 @@ async def undo_banner(desk: Desk) -> None:
     await undo_dialog(desk)
     desk.window.page.undoing._made._press()
     await until(lambda: desk.window.page.undoing._made is None)
+    await asyncio.sleep(0.3)
+
+
+@scene("redo-dialog")
+async def redo_dialog(desk: Desk) -> None:
+    session = await worked(desk, *CALLS[:4])
+    prompt = next(each for each in session.transcript if isinstance(each, UserItem))
+    page = desk.window.page
+    page.undoing.undo_since(prompt.id)
+    await until(lambda: page.undoing._made is not None)
+    page.undoing._made._press()
+    await until(lambda: any(isinstance(each, NoticeItem) and each.can_be_redone for each in session.transcript))
+    (desk.folder / "project/notes.md").write_text("# Notes\n\nI do it otherwise.\n")
+    line = next(each for each in session.transcript if isinstance(each, NoticeItem) and each.can_be_redone)
+    await asyncio.sleep(0.5)
+    page.undoing.redo(line.id)
+    await until(lambda: page.undoing._made is not None)
+    await asyncio.sleep(0.3)
+    files = page.undoing._made.files
+    files.setCurrentItem(files.topLevelItem(2))
+    await asyncio.sleep(0.3)
+
+
+@scene("redo-line")
+async def redo_line(desk: Desk) -> None:
+    await redo_dialog(desk)
+    desk.window.page.undoing._made.reject()
     await asyncio.sleep(0.3)

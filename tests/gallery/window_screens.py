@@ -3,6 +3,7 @@
 import asyncio
 
 from pydantic import SecretStr
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
@@ -134,10 +135,10 @@ async def closing(desk: Desk) -> None:
     desk.window.close()
 
 
-def settings_page(name: str, row: int) -> None:
+def settings_page(name: str, title: str) -> None:
     @scene(f"settings-{name}")
     async def page(desk: Desk) -> None:
-        await open_settings(desk, row)
+        await open_settings(desk, title)
 
 
 async def decide_something(desk: Desk) -> None:
@@ -159,8 +160,8 @@ async def decide_something(desk: Desk) -> None:
     await session.wait_idle()
 
 
-async def open_settings(desk: Desk, row: int) -> None:
-    if row in {4, 5}:
+async def open_settings(desk: Desk, title: str) -> None:
+    if title in {"Rules", "Decisions"}:
         await decide_something(desk)
     else:
         desk.begin()
@@ -170,12 +171,13 @@ async def open_settings(desk: Desk, row: int) -> None:
     await desk.engine.change_preferences(preferences.model_copy(update={"providers": providers}))
     desk.engine.secrets.remember_for_session(CLOUD_PROVIDERS[0].id, SecretStr("never shown"))
     dialog = desk.settings.show()
-    dialog.findChild(QListWidget).setCurrentRow(row)
+    pages = dialog.findChild(QListWidget)
+    pages.setCurrentItem(pages.findItems(title, Qt.MatchFlag.MatchExactly)[0])
     await asyncio.sleep(0.4)
-    if row == 6:
+    if title == "Providers and keys":
         desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
         desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
 
 
-for at, title in enumerate(("appearance", "chat", "models", "network", "rules", "decisions", "providers")):
-    settings_page(title, at)
+for title in ("Appearance", "Chat", "Models", "Network", "Rules", "Decisions", "Providers and keys"):
+    settings_page(title.partition(" ")[0].lower(), title)

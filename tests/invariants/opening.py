@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.reopening import reopened
+from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_parts.rules import RuleBook
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.writer import Writer
 from desktop_agent.storage.records import ConversationRecord

@@ -80,7 +80,21 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
         screen.write("Message", "not sent yet")
         before = window_box(real_display, "Desktop Agent")
         name = "New conversation — Desktop Agent"
-        hands(real_display, "search", "--name", name, "windowsize", "--sync", "900", "640", "windowmove", "77", "99")
+        # The window is there before its first conversation gives it a name.
+        hands(
+            real_display,
+            "search",
+            "--sync",
+            "--name",
+            name,
+            "windowsize",
+            "--sync",
+            "900",
+            "640",
+            "windowmove",
+            "77",
+            "99",
+        )
         wait_until("it moved", lambda: window_box(real_display, "Desktop Agent")[2:] == [900, 640])
         moved = window_box(real_display, "Desktop Agent")
         assert moved != before

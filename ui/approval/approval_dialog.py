@@ -2,25 +2,26 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Decision, Preview
 from ui.approval.arguments_view import ArgumentsView
 from ui.approval.call_header import CallHeader
-from ui.approval.call_list import LIST_WIDTH, CallList
+from ui.approval.call_list import CallList
 from ui.approval.decision_bar import SETTLE_MS, DecisionBar
+from ui.approval.parts.dialog_room import DialogRoom
+from ui.approval.parts.middle import Middle
 from ui.approval.pending_approval import PendingApproval
 from ui.approval.previews.preview_view import PreviewView
 from ui.approval.reason_note import ReasonNote
 from ui.approval.rule_choice import RuleChoice
+from ui.look.parts.mode_picker import KEYS, ModePicker
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 PREVIEW_PAUSE_MS = 250
-WIDTH, HEIGHT, SMALL_HEIGHT = 780, 640, 380
-SHORT = 300
 
 
 class ApprovalDialog(QDialog):
@@ -43,14 +44,20 @@ class ApprovalDialog(QDialog):
         self._previews: dict[str, Preview | None] = {}
         self._current: str | None = None
         self._list = CallList(themes)
-        self._header = CallHeader()
+        self.mode = ModePicker(themes)
+        self._header = CallHeader(themes, self.mode)
         self._reasons = ReasonNote(themes)
-        self._rules = RuleChoice()
+        self._rules = RuleChoice(themes)
         self._preview = PreviewView(themes)
         self._arguments = ArgumentsView(themes)
+        self._middle = Middle(
+            (self._header, self._reasons, self._preview, self._arguments, self._rules),
+            (*self._arguments.givers, self._header.giver, *self._preview.givers),
+        )
         self._bar = DecisionBar(themes, settle_ms)
         self._bar.use(lambda: self._arguments.edited_input)
         self._preview_pause = QTimer(self, singleShot=True, interval=PREVIEW_PAUSE_MS)
+        self._room = DialogRoom(themes, self, self._list, self._middle, self._bar)
         self._build()
         self._connect()
 
@@ -73,6 +80,8 @@ class ApprovalDialog(QDialog):
         elif self._current not in waiting:
             self._show(next(iter(waiting)))
         else:
+            call = waiting[self._current]
+            self._reasons.show_reasons(call.reasons, call.outsiders)
             self._list.show_calls(waiting.values(), self._current)
             self._offer_others()
 
@@ -85,14 +94,12 @@ class ApprovalDialog(QDialog):
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
-            small = all(call.preview is None and len(str(call.arguments)) < SHORT for call in self._calls.values())
-            wanted = QSize(WIDTH + (LIST_WIDTH if len(self._calls) > 1 else 0), SMALL_HEIGHT if small else HEIGHT)
-            window = self.parentWidget()
-            self.resize(wanted if window is None else wanted.boundedTo(window.size()))
+            self._room.start()
         super().setVisible(visible)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Rest from the moment of appearing."""
+        self._room.fit()
         super().showEvent(event)
         self._bar.settle()
 
@@ -123,6 +130,8 @@ class ApprovalDialog(QDialog):
         self._preview_pause.timeout.connect(self._ask_for_preview)
         self._reasons.trusted.connect(self._trust)
         self._bar.rules_wanted.connect(self._rules.start)
+        self._rules.sight_wanted.connect(self._middle.bring)
+        QShortcut(QKeySequence(KEYS), self, autoRepeat=False).activated.connect(self.mode.open_menu)
         self._rules.granted.connect(self._bar.allow_always)
         self._rules.left.connect(self._arguments.view.setFocus)
 
@@ -142,7 +151,9 @@ class ApprovalDialog(QDialog):
         self._offer_others()
         self._list.show_calls(self._calls.values(), approval_id)
         self._bar.settle()
-        (self._list if len(self._calls) > 1 else self._arguments.view).setFocus()
+        self._middle.to_top()
+        first = self._list if len(self._calls) > 1 else self._preview.first
+        (first or self._arguments.view).setFocus()
 
     def _decide(self, decision: Decision, for_others: bool) -> None:  # noqa: FBT001  # a slot
         call = self.current
@@ -210,18 +221,9 @@ class ApprovalDialog(QDialog):
         self.setAccessibleName(self.tr("Approve tool call"))
         self.setWindowTitle(self.tr("Approve tool call"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        parts = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False, handleWidth=SPACE_M)
-        parts.setProperty("kind", "bare")
-        parts.addWidget(self._preview)
-        parts.addWidget(self._arguments)
-        parts.setStretchFactor(0, 3)
-        parts.setStretchFactor(1, 2)
         detail = QVBoxLayout()
         detail.setSpacing(SPACE_M)
-        detail.addWidget(self._header)
-        detail.addWidget(self._reasons)
-        detail.addWidget(parts, 1)
-        detail.addWidget(self._rules)
+        detail.addWidget(self._middle, 1)
         detail.addWidget(self._bar)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from ui.approval.parts.fitted_text import FittedText
+from ui.approval.parts.middle import GivesWay
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.visible_text import folded
-from ui.look.controls import label, set_kind
+from ui.look.controls import set_kind
 from ui.look.fonts import mono_font
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 from ui.look.theme import SPACE_XS, ThemeSource
@@ -16,6 +19,8 @@ from ui.look.theme import SPACE_XS, ThemeSource
 # Longer texts are checked a moment after the last key; until then they count as not checked.
 CHECKED_AT_ONCE = 100_000
 PAUSE_MS = 200
+# At least and at most. What the arguments do is said above them, so they give way first.
+SHOWN_ROWS, EDITED_ROWS = (3, 8), (6, 16)
 
 Check = Callable[[JsonObject], str | None]
 
@@ -31,10 +36,10 @@ class ArgumentsView(QWidget):
         self._original: JsonObject = {}
         self._parsed: JsonObject | None = {}
         self._check: Check = lambda _: None
-        self._heading = label(self.tr("Arguments"), "strong")
-        self._view = QPlainTextEdit(readOnly=True, undoRedoEnabled=False, tabChangesFocus=True)
-        self._editor = QPlainTextEdit(tabChangesFocus=True)
-        self._problem = label(kind="error", wrap=True)
+        self._heading = WrappedText(self.tr("Arguments"), "strong")
+        self._view = FittedText(*SHOWN_ROWS)
+        self._editor = FittedText(*EDITED_ROWS)
+        self._problem = WrappedText(kind="error")
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._build()
         self._pause.timeout.connect(self._read)
@@ -46,6 +51,11 @@ class ArgumentsView(QWidget):
     def view(self) -> QPlainTextEdit:
         """The part that shows, for the focus."""
         return self._editor if self.is_editing else self._view
+
+    @property
+    def givers(self) -> tuple[GivesWay, ...]:
+        """What can be lower."""
+        return (self._view, self._editor)
 
     @property
     def is_editing(self) -> bool:
@@ -138,6 +148,11 @@ class ArgumentsView(QWidget):
         set_kind(self._editor, "invalid", "true" if problem else "false")
 
     def _build(self) -> None:
+        self._view.setReadOnly(True)
+        self._view.setUndoRedoEnabled(False)
+        self._view.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
         self._view.setAccessibleName(self.tr("Arguments"))
         self._editor.setAccessibleName(self.tr("Arguments as JSON"))
         layout = QVBoxLayout(self)
@@ -146,7 +161,7 @@ class ArgumentsView(QWidget):
         layout.addWidget(self._heading)
         for each in (self._view, self._editor):
             each.setProperty("kind", "code")
-            layout.addWidget(each, 1)
+            layout.addWidget(each)
         layout.addWidget(self._problem)
         self._editor.hide()
         self._problem.hide()

@@ -2,44 +2,60 @@
 
 from typing import Literal
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from ui.approval.parts.middle import GivesWay
+from ui.approval.parts.server_words import ServerWords
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.pending_approval import PendingApproval
 from ui.look.controls import label, set_kind
-from ui.look.theme import SPACE_S, SPACE_XS
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 Tag = Literal["safe", "caution", "risk"]
 
 
 class CallHeader(QWidget):
-    """The head of the approval dialog."""
+    """The head of the approval dialog; `beside` stands at its end."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, beside: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._who = label(kind="muted")
-        self._tool = label(kind="heading", wrap=True)
+        self._who = WrappedText(kind="muted")
+        self._tool = WrappedText(kind="heading")
         self._tags = [label() for _ in range(1 + len(Effect))]
         for each in self._tags:
             each.setProperty("tag", "caution")
-        tags = QHBoxLayout()
-        tags.setSpacing(SPACE_S)
-        for each in self._tags:
-            tags.addWidget(each)
-        tags.addStretch(1)
+        self._undo = WrappedText(kind="small")
+        self._server = ServerWords(themes)
+        names = QVBoxLayout()
+        names.setSpacing(SPACE_XS)
+        names.addWidget(self._who)
+        names.addWidget(self._tool)
+        top = QHBoxLayout()
+        top.setSpacing(SPACE_S)
+        top.addLayout(names, 1)
+        top.addWidget(beside, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
-        layout.addWidget(self._who)
-        layout.addWidget(self._tool)
-        layout.addLayout(tags)
+        layout.addLayout(top)
+        layout.addWidget(FlowRows(self._tags, gap=SPACE_XS))
+        layout.addWidget(self._undo)
+        layout.addWidget(self._server)
+
+    @property
+    def giver(self) -> GivesWay:
+        """What can be lower."""
+        return self._server.giver
 
     @property
     def words(self) -> str:
         """All that the header says, for a screen reader."""
-        shown = [each.text() for each in (self._who, self._tool, *self._tags) if not each.isHidden()]
-        return ". ".join(shown)
+        shown = [each.text() for each in (self._who, self._tool, *self._tags, self._undo) if not each.isHidden()]
+        return ". ".join(filter(None, (*shown, self._server.words)))
 
     def show_call(self, call: PendingApproval) -> None:
         """Describe this call."""
@@ -48,6 +64,12 @@ class CallHeader(QWidget):
             self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
         )
         self._tool.setText(with_hidden_shown(call.tool))
+        self._server.show_words(call.server, call.server_says)
+        # What only looks leaves nothing behind, whatever it reached for that.
+        is_reading = call.tool_class is ToolClass.READ_ONLY
+        self._undo.setVisible(call.undoable is not None and not is_reading)
+        words = self.tr("What it changes can be undone.")
+        self._undo.setText(words if call.undoable else self.tr("What it does cannot be undone."))
         tags = self._tags_of(call)
         for at, each in enumerate(self._tags):
             each.setVisible(at < len(tags))

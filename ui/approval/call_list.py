@@ -8,10 +8,9 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 from ui.approval.pending_approval import PendingApproval
 from ui.look.controls import label
 from ui.look.rows import RowDelegate, RowRole
+from ui.look.sentences import plain_tip
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
-
-LIST_WIDTH = 200
 
 
 class CallList(QWidget):
@@ -27,9 +26,10 @@ class CallList(QWidget):
         self._list.setAccessibleName(self.tr("Waiting calls"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._list.currentItemChanged.connect(self._say)
         self.setFocusProxy(self._list)
-        self.setFixedWidth(LIST_WIDTH)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
@@ -44,7 +44,9 @@ class CallList(QWidget):
             item = QListWidgetItem(with_hidden_shown(call.tool), self._list)
             item.setData(Qt.ItemDataRole.UserRole, call.approval_id)
             item.setData(RowRole.UNDER, with_hidden_shown(call.subject))
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{item.text()}: {with_hidden_shown(call.subject)}")
+            whole = f"{item.text()}: {with_hidden_shown(call.subject)}"
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, whole)
+            item.setToolTip(plain_tip(whole))
             if call.approval_id == current:
                 self._list.setCurrentItem(item)
         blocker.unblock()

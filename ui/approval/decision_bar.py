@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QShortcut
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QStyle, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
@@ -16,11 +16,15 @@ from desktop_agent.vocabulary.tool_calls import (
     DenyAndStop,
 )
 from ui.look.controls import ButtonKind
-from ui.look.sentences import literal
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.sentences import literal, plain_tip
 from ui.look.theme import SPACE_S, ThemeSource
 
 # What was on its way when the call appeared, a click or a word being typed, must not decide it.
 SETTLE_MS = 400
+# Pixels of a check box beside its words.
+_BOX = 40
+_MESSAGE_WIDTH = 160
 
 
 class KeyButton(QPushButton):
@@ -31,14 +35,25 @@ class KeyButton(QPushButton):
         self._themes = themes
         self._key = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
         self._kind = kind
+        self._shows_key = True
         self.setAutoDefault(False)
         self.setAccessibleName(text)
         self.setAccessibleDescription(self._key)
         self.setProperty("kind", kind)
         self.setProperty("keyed", "true")
 
+    def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Whether there is room for the key; without it, the tooltip says it."""
+        if shown != self._shows_key:
+            self._shows_key = shown
+            self.setToolTip("" if shown else self._key)
+            self.updateGeometry()
+            self.update()
+
     def sizeHint(self) -> QSize:
         """Room for the text and the key."""
+        if not self._shows_key:
+            return super().sizeHint()
         return super().sizeHint() + QSize(self._key_width() + SPACE_S, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -46,12 +61,15 @@ class KeyButton(QPushButton):
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The button, and the key at its right end."""
+        """The button, and the key at its end."""
         super().paintEvent(event)
+        if not self._shows_key:
+            return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = self._key_width(), self.fontMetrics().height()
-        cap = QRect(self.width() - width - SPACE_S, (self.height() - height) // 2, width, height)
+        end = QRect(self.width() - width - SPACE_S, (self.height() - height) // 2, width, height)
+        cap = QStyle.visualRect(self.layoutDirection(), self.rect(), end)
         theme = self._themes.theme
         colour = QColor(theme.on_accent if self._kind == "primary" and self.isEnabled() else theme.muted)
         painter.setPen(colour)
@@ -65,6 +83,47 @@ class KeyButton(QPushButton):
 
     def _key_width(self) -> int:
         return self.fontMetrics().horizontalAdvance(self._key) + 8
+
+
+class KeyRows(FlowRows):
+    """Its buttons show their keys as long as that does not take too many rows; else these stand in the tooltips."""
+
+    rows_with_keys = 2
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Look again."""
+        super().resizeEvent(event)
+        buttons = self.findChildren(KeyButton)
+        for each in buttons:
+            each.show_key(True)
+        fits = self.rows_for(self.width()) <= self.rows_with_keys
+        for each in buttons:
+            each.show_key(fits)
+
+
+class _OthersBox(QCheckBox):
+    """Its words end in an ellipsis where there is no room; the tooltip has all of them."""
+
+    def show_words(self, whole: str) -> None:
+        self.setAccessibleName(whole)
+        self._elide()
+
+    def sizeHint(self) -> QSize:
+        words = self.fontMetrics().horizontalAdvance(self.accessibleName())
+        return QSize(words + _BOX, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        whole, room = self.accessibleName(), self.width() - _BOX
+        shown = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, room)
+        self.setText(literal(shown))
+        self.setToolTip(plain_tip(whole) if shown != whole else "")
 
 
 class DecisionBar(QWidget):
@@ -88,7 +147,7 @@ class DecisionBar(QWidget):
         )
         self._message.setAccessibleName(self.tr("Message to the model"))
         self._message.returnPressed.connect(self._deny_with_message)
-        self._for_others = QCheckBox()
+        self._for_others = _OthersBox()
         self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
         self._allow_conversation = self._command(
             themes, self.tr("Allow for this conversation"), "C", "", self.allow_for_conversation
@@ -126,7 +185,7 @@ class DecisionBar(QWidget):
         words = (
             self.tr("Also for the other {0} calls of {1}") if count > 1 else self.tr("Also for the other call of {1}")
         )
-        self._for_others.setText(literal(words.format(count, tool)))
+        self._for_others.show_words(words.format(count, tool))
 
     def set_can_allow(self, can_allow: bool, *, has_rules: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Whether the arguments, as they are now, could run, and whether rules may be made of them."""
@@ -197,20 +256,17 @@ class DecisionBar(QWidget):
             each.setEnabled(ready)
 
     def _arrange(self) -> None:
-        allowing, denying = QHBoxLayout(), QHBoxLayout()
-        for row, buttons in (
-            (allowing, (self._edit, self._allow_always, self._allow_conversation, self._allow_once)),
-            (denying, (self._deny, self._deny_and_stop)),
-        ):
-            row.setSpacing(SPACE_S)
-            for each in buttons:
-                row.addWidget(each)
-        allowing.insertWidget(0, self._for_others)
-        allowing.insertStretch(1, 1)
-        denying.insertWidget(0, self._message, 1)
+        self._message.setMinimumWidth(_MESSAGE_WIDTH)
+        self._denying = KeyRows((self._message, self._deny, self._deny_and_stop), wide=self._message, trailing=True)
+        self._denying.rows_with_keys = 1
+        self._for_others.hide()
+        self._allowing = KeyRows(
+            (self._for_others, self._edit, self._allow_always, self._allow_conversation, self._allow_once),
+            wide=self._for_others,
+            trailing=True,
+        )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        layout.addLayout(denying)
-        layout.addLayout(allowing)
-        self._for_others.hide()
+        layout.addWidget(self._denying)
+        layout.addWidget(self._allowing)

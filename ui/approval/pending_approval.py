@@ -40,7 +40,9 @@ class PendingApproval:
     `agent_path` names the specialists that lead to the call; empty is the main agent. `validate` answers with a
     sentence when edited arguments do not fit the tool, and with None when they do. `reasons` are why it is asked, where
     it is not the tool's default; `outsiders` are those outside whose content is one of them. `offers` are rules that
-    may be made of it.
+    may be made of it. `undoable`: whether what it changes can be undone; None where it changes nothing.
+    `server` is the MCP server that offers the tool, by the name the person gave it; `server_says` is what it says
+    about the tool.
     """
 
     approval_id: str
@@ -53,6 +55,9 @@ class PendingApproval:
     reasons: tuple[Sentence, ...] = ()
     outsiders: tuple[str, ...] = ()
     offers: tuple[RuleOffer, ...] = ()
+    undoable: bool | None = None
+    server: str = ""
+    server_says: str = ""
     validate: Callable[[JsonObject], str | None] = field(default=_anything_fits, compare=False, repr=False)
 
     @property

@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import button, label
+from ui.approval.parts.wrapped_text import WrappedText
+from ui.look.controls import button
 from ui.look.icons import pixmap
-from ui.look.sentences import literal, spoken
+from ui.look.sentences import literal, plain_tip, spoken
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 _ICON_SIZE = 16
+# What a button needs beside its words, in pixels at 100 %.
+_EDGES = 32
 
 
 class ReasonNote(QFrame):
@@ -25,9 +29,10 @@ class ReasonNote(QFrame):
         super().__init__(parent)
         self._themes = themes
         self._icon = QLabel()
-        self._text = label(wrap=True)
+        self._text = WrappedText()
         self._trust = button("", self.trusted.emit)
-        self._outsiders = label(kind="muted", wrap=True)
+        self._trust.setMinimumWidth(1)
+        self._outsiders = WrappedText(kind="muted")
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
         words = QVBoxLayout()
@@ -58,10 +63,22 @@ class ReasonNote(QFrame):
         self._outsiders.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
         text = trust.format(names[0] if len(names) == 1 else self.tr("these sources"))
-        self._trust.setText(literal(text))
         self._trust.setAccessibleName(text)
         self._trust.setVisible(bool(names))
+        self._fit_trust()
         self.setVisible(bool(reasons))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The name of a site may be longer than there is room."""
+        super().resizeEvent(event)
+        self._fit_trust()
+
+    def _fit_trust(self) -> None:
+        whole = self._trust.accessibleName()
+        around = 2 * SPACE_M + _ICON_SIZE + SPACE_S + _EDGES * self._themes.zoom // 100
+        shown = self._trust.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideMiddle, self.width() - around)
+        self._trust.setText(literal(shown))
+        self._trust.setToolTip(plain_tip(whole) if shown != whole else "")
 
     def _draw(self) -> None:
         ratio = 2 if self.devicePixelRatioF() > 1 else 1

@@ -3,47 +3,45 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QRadioButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QRadioButton, QScrollArea, QVBoxLayout, QWidget
 
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.pending_approval import RuleOffer
 from ui.approval.visible_text import folded
 from ui.look.controls import button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
-from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.look.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
-
-MOST_HEIGHT = 132
-"""Pixels of the choices; more of them scroll."""
 
 
 class RuleChoice(QFrame):
     """One of several rules. `granted` carries its id; nothing is chosen until the person chooses."""
 
     granted = Signal(str)
+    sight_wanted = Signal(list)
+    """Widgets that the person has to see now, the most important last."""
     left = Signal()
     """The person changed their mind."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self.setProperty("kind", "card")
         self._offers: tuple[RuleOffer, ...] = ()
         self._group = QButtonGroup(self)
         self._choices = QVBoxLayout()
-        self._choices.setSpacing(SPACE_S)
+        self._choices.setSpacing(SPACE_XS)
         self._grant = button(self.tr("Allow and keep this rule"), self._granted, "primary")
         self._group.idClicked.connect(self._mark)
         self._build()
         self.hide()
+
+    @property
+    def focused_row(self) -> QWidget | None:
+        """The rule that has the keys."""
+        return next((each.parentWidget() for each in self._group.buttons() if each.hasFocus()), None)
 
     @property
     def chosen(self) -> RuleOffer | None:
@@ -68,6 +66,7 @@ class RuleChoice(QFrame):
         self.show()
         if self._offers:
             self._group.button(0).setFocus()
+        self.sight_wanted.emit([self, self.focused_row or self])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape leaves the choice, not the dialog."""
@@ -81,26 +80,16 @@ class RuleChoice(QFrame):
         where = self.tr("Everywhere")
         if offer.workspace is not None:
             where = self.tr("Only in the folder {0}").format(with_hidden_shown(offer.workspace))
-        choice = _Choice()
-        choice.setAccessibleName(f"{words}. {where}")
-        self._group.addButton(choice, at)
-        # Not the button's own text, which stands on one line however long a command is.
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
-        texts.setContentsMargins(0, 0, 0, 0)
-        choice.setMinimumHeight(self.fontMetrics().height() + SPACE_XS)
-        texts.addWidget(_Words(folded(words), choice))
-        texts.addWidget(label(where, "muted", wrap=True))
-        row = QWidget()
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addWidget(choice, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addLayout(texts, 1)
+        row = _Row(self._themes, folded(words), where)
+        self._group.addButton(row.choice, at)
+        row.choice.setAccessibleName(f"{words}. {where}")
         return row
 
-    def _mark(self, _at: int) -> None:
+    def _mark(self, at: int) -> None:
+        # Who clicks on half of it sees the whole before they grant it.
+        self._group.button(at).setFocus()
         self._grant.setEnabled(True)
+        self.sight_wanted.emit([self, self.focused_row or self])
 
     def _granted(self) -> None:
         if self.chosen is not None:
@@ -111,54 +100,69 @@ class RuleChoice(QFrame):
         self.left.emit()
 
     def _build(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SPACE_S)
-        buttons.addWidget(label(self.tr("Rules can be revoked in the settings."), "muted"), 1)
-        buttons.addWidget(button(self.tr("Cancel"), self._leave))
-        buttons.addWidget(self._grant)
+        note = label(self.tr("Rules can be revoked in the settings."), "muted", wrap=True)
+        cancel = button(self.tr("Cancel"), self._leave)
+        self._choices.setContentsMargins(0, 0, 0, 0)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
+        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         layout.setSpacing(SPACE_S)
         layout.addWidget(label(self.tr("From now on allow without asking:"), "strong"))
-        layout.addWidget(self._scrolled())
-        layout.addLayout(buttons)
+        layout.addLayout(self._choices)
+        layout.addWidget(note)
+        layout.addWidget(FlowRows((cancel, self._grant), trailing=True))
 
-    def _scrolled(self) -> QScrollArea:
-        inside = QWidget()
-        inside.setLayout(self._choices)
-        self._choices.setContentsMargins(0, 0, 0, 0)
-        scroll = QScrollArea(widgetResizable=True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(inside)
-        scroll.setFixedHeight(MOST_HEIGHT)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        inside.setAutoFillBackground(False)
-        scroll.viewport().setAutoFillBackground(False)
-        return scroll
+
+class _Row(QWidget):
+    """A round button and its rule's words: one thing to click on, with one ring around all of it."""
+
+    def __init__(self, themes: ThemeSource, words: str, where: str) -> None:
+        super().__init__()
+        self._themes = themes
+        self.choice = _Choice(self)
+        # The ring of the button alone would leave out what is chosen.
+        self.choice.setStyleSheet("QRadioButton:focus { border-color: transparent; }")
+        texts = QVBoxLayout()
+        texts.setSpacing(0)
+        texts.addWidget(WrappedText(words))
+        texts.addWidget(WrappedText(where, "muted"))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SPACE_XS, SPACE_XS, SPACE_XS, SPACE_XS)
+        layout.setSpacing(SPACE_XS)
+        layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(texts, 1)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Anywhere on it is on the button."""
+        if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.choice.click()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The ring."""
+        del event
+        if self.choice.hasFocus():
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(self._themes.theme.accent), 2))
+            painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), RADIUS_S, RADIUS_S)
 
 
 class _Choice(QRadioButton):
-    """A round button that comes into sight when the keys reach it."""
+    """A round button that comes into sight when the keys reach it, with all of its rule's words."""
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        above = self.parentWidget()
+        self._redraw()
+        above, row = self.parentWidget(), self.parentWidget()
         while above is not None and not isinstance(above, QScrollArea):
             above = above.parentWidget()
-        if above is not None:
-            above.ensureWidgetVisible(self)
+        if above is not None and row is not None:
+            above.ensureWidgetVisible(row, 0, 0)
 
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._redraw()
 
-class _Words(QLabel):
-    """Text beside a round button: a click on it is one on the button."""
-
-    def __init__(self, text: str, choice: QRadioButton) -> None:
-        super().__init__()
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setText(text)
-        self.setWordWrap(True)
-        self._choice = choice
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if event.button() is Qt.MouseButton.LeftButton:
-            self._choice.click()
+    def _redraw(self) -> None:
+        row = self.parentWidget()
+        if row is not None:
+            row.update()

@@ -1,14 +1,13 @@
 """One open conversation for the screens: its changes once a frame, its facts as signals."""
 
 from collections.abc import Iterable, Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.items import Change, Updated, UserItem
 from desktop_agent.conversation.spending import Spending
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import (
@@ -30,13 +29,16 @@ from ui.bridge.calls.checkpoints import Undoing
 from ui.bridge.conduct.conduct import Conduct
 from ui.bridge.frame_clock import FrameClock
 
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
 class ConversationFacts(QObject):
     """What can be read of a session."""
 
-    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+    def __init__(self, session: "Session", parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
 
@@ -122,7 +124,7 @@ class OpenConversation(ConversationFacts):
     finished = Signal()
     returned = Signal(Message)
 
-    def __init__(self, session: Session, clock: FrameClock, parent: QObject | None = None) -> None:
+    def __init__(self, session: "Session", clock: FrameClock, parent: QObject | None = None) -> None:
         super().__init__(session, parent)
         self._clock = clock
         self.approvals = Approvals(session)
@@ -134,14 +136,14 @@ class OpenConversation(ConversationFacts):
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
 
-    def send(self, message: Message, when: When = "soon", outside: Iterable[str] = ()) -> None:
+    def send(self, message: Message, when: When = "soon", outside: Iterable[Outsider] = ()) -> None:
         """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
 
-        `outside` are the servers of tools whose content is in it: the conversation is marked before it is sent. Raises
+        `outside` are the MCP servers whose content is in it: the conversation is marked before it is sent. Raises
         WrongUse when closed, and for a message that is no prompt or was sent before.
         """
         for server in outside:
-            self._session.standing.mark(Outsider("mcp", server))
+            self._session.standing.mark(server)
         self._session.steer(message, when)
         self.record_changed.emit()
         self.working_changed.emit(True)

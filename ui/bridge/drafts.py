@@ -11,6 +11,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import Outsider
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.pictures import Pictures
 
@@ -21,12 +22,12 @@ DraftPicture = tuple[TakenPicture, str]
 
 @dataclass(frozen=True, slots=True)
 class KeptDraft:
-    """What was being written. `outside` are the servers of tools whose words or pictures are in it."""
+    """What was being written. `outside` are the MCP servers whose words or pictures are in it."""
 
     text: str
     pictures: list[DraftPicture]
     resources: tuple[DraftResource, ...] = ()
-    outside: tuple[str, ...] = ()
+    outside: tuple[Outsider, ...] = ()
 
 
 class KeptDrafts:

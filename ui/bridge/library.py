@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.session import Session
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
@@ -20,6 +20,9 @@ from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.pictures import Pictures
 from ui.bridge.tasks import Tasks
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
 
 # The list shows this many at once; older ones are found by searching.
 LISTED = 2000
@@ -106,7 +109,7 @@ class Library(QObject):
             self._open.detach()
             self._open = None
 
-    def _show(self, session: Session) -> None:
+    def _show(self, session: "Session") -> None:
         if self._open is not None:
             self._open.detach()
             self._open.deleteLater()
@@ -118,7 +121,7 @@ class Library(QObject):
         session.subscribe(on_event=hearing)
         self.opened.emit(self._open)
 
-    def hear(self, session: Session, envelope: Envelope) -> None:
+    def hear(self, session: "Session", envelope: Envelope) -> None:
         """What happened in a conversation that was shown once."""
         if self._open is None or envelope.parent_run_id is not None:
             return
@@ -173,7 +176,7 @@ class _Hearing:
     """What the library hears of one session. Two of the same are equal, so that one can be taken away again."""
 
     library: Library
-    session: Session
+    session: "Session"
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.hear(self.session, envelope)

@@ -74,7 +74,7 @@ class Attachments(ChipRow):
         async def at_hand() -> bytes:
             return picture.data
 
-        self._take(picture.title, at_hand, picture.server)
+        self._take(picture.title, at_hand, (picture.server, picture.server_id))
 
     def add_text(self, text: str) -> None:
         """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
@@ -87,9 +87,9 @@ class Attachments(ChipRow):
         self._hold(Held(chip, text=text))
         self.changed.emit()
 
-    def _take(self, name: str, read: Callable[[], Awaitable[bytes]], server: str = "") -> None:
+    def _take(self, name: str, read: Callable[[], Awaitable[bytes]], server: tuple[str, str] = ("", "")) -> None:
         held = self._add(name)
-        held.server = server
+        held.server, held.server_id = server
         held.chip.show_detail(self.tr("Preparing…"))
         self._start(held, self._prepare(held, name, read))
         self.changed.emit()
@@ -97,7 +97,7 @@ class Attachments(ChipRow):
     async def _prepare(self, held: Held, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
         try:
             taken = await self._intake(await read(), name)
-            picture = held.picture = PendingPicture(name, taken, held.server)
+            picture = held.picture = PendingPicture(name, taken, held.server, held.server_id)
         except ImageRefused as error:
             announce(self, spoken(error.sentence))
             self.problem.emit(error.sentence, error.remedy)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWi
 from desktop_agent.vocabulary.requests import PictureLimits
 from ui.composer.attachments import Attachments
 from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.composer.offers.attached import WordsOf
 from ui.composer.offers.chip_row import Attached
 from ui.composer.picture_remarks import picture_remarks
 from ui.composer.pictures import SUFFIXES, Intake
@@ -75,7 +76,9 @@ class Composer(QWidget):
     def draft(self) -> tuple[str, list[Attached]]:
         """What is being written, whole: a long pasted text is part of the text."""
         parts = (self._editor.toPlainText(), *self.attachments.texts)
-        return "\n\n".join(part for part in parts if part), self.attachments.attached
+        text = "\n\n".join(part for part in parts if part)
+        # Whose words stand in the text is known on while there is none: what was taken out can be put back.
+        return text, [each for each in self.attachments.attached if text or not isinstance(each, WordsOf)]
 
     def set_draft(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment again."""
@@ -184,8 +187,6 @@ class Composer(QWidget):
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
         empty = self._editor.document().isEmpty() and not self.attachments.chips
-        if empty:
-            self.attachments.forget_words()
         self._send_or_stop.set_can_send(can_send=not empty and not self.attachments.is_preparing)
 
     def _connect(self) -> None:

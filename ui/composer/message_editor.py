@@ -15,6 +15,12 @@ MOST_LINES = 10
 # Beyond either, laying the text out takes longer than a person waits for a key: it becomes an attachment.
 LONGEST_TEXT = 1_000_000
 LONGEST_LINE = 50_000
+# With one of these, Up is another command. Keys of the number pad come with a modifier of their own.
+_CONTROL = Qt.KeyboardModifier.ControlModifier
+_HELD = (
+    _CONTROL | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.MetaModifier
+)
+_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 
 
 def is_too_long(text: str) -> bool:
@@ -31,6 +37,8 @@ class MessageEditor(QPlainTextEdit):
     control_send_pressed = Signal()
     """With Ctrl held."""
     edit_last_pressed = Signal()
+    walk_pressed = Signal(int)
+    """To the message before (-1) or after (1) in the transcript."""
     focus_changed = Signal()
     files_given = Signal(list)
     """Paths of picture files."""
@@ -67,7 +75,9 @@ class MessageEditor(QPlainTextEdit):
         """Enter, and Up where there is nothing above."""
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._enter(e.modifiers())
-        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty():
+        elif e.key() in _STEPS and self.document().isEmpty() and e.modifiers() & _HELD == _CONTROL:
+            self.walk_pressed.emit(_STEPS[Qt.Key(e.key())])
+        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not e.modifiers() & _HELD:
             self.edit_last_pressed.emit()
         elif e.key() == Qt.Key.Key_Escape:
             e.ignore()

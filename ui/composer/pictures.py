@@ -27,6 +27,7 @@ class PendingPicture:
     name: str
     taken: TakenPicture
     server: str = ""
+    server_id: str = ""
 
     @property
     def size(self) -> int:

@@ -38,6 +38,7 @@ class RowDelegate(QStyledItemDelegate):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
+        self._whole = QRect()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """One line of text or two, with room around them."""
@@ -45,9 +46,11 @@ class RowDelegate(QStyledItemDelegate):
         return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """One row."""
+        """One row. Areas are reckoned from left to right, and mirrored where they are drawn."""
         theme = self._themes.theme
         painter.save()
+        painter.setLayoutDirection(option.direction)
+        self._whole = option.rect
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if index.data(RowRole.HEADING):
             self._paint_heading(painter, option, index, theme)
@@ -94,7 +97,8 @@ class RowDelegate(QStyledItemDelegate):
             return area
         side = round(16 * self._themes.zoom / 100)
         ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
-        painter.drawPixmap(area.left(), area.center().y() - side // 2 + 1, pixmap(name, theme.muted, side, ratio))
+        place = QRect(area.left(), area.center().y() - side // 2 + 1, side, side)
+        painter.drawPixmap(self._mirrored(painter, place).topLeft(), pixmap(name, theme.muted, side, ratio))
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
     def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> QRect:
@@ -104,7 +108,7 @@ class RowDelegate(QStyledItemDelegate):
         side = 8
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours[badge]))
-        dot = QRect(area.right() - side, area.center().y() - side // 2, side, side)
+        dot = self._mirrored(painter, QRect(area.right() - side, area.center().y() - side // 2, side, side))
         if badge == "attention":  # shape, not only colour
             painter.drawRoundedRect(dot.adjusted(-1, -1, 1, 1), 2, 2)
         else:
@@ -133,7 +137,11 @@ class RowDelegate(QStyledItemDelegate):
         self, painter: QPainter, area: QRect, text: str, align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
     ) -> None:
         flat = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, align | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, flat)
+        flags = align | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+        painter.drawText(self._mirrored(painter, area), flags, flat)
+
+    def _mirrored(self, painter: QPainter, area: QRect) -> QRect:
+        return QStyle.visualRect(painter.layoutDirection(), self._whole, area)
 
     def _font(self, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
         font = body_font(self._themes.theme, self._themes.zoom, factor)

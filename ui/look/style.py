@@ -100,7 +100,7 @@ QAbstractSpinBox::up-arrow {{ image: url("{chevron_up}"); width: {arrow}px; heig
 QAbstractSpinBox::down-arrow {{ image: url("{chevron}"); width: {arrow}px; height: {arrow}px; }}
 
 QCheckBox {{
-  spacing: {s}px; padding: 2px; margin-left: -4px; border: 2px solid transparent; border-radius: 4px; }}
+  spacing: {s}px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }}
 QCheckBox:focus {{ border-color: {accent}; }}
 QCheckBox::indicator, QTreeView::indicator {{
   width: {check}px; height: {check}px; border: 1px solid {muted}; border-radius: 4px; background: {window}; }}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
@@ -22,9 +22,11 @@ from ui.preferences.rules.decisions_form import DecisionsForm
 from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
 from ui.preferences.specialists.specialists_form import SpecialistsForm
+from ui.preferences.tab_order import TabOrder
 from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
 
 LIST_WIDTH = 190
+SIZE = QSize(820, 740)
 OWN_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
 """Sections that need more than a control for each field."""
 
@@ -66,22 +68,17 @@ class SettingsDialog(QDialog):
         self.decisions = DecisionsForm(themes)
         self._list = QListWidget()
         self._pages = QStackedWidget()
-        for name in type(preferences).model_fields:
-            if name not in OWN_PAGES:
-                form = SectionForm(getattr(preferences, name))
-                form.value_changed.connect(partial(self._change, name))
-                self._forms[name] = form
-                self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
-        self._modes_row = self._list.count()
-        self._add_page(self.tr("Modes"), self.modes)
-        self._specialists_row = self._list.count()
-        self._add_page(self.tr("Specialists"), self.specialists)
-        self._tool_servers_row = self._list.count()
-        self._add_page(self.tr("Servers of tools"), self.tool_servers)
+        self._providers_row = self._add_page(self.tr("Providers and keys"), self._providers)
+        for name in ("models", "chat"):
+            self._add_section(name)
+        self._modes_row = self._add_page(self.tr("Modes"), self.modes)
         self._add_page(self.tr("Rules"), self.rules)
-        self._decisions_row = self._list.count()
-        self._add_page(self.tr("Decisions"), self.decisions)
-        self._add_page(self.tr("Providers and keys"), self._providers)
+        self._decisions_row = self._add_page(self.tr("Decisions"), self.decisions)
+        self._tool_servers_row = self._add_page(self.tr("MCP servers"), self.tool_servers)
+        self._specialists_row = self._add_page(self.tr("Specialists"), self.specialists)
+        for name in type(preferences).model_fields:
+            if name not in OWN_PAGES and name not in self._forms:
+                self._add_section(name)
         self._build(themes)
         themes.changed.connect(self._fit)
         self._fit()
@@ -119,14 +116,14 @@ class SettingsDialog(QDialog):
 
     def open_providers(self) -> None:
         """Turn to the page of providers and keys."""
-        self._list.setCurrentRow(self._list.count() - 1)
+        self._list.setCurrentRow(self._providers_row)
 
     def open_modes(self) -> None:
         """Turn to the page of modes."""
         self._list.setCurrentRow(self._modes_row)
 
     def open_tool_servers(self) -> None:
-        """Turn to the page of servers of tools."""
+        """Turn to the page of MCP servers."""
         self._list.setCurrentRow(self._tool_servers_row)
 
     def open_specialists(self) -> None:
@@ -155,7 +152,14 @@ class SettingsDialog(QDialog):
         self.decisions.more_requested.connect(self.older_decisions_wanted)
         self.decisions.export_requested.connect(self.export_requested)
 
-    def _add_page(self, title: str, content: QWidget, below: QWidget | None = None) -> None:
+    def _add_section(self, name: str) -> None:
+        form = SectionForm(getattr(self._preferences, name))
+        form.value_changed.connect(partial(self._change, name))
+        self._forms[name] = form
+        self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
+
+    def _add_page(self, title: str, content: QWidget, below: QWidget | None = None) -> int:
+        """Its row in the list."""
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
@@ -171,7 +175,9 @@ class SettingsDialog(QDialog):
         page.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
         self._pages.addWidget(scroll)
+        TabOrder(self._list, page)
         self._list.addItem(title)
+        return self._list.count() - 1
 
     def _turn_to(self, row: int) -> None:
         self._pages.setCurrentIndex(row)
@@ -184,7 +190,7 @@ class SettingsDialog(QDialog):
     def _build(self, themes: ThemeSource) -> None:
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
-        self.resize(820, 740)
+        self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)

@@ -6,9 +6,9 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
 from ui.bridge.settings import Settings
-from ui.composer.modes.mode_picker import KEYS as MODE_KEYS
 from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
 from ui.composer.reasoning_switch import KEYS
+from ui.look.parts.mode_picker import KEYS as MODE_KEYS
 from ui.shell.window import MainWindow
 
 

@@ -61,6 +61,7 @@ class ConversationPage(QWidget):
         self._tasks = tasks
         self._themes = themes
         self._conversation: OpenConversation | None = None
+        self._early: list[tuple[str, list[Attached], When]] = []
         self._title = ElidedLabel()
         self._usage = UsageMeter()
         self.banners = BannerArea(themes)
@@ -98,6 +99,9 @@ class ConversationPage(QWidget):
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
         self._drafts.show(conversation)
+        early, self._early = self._early, []
+        for each in early:
+            self._send(*each)
         self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_problem(self, error: AgentError) -> None:
@@ -147,6 +151,7 @@ class ConversationPage(QWidget):
         self.composer.stop_requested.connect(self._stop)
         self.composer.problem.connect(self.banners.show_sentences)
         self.composer.edit_last_requested.connect(self._edit_last)
+        self.composer.editor.walk_pressed.connect(partial(_walk, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.link_activated.connect(open_link)
@@ -168,7 +173,10 @@ class ConversationPage(QWidget):
 
     @Slot(str, list)
     def _send(self, text: str, attached: list[Attached], when: When = "soon") -> None:
-        if self._conversation is not None:
+        if self._conversation is None:
+            # The window is there a moment before its first conversation.
+            self._early.append((text, attached, when))
+        else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when))
 
     async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
@@ -239,3 +247,8 @@ class ConversationPage(QWidget):
         if conversation is not None:
             able = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self._usage.show_usage(conversation.usage, conversation.spending, able.context_window)
+
+
+def _walk(transcript: TranscriptView, step: int) -> None:
+    transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    transcript.walk(step)

@@ -89,7 +89,7 @@ class SettingsPresenter(QObject):
         return self._dialog
 
     def offer_tool_servers(self, servers: ToolServers) -> None:
-        """What stands behind the page of servers of tools. Call it before the dialog is shown."""
+        """What stands behind the page of MCP servers. Call it before the dialog is shown."""
         self._tool_servers = servers
 
     def _made(self) -> "SettingsDialog":

@@ -123,6 +123,9 @@ class MainWindow(QMainWindow):
         self.page.connect_requested.connect(self.show_welcome)
         self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)
+        picker = self.page.conduct.picker
+        self.approvals.mode_chosen.connect(picker.mode_chosen)
+        self.approvals.mode_refused.connect(picker.request_refused)
         self.page.conduct.question_came.connect(self._ask_for_attention)
 
     @Slot(OpenConversation)

@@ -56,8 +56,8 @@ class TranscriptView(QAbstractScrollArea):
 
     `apply` takes what changed since the last frame. Buttons in rows become signals: `remedy_requested` carries the
     item's id and a RemedyAction, `image_opened` an Image block or a HeldPicture, `save_requested` a name and a text,
-    `details_copied` the text that was copied, `undo_requested` and `undo_since_requested` the id of an item.
-    `remote` asks for pictures of the web.
+    `details_copied` the text that was copied, `undo_requested`, `undo_since_requested` and `redo_requested` the id of
+    an item. `remote` asks for pictures of the web.
     """
 
     remedy_requested = Signal(str, object)
@@ -70,6 +70,7 @@ class TranscriptView(QAbstractScrollArea):
     zoom_requested = Signal(int)
     undo_requested = Signal(str)
     undo_since_requested = Signal(str)
+    redo_requested = Signal(str)
 
     # The viewport has events before the constructor has come to what handles them.
     _pointer: Pointer | None = None
@@ -92,6 +93,8 @@ class TranscriptView(QAbstractScrollArea):
         self._pointer = Pointer(self.surface, self.scroller.scroll_by, self._links, self)
         self._wheel = Wheel(self.surface, self.scroller.scroll_by, self.zoom_requested.emit)
         self._keyboard = Keyboard(self.surface, self.scroller, self.copy, self._links.follow)
+        self.walk = self._keyboard.walk
+        """To the message before (-1) or after (1) the one with the keyboard."""
         self._copier = Copier(self)
         select_all, find = self._keyboard.select_all, self.find_requested.emit
         self.offers = Offers(self.surface, self._links, self._copier, select_all, find)
@@ -132,6 +135,7 @@ class TranscriptView(QAbstractScrollArea):
         facts.link_activated.connect(self.link_activated)
         facts.undo_requested.connect(self.undo_requested)
         facts.undo_since_requested.connect(self.undo_since_requested)
+        facts.redo_requested.connect(self.redo_requested)
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._note.say)
         facts.code_copied.connect(self._copier.copy)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from desktop_agent.conversation.items import CallState, Change, ItemList, Removed, ToolCallItem, Updated
+from desktop_agent.conversation.items import CallState, Change, ItemList, NoticeItem, Removed, ToolCallItem, Updated
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
 from desktop_agent.vocabulary.engine_events import (
@@ -25,6 +25,8 @@ class Calls:
         self._calls: dict[str, ToolCallItem] = {}
         self._places: dict[str, int] = {}  # by item
         self._saved: dict[str, ToolCallItem] = {}  # by checkpoint
+        self._notes: dict[str, NoticeItem] = {}  # that tell of an undoing, by message
+        self._noted_in: dict[str, str] = {}  # messages, by checkpoint
 
     def find(self, call_id: str) -> ToolCallItem | None:
         """The newest item of this call."""
@@ -96,8 +98,23 @@ class Calls:
         item = self._saved.get(event.checkpoint_id)
         if item is None:
             return []
-        item.checkpoints[event.checkpoint_id] = not (event.conflicts or event.failed or event.not_undone)
-        return [self.updated(item)]
+        kept = item.redos if event.checkpoint_id in item.redos else item.checkpoints
+        kept[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
+        return [self.updated(item), *self._mark_note(event.checkpoint_id, restored=restored)]
+
+    def note(self, message_id: str) -> None:
+        """The last item tells of an undoing, which the model hears of in this message."""
+        item = self._shown.items[-1]
+        if isinstance(item, NoticeItem):
+            item.message_id, self._notes[message_id] = message_id, item
+
+    def _mark_note(self, checkpoint_id: str, *, restored: bool) -> list[Change]:
+        note = self._notes.get(self._noted_in.get(checkpoint_id, ""))
+        if note is None or note.redos.get(checkpoint_id) == restored:
+            return []
+        note.redos[checkpoint_id] = restored
+        # A prompt before it may have been taken back: then it does not stand where it was added.
+        return [Updated(at, "state") for at, item in enumerate(self._shown.items) if item is note]
 
     def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
         """What is known of checkpoints from the disk."""
@@ -106,8 +123,15 @@ class Calls:
         changes: dict[str, Change] = {}
         for each in saved:
             item = items.get((each.message_id, each.tool_use_id))
-            if item is not None and item.checkpoints.get(each.checkpoint_id) != each.restored:
-                item.checkpoints[each.checkpoint_id], self._saved[each.checkpoint_id] = each.restored, item
+            if item is None:
+                continue
+            if each.is_redo:
+                self._noted_in[each.checkpoint_id] = each.note_id
+                for change in self._mark_note(each.checkpoint_id, restored=each.restored):
+                    changes[each.note_id] = change
+            kept = item.redos if each.is_redo else item.checkpoints
+            if kept.get(each.checkpoint_id) != each.restored:
+                kept[each.checkpoint_id], self._saved[each.checkpoint_id] = each.restored, item
                 changes[item.id] = self.updated(item)
         return list(changes.values())
 
@@ -115,7 +139,14 @@ class Calls:
     def saved(self) -> list[SavedCall]:
         """What `mark` needs to know to say the same of other items of these calls."""
         return [
-            SavedCall(item.message_id, item.tool_use_id, id_, item.checkpoints[id_])
+            SavedCall(
+                item.message_id,
+                item.tool_use_id,
+                id_,
+                (item.redos if id_ in item.redos else item.checkpoints)[id_],
+                id_ in item.redos,
+                self._noted_in.get(id_, ""),
+            )
             for id_, item in self._saved.items()
         ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from desktop_agent.conversation.folding.undo_notes import REDO
 from desktop_agent.vocabulary.engine_events import (
     CheckpointRestored,
     ContextCompacted,
@@ -16,8 +17,10 @@ from desktop_agent.vocabulary.engine_events import (
     QuestionAnswered,
 )
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.messages import Message
 
 COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
+REDONE = Sentence("What had been undone was redone. The model is told with your next message.")
 PUT_BACK = Sentence("What calls had changed was undone. The model is told with your next message.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE = (
@@ -43,9 +46,9 @@ def gone_on(name: str) -> Fact:
     return Fact(Sentence("“{name}” let the work go on.", {"name": name}))
 
 
-def undone(note: str) -> Fact:
-    """The person took something back, and the model reads this of it."""
-    return Fact(PUT_BACK, folded=note)
+def undone(note: Message) -> Fact:
+    """The person took something back, or redid it, and the model reads this of it."""
+    return Fact(REDONE if note.injected_by == REDO else PUT_BACK, folded=note.text)
 
 
 def fact(event: Event) -> Fact | None:

@@ -1,12 +1,14 @@
-"""What the model reads of an undoing: a message in the history that neither the person nor a model wrote."""
+"""What the model reads of an undoing or a redoing: a message in the history that nobody wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from desktop_agent.vocabulary.messages import Message, Role
 
 INJECTED_BY = "undo"
+REDO = "redo"
 _MOST_FILES = 50
 _HEAD = "The program notes: the person undid what calls of yours had changed."
+_REDO_HEAD = "The program notes: the person redid what had been undone of your calls."
 _AGAIN = "Look at these files again before you rely on what you remember of them."
 
 
@@ -15,10 +17,20 @@ def undo_note(again: Mapping[str, str], left: Iterable[str], undone: Iterable[st
 
     None where nothing was changed.
     """
-    said = list(undone)
+    return _note(_HEAD, INJECTED_BY, again, left, list(undone))
+
+
+def redo_note(again: Mapping[str, str], left: Iterable[str]) -> Message | None:
+    """The same about files that are as they were before they were undone."""
+    return _note(_REDO_HEAD, REDO, again, left, [])
+
+
+def _note(
+    head: str, injected_by: str, again: Mapping[str, str], left: Iterable[str], said: Sequence[str]
+) -> Message | None:
     if not again and not said:
         return None
-    parts = [_HEAD]
+    parts = [head]
     if again:
         parts.append(_listed("These files were put back:", [f"{_code(path)}: {what}" for path, what in again.items()]))
     kept = [_code(path) for path in dict.fromkeys(left) if path not in again]
@@ -28,12 +40,12 @@ def undo_note(again: Mapping[str, str], left: Iterable[str], undone: Iterable[st
         parts.append(_listed("This was taken back by tools:", said))
     if again:
         parts.append(_AGAIN)
-    return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": INJECTED_BY})
+    return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": injected_by})
 
 
 def is_undo_note(message: Message) -> bool:
     """Whether a message is such a note."""
-    return message.role is Role.USER and message.injected_by == INJECTED_BY
+    return message.role is Role.USER and message.injected_by in {INJECTED_BY, REDO}
 
 
 def last_said(history: Sequence[Message]) -> Message | None:

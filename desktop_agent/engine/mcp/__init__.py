@@ -1,1 +1,1 @@
-"""The servers of tools that the person set up, for the conversations of one engine."""
+"""The MCP servers that the person set up, for the conversations of one engine."""

@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from desktop_agent.engine.mcp.sign_ins import SignIns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.tools.mcp.stdio import Command, stdio_streams
 from desktop_agent.tools.mcp.upkeep import Refuse, Transport
 from desktop_agent.tools.mcp.web.streams import http_streams
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
@@ -30,6 +29,7 @@ class Opening:
     def __init__(self, secrets: SecretStore, sign_ins: SignIns) -> None:
         self._secrets = secrets
         self._sign_ins = sign_ins
+        self.private_hosts = sign_ins.private_hosts
 
     async def transport(self, config: McpServer, workspace: Path | None, log: ServerLog, refuse: Refuse) -> Transport:
         """Raises ToolFailed for a secret that is not there, and SecretsUnavailable."""
@@ -39,6 +39,9 @@ class Opening:
         connection = config.connection
         if not isinstance(connection, StdioConnection):
             return await self._web(config, connection, plain, log, refuse)
+        # Late: a program is started some time after the window is shown.
+        from desktop_agent.tools.mcp.stdio import Command, stdio_streams
+
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         command = Command(
             (connection.command, *connection.args),

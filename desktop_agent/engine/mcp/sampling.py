@@ -1,4 +1,4 @@
-"""A server of tools has a model answer: a person sees what it is asked first, and then what it said."""
+"""An MCP server has a model answer: a person sees what it is asked first, and then what it said."""
 
 from collections.abc import Callable
 from contextlib import aclosing

@@ -15,12 +15,14 @@ from desktop_agent.storage.paths import make_private
 
 _log = logging.getLogger(__name__)
 _NAME = "mcp_tools.json"
+MOST_NAMES = 1_000
+"""Of each server: one could invent others without end."""
 
 
 class _Content(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     servers: dict[str, dict[str, str]]
 
 
@@ -40,7 +42,9 @@ class SeenTools:
             before = self._servers.get(server_id, {})
             if before != now:
                 # Tools that are gone for a while stay known: they could come back as others.
-                self._servers[server_id] = {**before, **now}
+                kept = {name: digest for name, digest in before.items() if name not in now}
+                # The newest stand last, and stay.
+                self._servers[server_id] = dict([*kept.items(), *now.items()][-MOST_NAMES:])
                 await asyncio.to_thread(self._save, self._servers)
             return before
 

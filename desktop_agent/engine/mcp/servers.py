@@ -1,10 +1,11 @@
-"""The servers of tools of one engine: set up, run, asked and removed."""
+"""The MCP servers of one engine: set up, run, asked and removed."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -22,10 +23,18 @@ from desktop_agent.tools.mcp.offering.contents import (
 )
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, Sentence, ToolFailed, WrongUse
+from desktop_agent.vocabulary.errors import (
+    AgentError,
+    KeyringMissing,
+    SecretsUnavailable,
+    Sentence,
+    ToolFailed,
+    WrongUse,
+)
 from desktop_agent.vocabulary.mcp.asking import Answerers
 from desktop_agent.vocabulary.mcp.contents import ServerContents
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer
+from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
 from desktop_agent.vocabulary.mcp.states import ServerState
 
 Keep = Callable[[tuple[McpServer, ...]], Awaitable[object]]
@@ -50,6 +59,22 @@ class McpServers(RunningServers):
         super().__init__(configured, Opening(secrets, self._sign_ins), SeenTools(folder), people)
         self._secrets = secrets
 
+    async def close(self) -> None:
+        """End all servers and all that they started."""
+        await super().close()
+        await self._sign_ins.close()
+
+    async def held_names(self, server_id: str) -> frozenset[str]:
+        """Of the secrets of a server those whose values are there. Raises SecretsUnavailable."""
+        held: set[str] = set()
+        server = self._known(server_id)
+        for name in server.kept_names if server is not None else ():
+            # Without a keyring nothing can lie there.
+            with suppress(KeyringMissing):
+                if server is not None and await self._secrets.get(server.keyring_name(name)) is not None:
+                    held.add(name)
+        return frozenset(held)
+
     async def take(self, found: Imported, keep: Keep) -> None:
         """Take over what was imported: secrets first, so that no server is there without its own.
 
@@ -65,45 +90,65 @@ class McpServers(RunningServers):
         Raises SecretsUnavailable, and WrongUse for a value that cannot be sent.
         """
         _require_fitting(server, secrets)
-        known = self._configured()
-        before = next((each for each in known if each.id == server.id), None)
-        for name, value in secrets.items():
-            await self._secrets.set(server.keyring_name(name), value)
+        held = {name: await self._held(server, name) for name in secrets}
+        try:
+            for name, value in secrets.items():
+                await self._secrets.set(server.keyring_name(name), value)
+            # After the keyring, for which others may have been saved meanwhile.
+            known = self._configured()
+            before = next((each for each in known if each.id == server.id), None)
+            changed = tuple(server if each.id == server.id else each for each in known)
+            await keep(changed if before else (*known, server))
+        except BaseException:
+            # Else what was meant for the new address would go to the old one.
+            await self._put_back(server, held)
+            raise
         if secrets:
             self._put_away(server.id)
-        changed = tuple(server if each.id == server.id else each for each in known)
-        await keep(changed if before else (*known, server))
         if before:
-            await self._forget(before, {*before.kept_names} - {*server.kept_names})
-            if _signs_in(before) and _address(before) != _address(server):
-                await self._sign_ins.sign_out(before)
+            gone = {*before.kept_names} - {*server.kept_names}
+            if _identity(before) != _identity(server) and CLIENT_SECRET not in secrets:
+                # It was given for that id at that address, and goes to no other.
+                gone.add(CLIENT_SECRET)
+            if _whom(before) != _whom(server):
+                # What was entered for one program or host is given to no other unseen.
+                gone |= {*server.kept_names} - {*secrets}
+            await self._forget(before, gone)
+            if _address(before) and (_address(before) != _address(server) or not _signs_in(server)):
+                self._later((await self._sign_ins.sign_out(before))())
 
     async def remove(self, server_id: str, keep: Keep) -> None:
         """Remove it with its secrets. Raises SecretsUnavailable; the server is there as before then."""
         for server in [each for each in self._configured() if each.id == server_id]:
             await self._forget(server, set(server.kept_names))
-            if _signs_in(server):
-                await self._sign_ins.sign_out(server)
+            # Also where it signs in no more: what lies there would be found by the next server of this id.
+            if _address(server):
+                self._later((await self._sign_ins.sign_out(server))())
         await keep(tuple(each for each in self._configured() if each.id != server_id))
         self._put_away(server_id)
 
-    async def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> ServerState:
-        """Have the person sign in, then start the server where it was wanted. What fails is in the state."""
+    async def sign_in(
+        self, server_id: str, open_page: Callable[[str], None], words: PageWords = ENGLISH
+    ) -> ServerState:
+        """Have the person sign in, then start the server where it was wanted. What fails is in the state.
+
+        The browser shows `words` at the end.
+        """
         server = self._on().get(server_id)
         if server is None:
             return self.state(server_id, None)
         folders = self._folders_of(server_id)
         try:
-            await self._sign_ins.sign_in(server, open_page)
+            await self._sign_ins.sign_in(server, open_page, words)
         except AgentError as error:
-            return ServerState(server_id, "signed_out", why=error.sentence)
+            return ServerState(server_id, "signed_out", why=error.sentence, remedy=error.remedy)
         self._put_away(server_id)
         return (await asyncio.gather(*(self.test(server_id, each) for each in folders)))[0]
 
     async def sign_out(self, server_id: str) -> None:
-        """Forget who the person is there. Raises SecretsUnavailable."""
+        """Forget who the person is there; the server is told, where it listens. Raises SecretsUnavailable."""
         for server in [each for each in self._configured() if each.id == server_id]:
-            await self._sign_ins.sign_out(server)
+            self._later((await self._sign_ins.sign_out(server))())
         self._put_away(server_id)
 
     async def contents(self, workspace: Path | None) -> tuple[ServerContents, ...]:
@@ -121,20 +166,28 @@ class McpServers(RunningServers):
 
     async def read_resource(self, server_id: str, workspace: Path | None, uri: str) -> tuple[Text | Image, ...]:
         """What lies at an address of the server. Raises ToolFailed."""
-        return await blocks_of_resource(await self._required(server_id, workspace).read_resource(uri))
+        live = self._required(server_id, workspace)
+        return await blocks_of_resource(await live.read_resource(uri), live.log.hidden)
 
     async def get_prompt(
         self, server_id: str, workspace: Path | None, name: str, arguments: dict[str, str]
     ) -> tuple[Text | Image, ...]:
         """A prompt that is ready, filled in. Raises ToolFailed."""
-        return await blocks_of_prompt(await self._required(server_id, workspace).get_prompt(name, arguments))
+        live = self._required(server_id, workspace)
+        return await blocks_of_prompt(await live.get_prompt(name, arguments), live.log.hidden)
 
     async def complete(
-        self, server_id: str, workspace: Path | None, prompt_or_template: str, argument: str, value: str
+        self,
+        server_id: str,
+        workspace: Path | None,
+        prompt_or_template: str,
+        argument: str,
+        value: str,
+        others: Mapping[str, str] = {},
     ) -> tuple[str, ...]:
-        """What an argument could be, once `value` is written. Raises ToolFailed."""
+        """What an argument could be, once `value` is written; `others` are filled in already. Raises ToolFailed."""
         live = self._required(server_id, workspace)
-        return await completions_of(live, prompt_or_template, argument, value)
+        return await completions_of(live, prompt_or_template, argument, value, others)
 
     def _required(self, server_id: str, workspace: Path | None) -> LiveServer:
         live = self.server(server_id, workspace)
@@ -142,6 +195,20 @@ class McpServers(RunningServers):
             what = Sentence("There is no server “{server}” that is on.", {"server": server_id})
             raise ToolFailed(what, "Turn it on in the settings.")
         return live
+
+    async def _held(self, server: McpServer, name: str) -> SecretStr | None:
+        # Without a keyring nothing can lie there.
+        with suppress(KeyringMissing):
+            return await self._secrets.get(server.keyring_name(name))
+        return None
+
+    async def _put_back(self, server: McpServer, held: Mapping[str, SecretStr | None]) -> None:
+        for name, value in held.items():
+            with suppress(SecretsUnavailable):
+                if value is None:
+                    await self._secrets.delete(server.keyring_name(name))
+                else:
+                    await self._secrets.set(server.keyring_name(name), value)
 
     async def _forget(self, server: McpServer, names: set[str]) -> None:
         for name in sorted(names):
@@ -162,6 +229,20 @@ def _require_fitting(server: McpServer, secrets: Mapping[str, SecretStr]) -> Non
 
 def _signs_in(server: McpServer) -> bool:
     return isinstance(server.connection, HttpConnection) and server.connection.sign_in
+
+
+def _identity(server: McpServer) -> tuple[str, str] | None:
+    connection = server.connection
+    known = isinstance(connection, HttpConnection) and connection.client_id
+    return (connection.url, connection.client_id) if isinstance(connection, HttpConnection) and known else None
+
+
+def _whom(server: McpServer) -> tuple[str, ...]:
+    """The program, or the host with its way and its port, that is given the secrets."""
+    if not isinstance(server.connection, HttpConnection):
+        return (server.connection.command,)
+    parts = urlsplit(server.connection.url)
+    return (parts.scheme, parts.netloc.rpartition("@")[2].lower())
 
 
 def _address(server: McpServer) -> str | None:

@@ -1,88 +1,17 @@
-"""The standing of one conversation, whose rules are kept, and the book of rules that open conversations share."""
+"""The standing of one conversation, whose rules are kept."""
 
 from collections.abc import Callable, Iterable
-from weakref import WeakSet
 
+from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session_parts.write_behind import closed
 from desktop_agent.engine.writer import Keeps
 from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy, Standing
 from desktop_agent.permissions.taint import CLEAN, Taint
-from desktop_agent.storage.records import StoredRules
 from desktop_agent.vocabulary.conduct.modes import Mode
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleScope
+from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.tool_calls import Effect, Outsider
-
-
-def unread_rules(stored: StoredRules) -> tuple[Sentence, ...]:
-    """What to tell the person about rules that this version does not understand."""
-    told: list[Sentence] = []
-    if stored.stricter:
-        what = Sentence(
-            "Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. "
-            "Look through your rules, and lay them down again as you want them.",
-            {"count": str(stored.stricter)},
-        )
-        told.append(what)
-    if stored.lost:
-        what = Sentence(
-            "Rules that cannot be read and do not hold any more: {count}. "
-            "Look through your rules, and lay down again what is missing.",
-            {"count": str(stored.lost)},
-        )
-        told.append(what)
-    return tuple(told)
-
-
-class RuleBook:
-    """All rules that are kept. What one conversation adds for everywhere holds in the others at once."""
-
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
-        self._rules = {rule.id: rule for rule in rules}
-        self._standings: WeakSet[KeptStanding] = WeakSet()
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """All, oldest first."""
-        return tuple(self._rules.values())
-
-    def for_conversation(self, conversation_id: str) -> tuple[Rule, ...]:
-        """Its own, and those that are bound to no conversation; which workspace holds is for the standing to know."""
-        return tuple(
-            rule
-            for rule in self._rules.values()
-            if rule.scope is not RuleScope.CONVERSATION or rule.conversation_id == conversation_id
-        )
-
-    def join(self, standing: "KeptStanding") -> None:
-        """Tell this one, for as long as somebody holds it, what others add and revoke."""
-        self._standings.add(standing)
-
-    def leave(self, standing: "KeptStanding") -> None:
-        """Tell this one no more."""
-        self._standings.discard(standing)
-
-    def add(self, rule: Rule, by: "KeptStanding") -> None:
-        """One more, also for the others unless it is bound to one conversation."""
-        self._rules[rule.id] = rule
-        if rule.scope is not RuleScope.CONVERSATION:
-            for standing in self._others(by):
-                standing.learn(rule)
-
-    def remove(self, rule_id: str, by: "KeptStanding | None" = None) -> None:
-        """One less, everywhere. Harmless where there is none."""
-        self._rules.pop(rule_id, None)
-        for standing in self._others(by):
-            standing.unlearn(rule_id)
-
-    def replace(self, rule: Rule) -> None:
-        """The same rule, used since."""
-        if rule.id in self._rules:
-            self._rules[rule.id] = rule
-
-    def _others(self, by: "KeptStanding | None") -> "list[KeptStanding]":
-        return [each for each in self._standings if each is not by]
 
 
 class KeptStanding(Standing):

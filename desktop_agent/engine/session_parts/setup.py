@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from desktop_agent.agent.pictures import ReadPicture
-from desktop_agent.engine.session_parts.rules import RuleBook
+from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.permissions.standing import ALL_NAMES, NamePolicy
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord

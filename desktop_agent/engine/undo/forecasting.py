@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from desktop_agent.engine.undo.telling_the_model import shown
 from desktop_agent.tools.file_keeper import Blobs
 from desktop_agent.tools.in_thread import StopSign, in_thread
 from desktop_agent.tools.keeping.foreseeing import Course, Foreseeing
@@ -12,12 +13,13 @@ from desktop_agent.tools.keeping.putting_back import failed
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileForecast, FileState, Forecast
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
-from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from desktop_agent.vocabulary.tool_calls import DiffPreview
 
 _LONGEST = 2_000_000
 _NOT_TEXT = "“{path}” is no text, or too long to be shown line by line."
 _STAYS = "“{path}” stays as it is."
 _CHANGED = "“{path}” is another one by now. Look again at what would be undone."
+_LINKED = "“{path}” is known on this disk by other names, too; under those, what is there now stays."
 
 
 async def forecast_of(
@@ -60,21 +62,29 @@ def _foreseen(folder: str, checkpoints: Sequence[Checkpoint], sign: StopSign) ->
 
 def _forecast(folder: str, path: str, plain: Course, willing: Course) -> FileForecast:
     left = plain.left if plain.then != willing.then else willing.left or plain.left
-    return FileForecast(folder, path, plain.now, plain.then, willing.then, left.why if left else None)
+    why = left.why if left else _linked(path, willing)
+    return FileForecast(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
 
 
-async def difference(file: FileForecast, blobs: Blobs, *, replaced: bool) -> DiffPreview | TextPreview:
+def _linked(path: str, course: Course) -> Sentence | None:
+    """A file is replaced whole, so that no half of it is ever seen: that parts it from its other names."""
+    if course.names < 2 or course.then in (course.now, FileState()):
+        return None
+    return Sentence(_LINKED, {"path": shown(path)})
+
+
+async def difference(file: FileForecast, blobs: Blobs, *, replaced: bool) -> DiffPreview | Sentence:
     """The lines that would change in a file; for what has none, a sentence. Raises StorageFailed."""
     then = file.if_replaced if replaced else file.then
     if then == file.now:
-        return TextPreview(_STAYS.format(path=file.path))
+        return Sentence(_STAYS, {"path": file.path})
     after = None if then.digest is None else _text(await blobs.get(then.digest))
     found = await in_thread(lambda sign: _read(file, sign))
     if isinstance(found, Sentence):
-        return TextPreview(str(found))
+        return found
     before = None if found is None else _text(found)
     if (before is None and found is not None) or (after is None and then.digest is not None):
-        return TextPreview(_NOT_TEXT.format(path=file.path))
+        return Sentence(_NOT_TEXT, {"path": file.path})
     return DiffPreview(file.path, before, after)
 
 

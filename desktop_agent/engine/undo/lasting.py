@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from desktop_agent.conversation.audit import audited
-from desktop_agent.storage.records import JournalRow
 from desktop_agent.storage.store import Store
+from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
@@ -27,20 +27,22 @@ async def lasting_since(
 
     Raises StorageFailed.
     """
-    rows: list[JournalRow] = []
-    before: int | None = None
-    while True:
-        page, before = await store.about_calls(before, _PAGE)
-        rows[:0] = [row for row in page if row.conversation_id == conversation_id]
-        if before is None or (page and page[0].envelope.at < since):
-            break
-    entries = audited((row.conversation_id, row.title, row.envelope) for row in rows)
-    agents = {*specialists, *(name for entry in entries for name in entry.agent_path)}
+    rows: list[Envelope] = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await store.calls.since(conversation_id, since, after, _PAGE)
+        rows += page
+    return await in_thread(lambda _sign: _told([each for each in rows if each.at >= since], tools, set(specialists)))
+
+
+def _told(rows: Sequence[Envelope], tools: ToolRegistry, specialists: set[str]) -> tuple[LastingCalls, ...]:
+    entries = audited(("", "", row) for row in rows)
+    agents = specialists.union(name for entry in entries for name in entry.agent_path)
     found: dict[str, list[AuditEntry]] = {}
     for entry in entries:
-        if entry.at >= since and _ran(entry) and entry.tool not in agents and _lasts(entry.tool, tools):
+        if _ran(entry) and entry.tool not in agents and _lasts(entry.tool, tools):
             found.setdefault(entry.tool, []).append(entry)
-    files = _changed([row.envelope for row in rows if row.envelope.at >= since])
+    files = _changed(rows)
     return tuple(
         LastingCalls(name, len(each), tuple(_examples(each)), tuple(files.get(name, ())))
         for name, each in found.items()

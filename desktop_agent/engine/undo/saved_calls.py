@@ -22,13 +22,19 @@ def saved_calls(
         if not _has_effect(each):
             continue
         if each.message_id in ids:
-            found.append(SavedCall(each.message_id, each.tool_use_id, each.id, each.restored))
+            found.append(_saved(each, each.message_id, each.tool_use_id))
             continue
         at = bisect_right(times, each.created_at) - 1
         calls = list(_delegating(history[at], specialists)) if at >= 0 else []
         if len(calls) == 1:
-            found.append(SavedCall(history[at].id, calls[0], each.id, each.restored))
+            found.append(_saved(each, history[at].id, calls[0]))
     return found
+
+
+def _saved(checkpoint: Checkpoint, message_id: str, tool_use_id: str) -> SavedCall:
+    return SavedCall(
+        message_id, tool_use_id, checkpoint.id, checkpoint.restored, checkpoint.is_redo, checkpoint.note_id
+    )
 
 
 def _has_effect(checkpoint: Checkpoint) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from desktop_agent.network.hosts import is_loopback
+from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.images import SUPPORTED_MEDIA_TYPES, WITHOUT_GIF
 from desktop_agent.vocabulary.requests import PictureLimits
 

@@ -7,8 +7,8 @@ import urllib.request
 import httpx
 
 from desktop_agent.network.handshakes import with_closed_handshakes
-from desktop_agent.network.hosts import is_loopback
 from desktop_agent.providers.transport.chunked_body import quick_body
+from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
 _TALKATIVE = ("httpcore", "httpx")

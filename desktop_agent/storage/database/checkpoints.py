@@ -102,8 +102,12 @@ def _listed(connection: Connection, conversation_id: str) -> tuple[Checkpoint, .
 
 
 def _text(checkpoint: Checkpoint) -> str:
-    """Plain ASCII: names on disk need not be Unicode, and lone surrogates stand in for what is not."""
-    return json.dumps(checkpoint.model_dump(), separators=(",", ":"), default=to_jsonable_python)
+    """Plain ASCII: names on disk need not be Unicode, and lone surrogates stand in for what is not.
+
+    What stands at its default is not written: a version that does not know a field yet leaves out the checkpoints that
+    have it.
+    """
+    return json.dumps(checkpoint.model_dump(exclude_defaults=True), separators=(",", ":"), default=to_jsonable_python)
 
 
 def _read(text: str) -> Checkpoint | None:

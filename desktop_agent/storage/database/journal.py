@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from desktop_agent.storage.database.checkpoints import RunInDatabase
 from desktop_agent.storage.database.connection import text_of, text_or_none
 from desktop_agent.storage.json_form import event_text, read_event
 from desktop_agent.storage.records import JournalRow
@@ -14,19 +15,43 @@ _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
 _ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
 # Results may be large, and of those only how they ended is wanted.
-_ABOUT_CALLS = """
+_EVENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
+        THEN json_set(event, '$.result.content', json('[]')) ELSE event END"""
+_TYPES = "('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')"
+_ABOUT_CALLS = f"""
 SELECT journal.number, conversations.id, conversations.title, runs.id, parent_run_id, turn_id, at,
-    CASE WHEN type = 'tool_finished' AND json_valid(event)
-        THEN json_set(event, '$.result.content', json('[]')) ELSE event END
+    {_EVENT}
 FROM journal
 JOIN runs ON runs.number = journal.number >> 32
 JOIN conversations ON conversations.number = runs.conversation
 WHERE journal.number < ? AND deleted_at IS NULL
-    AND type IN ('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_started', 'tool_finished')
+    AND type IN {_TYPES}
 ORDER BY journal.number DESC LIMIT ?
-"""
+"""  # noqa: S608  constants
+_CALLS_OF_A_RUN = f"""
+SELECT number, parent_run_id, turn_id, at, {_EVENT} FROM journal
+WHERE number > ? AND number < ? AND at >= ? AND type IN {_TYPES}
+ORDER BY number LIMIT ?
+"""  # noqa: S608  constants
+_TO_A_SECOND = len("2000-01-01T00:00:00")
 _LAST = (1 << 63) - 1
 _USE = "('usage', 'approval_requested', 'approval_resolved')"
+
+
+class CallRows:
+    """What was decided about calls, of one conversation."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def since(
+        self, conversation_id: str, moment: datetime, after: int = -1, limit: int = 500
+    ) -> tuple[tuple[Envelope, ...], int | None]:
+        """Since a moment, in UTC, to the second, run by run: `limit` rows after a place. Results of calls are left out.
+
+        And the place to go on from, None at the end. Raises StorageFailed.
+        """
+        return await self._run(lambda db: _calls_since(db, conversation_id, moment, after, limit))
 
 
 def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
@@ -118,6 +143,27 @@ def about_calls(
         if (known := _envelope(text_of(run), number, *rest)) is not None
     ]
     return tuple(found), int(rows[-1][0]) if len(rows) == limit else None
+
+
+def _calls_since(
+    connection: sqlite3.Connection, conversation_id: str, since: datetime, after: int, limit: int
+) -> tuple[tuple[Envelope, ...], int | None]:
+    runs = connection.execute(
+        "SELECT runs.number, runs.id FROM runs JOIN conversations ON conversations.number = conversation"
+        " WHERE conversations.id = ? AND runs.number >= ? ORDER BY runs.number",
+        (conversation_id, after >> _SEQ_BITS),
+    ).fetchall()
+    moment = since.isoformat()[:_TO_A_SECOND]
+    found: list[Envelope] = []
+    left = limit
+    for number, run_id in runs:
+        span = (max((number << _SEQ_BITS) - 1, after), (number + 1) << _SEQ_BITS)
+        rows = connection.execute(_CALLS_OF_A_RUN, (*span, moment, left)).fetchall()
+        found += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+        left -= len(rows)
+        if left == 0:
+            return tuple(found), int(rows[-1][0])
+    return tuple(found), None
 
 
 def _envelope(

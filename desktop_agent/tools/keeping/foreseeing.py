@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from desktop_agent.tools.in_thread import StopSign
-from desktop_agent.tools.keeping.looking import Look, look, place_of
+from desktop_agent.tools.keeping.looking import Look, Stamp, look, place_of
 from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone, Step, consents, failed, judgement
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, SavedFile
@@ -19,11 +19,16 @@ _NOTHING, _FOLDER = FileState(), FileState(unread="folder")
 
 @dataclass(slots=True)
 class Course:
-    """One file: as it was found, as it would be, and the first reason why it would not be all that it was."""
+    """One file: as it was found, as it would be, and the first reason why it would not be all that it was.
+
+    `stamp` and `names` as in Look.
+    """
 
     now: FileState
     then: FileState
     left: LeftAlone | None = None
+    stamp: Stamp | None = None
+    names: int = 1
 
 
 class Foreseeing:
@@ -56,11 +61,12 @@ class Foreseeing:
         course = self.courses.get(file.path)
         if course is None:
             try:
-                now = look(self._workspace, place_of(file.path), self._sign).state
+                found = look(self._workspace, place_of(file.path), self._sign)
             except ToolFailed as error:
                 self.courses[file.path] = Course(_NOTHING, _NOTHING, failed(file.path, error))
                 return None
-            course = self.courses[file.path] = Course(now, self._by_then(file.path, now))
+            then = self._by_then(file.path, found.state)
+            course = self.courses[file.path] = Course(found.state, then, None, found.stamp, found.names)
         found = Look(course.then, None if course.then == _NOTHING else ())
         judged = judgement(file, found, self._consent)
         if isinstance(judged, LeftAlone):

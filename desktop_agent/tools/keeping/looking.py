@@ -20,11 +20,15 @@ Stamp = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was found. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked for."""
+    """What was found. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked for.
+
+    `names` is how many names on the disk a file has (hard links).
+    """
 
     state: FileState
     stamp: Stamp | None
     data: bytes | None = None
+    names: int = 1
 
 
 def path_of(place: Place) -> str:
@@ -68,7 +72,8 @@ def look(workspace: Workspace, place: Place, sign: StopSign, *, with_data: bool 
         if read is None:
             return Look(FileState(unread="not_permitted"), stamp)
         digest, data = read
-        return Look(FileState(digest=digest, mode=stat.S_IMODE(found.st_mode) & 0o777), stamp, data)
+        state = FileState(digest=digest, mode=stat.S_IMODE(found.st_mode) & 0o777)
+        return Look(state, stamp, data, found.st_nlink)
     raise ToolFailed(
         Sentence("“{path}” is being written to by another program.", {"path": str(place)}),
         "Wait until that program is done.",

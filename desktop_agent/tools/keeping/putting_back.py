@@ -9,8 +9,9 @@ from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import FileState, SavedFile, Unread
 from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed, ToolFailed
 
-Consent = bool | Mapping[str, Collection[FileState]]
-"""Whether files that were changed since may be replaced: all, none, or these as long as they are found so."""
+Consent = bool | Mapping[str, Collection[FileState | Stamp]]
+"""Whether files that were changed since may be replaced: all, none, or these as long as they are found so; those of
+which no bytes were read, by their stamps."""
 
 _NOT_SAVED: dict[Unread, str] = {
     "folder": "“{path}” was a folder.",
@@ -19,6 +20,13 @@ _NOT_SAVED: dict[Unread, str] = {
     "not_a_file": "“{path}” was no ordinary file, so it was not saved.",
 }
 _CHANGED = "“{path}” was changed since; it was left as it is."
+_NOT_SAVABLE: dict[Unread, str] = {
+    "too_large": "“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left "
+    "as it is.",
+    "not_permitted": "“{path}” was changed since, and cannot be read, so it would not be saved first; it was left as "
+    "it is.",
+    "not_a_file": "“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.",
+}
 _UNCERTAIN = "The call on “{path}” never ended, so it is not known who changed it since; it was left as it is."
 _SHOW_ALL_THE_SAME = Sentence("Keep it, or restore once more and choose to replace it.")
 _BY_HAND = Sentence("Put it back by hand from a copy of your own.")
@@ -43,6 +51,9 @@ class ChangedMeanwhile(ToolFailed):
     """It changed between the look and the deed."""
 
     kind = "changed"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(Sentence(_CHANGED, {"path": str(place)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +92,23 @@ def judgement(file: SavedFile, now: Look, consent: Consent) -> Step | LeftAlone 
         return None
     if file.before.unread not in {None, "folder"}:
         return LeftAlone(path, Sentence(_NOT_SAVED[file.before.unread or "folder"], {"path": path}), _BY_HAND)
-    if not is_same(now.state, file.after) and not consents(consent, file.path, now.state):
+    if not is_same(now.state, file.after) and not consents(consent, file.path, now):
         if step.wants_folder and now.stamp is None:
             return None  # nothing of anybody's lies there, and the files that were in it bring it back
-        template = _UNCERTAIN if file.after is None else _CHANGED
+        template = _NOT_SAVABLE.get(now.state.unread or "folder", _UNCERTAIN if file.after is None else _CHANGED)
         return LeftAlone(path, Sentence(template, {"path": path}), _SHOW_ALL_THE_SAME, is_conflict=True)
     return step
 
 
-def consents(consent: Consent, path: str, now: FileState | None = None) -> bool:
+def consents(consent: Consent, path: str, now: Look | None = None) -> bool:
     """Whether the person lets a file that was changed since be replaced, as it is now."""
     if isinstance(consent, bool):
         return consent
-    return path in consent if now is None else now in consent.get(path, ())
+    if now is None:
+        return path in consent
+    # Of what could not be read, one version looks like the next.
+    known = now.state if now.state.unread in {None, "folder"} else now.stamp
+    return known in consent.get(path, ())
 
 
 def clear(workspace: Workspace, step: Step) -> None:
@@ -104,8 +119,8 @@ def clear(workspace: Workspace, step: Step) -> None:
         workspace.remove(step.place, _unchanged(workspace, step, step.now.stamp))
 
 
-def fill(workspace: Workspace, step: Step, data: bytes) -> None:
-    """Put back what was there; `data` for a file. Raises ToolFailed."""
+def fill(workspace: Workspace, step: Step, data: bytes, prefix: str) -> None:
+    """Put back what was there; `data` for a file. `prefix` is for names that last a moment. Raises ToolFailed."""
     if step.wants_folder:
         workspace.make_folder(step.place)
         return
@@ -113,7 +128,8 @@ def fill(workspace: Workspace, step: Step, data: bytes) -> None:
     if step.now.state.unread == "folder":
         workspace.remove_folder(step.place)
         expected = None
-    workspace.write(step.place, data, _unchanged(workspace, step, expected), mode=step.file.before.mode)
+    check = _unchanged(workspace, step, expected)
+    workspace.write(step.place, data, check, mode=step.file.before.mode, prefix=prefix)
 
 
 def failed(path: str, error: AgentError) -> LeftAlone:
@@ -127,6 +143,6 @@ def failed(path: str, error: AgentError) -> LeftAlone:
 def _unchanged(workspace: Workspace, step: Step, expected: Stamp | None) -> Callable[[], None]:
     def check() -> None:
         if stamp_of(workspace.stat(step.place)) != expected:
-            raise ChangedMeanwhile(Sentence(_CHANGED, {"path": str(step.place)}))
+            raise ChangedMeanwhile(step.place)
 
     return check

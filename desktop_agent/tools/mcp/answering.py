@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from desktop_agent.tools.mcp.server_log import ServerLog
-from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.errors import AgentError, Sentence
 from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingRequest
 
 if TYPE_CHECKING:
@@ -27,29 +27,54 @@ LONGEST_WORDS = 8_000
 LARGEST_FORM = 50_000
 # Of questions that wait at once: a server that asks more is declined.
 MOST_QUESTIONS = 3
+# Answered with no, or not at all, one after another: then it is declined without asking until its work is done.
+MOST_REFUSALS = 3
 MOST_MESSAGES = 50
 LONGEST_SAMPLING = 100_000
 
 
 class Answering:
-    """Answers one server. Questions to the person end with the last call that could have asked them."""
+    """Answers one server. Questions to the person end with the last call that could have asked them.
 
-    def __init__(self, title: Callable[[], str], people: Answerers, workspace: Path | None, log: ServerLog) -> None:
+    `people` is looked at for each question; `told` hears what the person should read.
+    """
+
+    def __init__(
+        self,
+        title: Callable[[], str],
+        people: Callable[[], Answerers],
+        workspace: Path | None,
+        log: ServerLog,
+        told: Callable[[Sentence], None] = lambda _: None,
+        may_open: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._title = title
         self._people = people
         self._workspace = workspace
         self._log = log
+        self._told = told
+        self._may_open = may_open
         self._asking: set[asyncio.Task[Any]] = set()
+        self._calls = 0
+        self._refusals = 0
 
     @property
     def samples(self) -> bool:
         """Whether a model may answer for the server, once the person agrees."""
-        return self._people.sample is not None
+        return self._people().sample is not None
 
-    def stop_asking(self) -> None:
-        """Take back what the person was asked."""
-        for task in tuple(self._asking):
-            task.cancel()
+    def of_calls(self, count: int) -> None:
+        """It works on so many questions of ours. With the last one what the person was asked is taken back."""
+        self._calls = count
+        if count == 0:
+            self._refusals = 0
+            for task in tuple(self._asking):
+                task.cancel()
+
+    @property
+    def _may_ask(self) -> bool:
+        """Whether the person is asked at all: only for what they had the server do, and not on and on."""
+        return self._calls > 0 and len(self._asking) < MOST_QUESTIONS and self._refusals < MOST_REFUSALS
 
     async def roots(self, context: object) -> "ListRootsResult":  # noqa: ARG002 - named by the library
         """The workspace, if there is one."""
@@ -67,7 +92,8 @@ class Answering:
         return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
 
     async def _elicited(self, params: "ElicitRequestParams") -> ElicitationAnswer:
-        if self._people.elicit is None or len(self._asking) >= MOST_QUESTIONS:
+        elicit = self._people().elicit
+        if elicit is None or not self._may_ask:
             return ElicitationAnswer("decline")
         form: dict[str, Any] = getattr(params, "requested_schema", {})
         url: str | None = getattr(params, "url", None)
@@ -76,9 +102,11 @@ class Answering:
         if len(params.message) > LONGEST_WORDS or len(json.dumps(form, default=str)) > LARGEST_FORM:
             # Nobody is shown a part and asked about the whole.
             return ElicitationAnswer("decline")
-        request = ElicitationRequest(self._title(), params.message, form, url)
-        answer = await self._asked(self._people.elicit(request))
-        return answer or ElicitationAnswer("cancel")
+        may_open = url is None or self._may_open(url)
+        request = ElicitationRequest(self._title(), params.message, form, url, may_open)
+        answer = await self._asked(elicit(request)) or ElicitationAnswer("cancel")
+        self._count(agreed=answer.action == "accept")
+        return answer
 
     async def sample(
         self,
@@ -89,16 +117,21 @@ class Answering:
         from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
-        if self._people.sample is None or len(self._asking) >= MOST_QUESTIONS or params.tools:
+        sample = self._people().sample
+        if sample is None or not self._may_ask or params.tools:
             return refused
         request = _sampling(self._title(), params)
         if request is None:
             return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
         try:
-            answer = await self._asked(self._people.sample(request))
+            answer = await self._asked(sample(request))
         except AgentError as error:
             self._log.add(f"No model could answer the server: {error}", "error")
+            template = "No model could answer the server “{server}”: {why}\n{remedy}"
+            values = {"server": self._title(), "why": error.sentence, "remedy": error.remedy}
+            self._told(Sentence(template, values))
             return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
+        self._count(agreed=answer is not None)
         if answer is None:
             return refused
         content, why = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_cut else "endTurn"
@@ -109,6 +142,9 @@ class Answering:
         data: Any = params.data
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
         self._log.add(f"{params.logger}: {text}" if params.logger else text, params.level)
+
+    def _count(self, *, agreed: bool) -> None:
+        self._refusals = 0 if agreed else self._refusals + 1
 
     async def _asked(self, question: Coroutine[Any, Any, T] | Any) -> T | None:
         """What was answered; None where it was taken back."""

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from desktop_agent.tools.mcp.answering import Answering
+from desktop_agent.tools.mcp.faults import inner
 from desktop_agent.tools.mcp.known_kinds import with_known_kinds
 from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.mcp.wire.listings import with_bounded_lists
+from desktop_agent.vocabulary.errors import AgentError
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -30,19 +33,22 @@ class ConnectionLost(Exception):
 class Ears:
     """Whom a connection tells: `changed` when the server says that its list of tools is another one.
 
-    `ended`: it was live and is no more; whether by itself.
+    `renewed`: so is that of its prompts or of its resources. `ended`: it was live and is no more; whether by itself,
+    and why, where that is known.
     """
 
     answering: Answering
     log: ServerLog
     changed: Callable[[], None]
-    ended: Callable[[bool], None]
+    ended: Callable[[bool, AgentError | None], None]
+    renewed: Callable[[], None] = lambda: None
 
 
 class Connection:
     """Open it once, when the library is loaded; close it once.
 
-    Calls come from any task; a call that is cancelled is cancelled at the server.
+    Calls come from any task; a call that is cancelled is cancelled at the server. `why` it was lost, where that is
+    known.
     """
 
     def __init__(self, transport: Callable[[], AbstractAsyncContextManager[Any]], ears: Ears) -> None:
@@ -53,6 +59,7 @@ class Connection:
         self._is_put_away = False
         self._task: asyncio.Task[None] | None = None
         self._calls: set[asyncio.Task[Any]] = set()
+        self.why: AgentError | None = None
 
     @property
     def is_live(self) -> bool:
@@ -96,6 +103,7 @@ class Connection:
             raise ConnectionLost
         task = asyncio.ensure_future(question(self._ready.result()))
         self._calls.add(task)
+        self._ears.answering.of_calls(len(self._calls))
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
@@ -107,8 +115,7 @@ class Connection:
             raise
         finally:
             self._calls.discard(task)
-            if not self._calls:
-                self._ears.answering.stop_asking()
+            self._ears.answering.of_calls(len(self._calls))
         if task.cancelled():
             raise ConnectionLost
         return task.result()
@@ -131,7 +138,7 @@ class Connection:
         finally:
             self._leave.set()
             if self._ready.exception() is None:
-                self._ears.ended(not self._is_put_away)
+                self._ears.ended(not self._is_put_away, self.why)
 
     async def _end_calls(self) -> None:
         calls = tuple(self._calls)
@@ -144,7 +151,9 @@ class Connection:
         if not self._ready.done():
             self._ready.set_exception(error)
             return
-        _log.info("a server of tools is gone: %s", type(error).__name__)
+        found = inner(error)
+        self.why = found if isinstance(found, AgentError) else None
+        _log.info("an MCP server is gone: %s", type(error).__name__)
 
     def _client(self) -> "Client":
         from mcp.client.client import Client
@@ -165,10 +174,16 @@ class Connection:
         )
 
     async def _heard(self, message: object) -> None:
-        from mcp_types import ToolListChangedNotification
+        from mcp_types import (
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+            ToolListChangedNotification,
+        )
 
         if isinstance(message, ToolListChangedNotification):
             self._ears.changed()
+        elif isinstance(message, PromptListChangedNotification | ResourceListChangedNotification):
+            self._ears.renewed()
         elif isinstance(message, Exception):
             self._ears.log.add(f"{type(message).__name__}: {message}", "error")
 
@@ -176,14 +191,20 @@ class Connection:
         """Servers of the newer protocol tell of changes only to who listens."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
         from mcp.shared.exceptions import MCPError
+        from mcp.shared.subscriptions import ToolsListChanged
 
-        tools = client.server_capabilities.tools
-        if tools is None or not tools.list_changed:
+        able = client.server_capabilities
+        tools, prompts, resources = (
+            each is not None and bool(each.list_changed) for each in (able.tools, able.prompts, able.resources)
+        )
+        if not tools and not prompts and not resources:
             return
         with contextlib.suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._ears.changed()
+            async with client.listen(
+                tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+            ) as changes:
+                async for each in changes:
+                    (self._ears.changed if isinstance(each, ToolsListChanged) else self._ears.renewed)()
 
 
 @asynccontextmanager
@@ -198,7 +219,7 @@ async def _watched(
 def _readable(message: Any) -> Any:
     inner: Any = getattr(message, "message", None)
     if getattr(inner, "result", None) is not None:
-        inner.result = with_known_kinds(inner.result)
+        inner.result = with_bounded_lists(with_known_kinds(inner.result))
     return message
 
 

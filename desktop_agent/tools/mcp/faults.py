@@ -1,8 +1,20 @@
 """What the library raises, in words, and whether the server is gone."""
 
+import socket
+import ssl
+from collections.abc import Iterator
 from typing import cast
+from urllib.parse import urlsplit
+
+from desktop_agent.network.failures import PrivateHost
+from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer
 
 LONGEST = 2_000
+_LOOK = "Look at its log, correct it with Edit, then press Test."
+_FETCH = "If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test."
+_START = "Start it, or correct its address with Edit; then press Test."
 
 
 def inner(error: BaseException) -> BaseException:
@@ -29,10 +41,89 @@ _FORGOTTEN = {"Session terminated", "Server returned an error response"}
 _LOST = {"ConnectionLost", "ConnectError", "ReadError", "RemoteProtocolError", "BrokenResourceError", "WriteError"}
 
 
-def reason_of(error: BaseException) -> str:
-    """One or a few lines, bounded."""
+def reason_of(error: BaseException, log: ServerLog) -> str:
+    """One or a few lines, bounded, without what the log hides."""
     from mcp.shared.exceptions import MCPError
 
     found = inner(error)
     text = found.error.message if isinstance(found, MCPError) else str(found)
-    return text[:LONGEST] or type(found).__name__
+    return log.hidden(text, LONGEST) or type(found).__name__
+
+
+def not_started(error: BaseException, server: McpServer, log: ServerLog, seconds: float) -> AgentError:
+    """Why a start failed, and what the person can do about it; `seconds` is how long it was waited for."""
+    found = inner(error)
+    if isinstance(found, PrivateHost):
+        return ToolFailed(found.sentence, "Correct its address, or allow the host in the settings of the network.")
+    if isinstance(found, AgentError):
+        return found
+    connection = server.connection
+    if isinstance(connection, HttpConnection):
+        return _not_reached(found, connection, log, seconds)
+    if isinstance(found, TimeoutError):
+        return _silent(log, seconds)
+    if was_lost(found):
+        return _ended(log, found)
+    return ToolFailed(_plain(reason_of(found, log)), _LOOK)
+
+
+def _silent(log: ServerLog, seconds: float) -> ToolFailed:
+    values = {"n": f"{seconds:g}", "words": log.stray}
+    if log.stray:
+        template = (
+            "it did not answer within {n} seconds, and wrote “{words}” where only messages of the protocol belong"
+        )
+        return ToolFailed(Sentence(template, values), "Correct its command with Edit: it must speak MCP over stdio.")
+    return ToolFailed(Sentence("it did not answer within {n} seconds", values), _FETCH)
+
+
+def _ended(log: ServerLog, error: BaseException) -> ToolFailed:
+    words = log.last_words
+    values = {"words": words, "code": str(log.exit_code)}
+    if log.exit_code is None:
+        return ToolFailed(_plain(words or reason_of(error, log)), _LOOK)
+    if log.exit_code < 0:
+        template = "it was ended by the signal {code}"
+        return ToolFailed(Sentence(template, {"code": str(-log.exit_code)}), _LOOK)
+    if not words:
+        remedy = "Run its command in a terminal to see why; correct it with Edit, then press Test."
+        return ToolFailed(Sentence("it ended with the exit code {code}, and said nothing", values), remedy)
+    return ToolFailed(Sentence("it ended with the exit code {code}: {words}", values), _LOOK)
+
+
+def _not_reached(error: BaseException, connection: HttpConnection, log: ServerLog, seconds: float) -> ToolFailed:
+    parts = urlsplit(connection.url)
+    values = {"host": parts.hostname or "?", "where": parts.netloc.rpartition("@")[2], "n": f"{seconds:g}"}
+    check = "Check its address and your connection, then press Test."
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            template = "the certificate of “{host}” is not trusted ({why})"
+            remedy = (
+                "Check its address. If it is your own server, add its certificate to those that the system trusts, or "
+                "name a file with it in SSL_CERT_FILE."
+            )
+            return ToolFailed(Sentence(template, {**values, "why": cause.verify_message}), remedy)
+        if isinstance(cause, ssl.SSLError):
+            remedy = "Check whether its address should begin with http:// instead of https://."
+            return ToolFailed(Sentence("“{where}” does not speak TLS as expected", values), remedy)
+        if isinstance(cause, socket.gaierror):
+            return ToolFailed(Sentence("the name “{host}” is not known", values), check)
+        if isinstance(cause, ConnectionRefusedError):
+            return ToolFailed(Sentence("nothing answers at {where}", values), _START)
+    if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
+        return ToolFailed(Sentence("“{where}” did not answer within {n} seconds", values), check)
+    words = log.last_words if was_lost(error) else ""
+    return ToolFailed(_plain(words or reason_of(error, log)), _LOOK)
+
+
+def _plain(words: str) -> Sentence:
+    return Sentence("{words}", {"words": words})
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    for _ in range(20):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__

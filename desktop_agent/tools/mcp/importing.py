@@ -4,22 +4,19 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.mcp.secret_looks import KEY_BEGINNINGS, option_with_secret
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 
 LARGEST = 200_000
 MOST_SERVERS = 50
 _SECRET_NAME = re.compile(r"key|token|secret|pass|auth|cred|cookie|session|private|dsn|url|uri|conn", re.IGNORECASE)
-_SECRET_VALUE = re.compile(
-    r"sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|Bearer |Basic |.*://[^/\s]*:[^/\s]*@|[\w+/=.~-]{24,}$"
-)
-_SECRET_ARGUMENT = re.compile(r"--?[\w-]*(key|token|secret|password|passwd|auth)[\w-]*(=|$)", re.IGNORECASE)
+_SECRET_VALUE = re.compile(KEY_BEGINNINGS + r"|Bearer |Basic |.*://[^/\s]*:[^/\s]*@|[\w+/=.~-]{24,}$")
 _REMEDY = "Copy the whole of it again, from the first to the last brace."
 
 
@@ -114,14 +111,11 @@ def _program(name: str, entry: dict[str, Any]) -> tuple[StdioConnection, dict[st
 
 def _refuse_secrets(name: str, words: list[str]) -> None:
     """Arguments are kept in a file and seen by every program of the machine."""
-    for word, following in zip_longest(words, words[1:], fillvalue=""):
-        named = _SECRET_ARGUMENT.match(word)
-        value = word.partition("=")[2] if "=" in word else following
-        if named and value and not value.startswith(("-", "$")):
-            shown = word.partition("=")[0]
-            raise _wrong(
-                name, f"its argument “{shown}” holds a secret", "Give it to the server as a variable, under “env”."
-            )
+    shown = option_with_secret(words)
+    if shown is not None:
+        raise _wrong(
+            name, f"its argument “{shown}” holds a secret", "Give it to the server as a variable, under “env”."
+        )
 
 
 def _address(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpConnection, dict[str, SecretStr]]:

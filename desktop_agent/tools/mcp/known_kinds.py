@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from desktop_agent.tools.answers import MOST_PARTS
+from desktop_agent.tools.answers import MOST_PARTS, first_of, left_out
 
 _KNOWN = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _LONGEST = 100
@@ -15,15 +15,14 @@ def with_known_kinds(result: Any) -> Any:
     found = cast("dict[str, Any]", result)
     blocks, messages = found.get("content"), found.get("messages")
     if isinstance(blocks, list):
-        return {**found, "content": [_known(each) for each in _some(blocks)]}
+        given = cast("list[Any]", blocks)
+        first, rest = first_of(given)
+        said = [{"type": "text", "text": left_out(rest).text}] if rest else []
+        return {**found, "content": [*(_known(each) for each in first), *said]}
     if isinstance(messages, list):
-        return {**found, "messages": [_message(each) for each in _some(messages)]}
+        # One more than is taken says that there are more.
+        return {**found, "messages": [_message(each) for each in cast("list[Any]", messages)[: MOST_PARTS + 1]]}
     return found
-
-
-def _some(items: Any) -> list[Any]:
-    # One more than is taken says that there are more.
-    return list(items)[: MOST_PARTS * 10]
 
 
 def _message(message: Any) -> Any:

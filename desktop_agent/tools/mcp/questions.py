@@ -2,10 +2,11 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.mcp.wire.listings import MOST_LISTED
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.mcp.servers import McpServer
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate
 
 Result = TypeVar("Result")
-MOST_LISTED = 1_000
-"""Of resources, templates or prompts."""
 _MOST_PAGES = 50
+# The first version in which completions know of the other arguments.
+_WITH_CONTEXT = "2025-06-18"
 # In seconds.
 _LIST = 30.0
 
@@ -57,8 +58,11 @@ class Questions(ABC):
         """One of them, filled in."""
         return await self._limited(lambda client: client.get_prompt(name, arguments))
 
-    async def complete(self, of: str, argument: str, value: str) -> tuple[str, ...]:
-        """What it would fill in for an argument of the prompt of this name, or of this template of addresses."""
+    async def complete(self, of: str, argument: str, value: str, others: Mapping[str, str] = {}) -> tuple[str, ...]:
+        """What it would fill in for an argument of the prompt of this name, or of this template of addresses.
+
+        `value` is what is written of it; `others` are those that are filled in already.
+        """
         from mcp_types import PromptReference, ResourceTemplateReference
 
         is_template = "{" in of and ":" in of
@@ -67,7 +71,10 @@ class Questions(ABC):
         async def completed(client: "Client") -> tuple[str, ...]:
             if client.server_capabilities.completions is None:
                 return ()
-            return tuple((await client.complete(ref, {"name": argument, "value": value})).completion.values)
+            known = {name: text for name, text in others.items() if text and name != argument}
+            has_context = client.protocol_version >= _WITH_CONTEXT and bool(known)
+            found = await client.complete(ref, {"name": argument, "value": value}, known if has_context else None)
+            return tuple(found.completion.values)
 
         return await self._limited(completed)
 

@@ -1,4 +1,4 @@
-"""One server of tools: started when it is first needed, started again when it has ended, put away at the end."""
+"""One MCP server: started when it is first needed, started again when it has ended, put away at the end."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -8,15 +8,15 @@ from desktop_agent.tools.mcp.faults import reason_of, was_lost
 from desktop_agent.tools.mcp.questions import Questions
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.upkeep import Setting, Standing, Upkeep
+from desktop_agent.tools.mcp.wire.listings import LEFT_OUT, MOST_TOOLS
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.vocabulary.mcp.servers import McpServer
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
-    from mcp_types import CallToolResult, Tool
+    from mcp_types import CallToolResult, ListToolsResult, Tool
 
 Result = TypeVar("Result")
-MOST_TOOLS = 200
 
 
 class LiveServer(Questions):
@@ -26,9 +26,11 @@ class LiveServer(Questions):
         self.log = ServerLog(setting.logged)
         self.is_stale = True
         self.calls = 0
+        self.left_out: tuple[tuple[str, str], ...] = ()
         self.on_change: Callable[[], object] = lambda: None
         self.on_state: Callable[[], None] = lambda: None
-        self._upkeep = Upkeep(server, setting, self.log, self._changed, self._moved)
+        self.on_contents: Callable[[], None] = lambda: None
+        self._upkeep = Upkeep(server, setting, self.log, self._changed, self._moved, self._renewed)
 
     @property
     def server(self) -> McpServer:
@@ -62,14 +64,24 @@ class LiveServer(Questions):
         return self._upkeep.starts
 
     async def tools(self) -> "tuple[Tool, ...]":
-        """What it offers, as far as MOST_TOOLS."""
+        """What it offers, as far as MOST_TOOLS. `left_out`: the names of others that cannot be taken, and why."""
+        left_out: list[tuple[str, str]] = []
+
+        async def page(client: "Client", cursor: str | None) -> "ListToolsResult":
+            found = await client.list_tools(cursor=cursor)
+            notes: Any = found.meta or {}
+            left_out.extend((name, why) for name, why in notes.get(LEFT_OUT, ()))
+            return found
+
         # Before the asking: what changes meanwhile is asked for again.
         self.is_stale = False
         try:
-            return await self._all(lambda client, cursor: client.list_tools(cursor=cursor), "tools", MOST_TOOLS)
+            listed = await self._all(page, "tools", MOST_TOOLS)
         except BaseException:
             self.is_stale = True
             raise
+        self.left_out = tuple(left_out[:MOST_TOOLS])
+        return listed
 
     async def call(
         self, name: str, arguments: dict[str, Any], progress: Callable[[str], None] = lambda _: None
@@ -103,16 +115,21 @@ class LiveServer(Questions):
                 raise ToolFailed(self._upkeep.refusal, "Sign in again in the settings of the server.") from None
             if isinstance(error, ConnectionLost) or was_lost(error) or not connection.is_live:
                 await connection.close()
+                if connection.why is not None:
+                    raise ToolFailed(connection.why.sentence, connection.why.remedy) from None
                 raise self._failed(
                     "The server “{server}” ended while it was asked; what it was doing may have taken effect.",
                     "Ask again if that does no harm: the server is started anew then.",
                 ) from error
-            values = {"server": self.server.title, "why": self.log.hidden(reason_of(error))}
+            values = {"server": self.server.title, "why": reason_of(error, self.log)}
             what = Sentence("The server “{server}” refused: {why}", values)
             raise ToolFailed(what, "Correct the call, or look at the server's log.") from error
 
     def _moved(self) -> None:
         self.on_state()
+
+    def _renewed(self) -> None:
+        self.on_contents()
 
     def _changed(self) -> None:
         self.is_stale = True

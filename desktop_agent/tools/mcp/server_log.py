@@ -1,5 +1,6 @@
 """What a server says beside its answers: what it writes to its error stream, and what it reports."""
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -9,15 +10,23 @@ from desktop_agent.vocabulary.messages import now
 MOST_LINES = 1_000
 LONGEST_LINE = 2_000
 _MOST_SECRETS = 200
+_LONGEST_WORDS = 300
 
 
 class ServerLog:
-    """The last lines. A secret that was given to the server is taken out, should it repeat it."""
+    """The last lines. A secret that was given to the server is taken out, should it repeat it.
+
+    Of the last start alone: `stray` is a line of its output that is no message, `exit_code` how it ended by itself.
+    """
 
     def __init__(self, listener: Callable[[LogLine], None] = lambda _: None) -> None:
         self._lines: deque[LogLine] = deque(maxlen=MOST_LINES)
         self._secrets: tuple[str, ...] = ()
+        self._hidden: re.Pattern[str] | None = None
         self._listener = listener
+        self._last_words = ""
+        self.stray = ""
+        self.exit_code: int | None = None
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -29,23 +38,46 @@ class ServerLog:
 
     @property
     def last_words(self) -> str:
-        """The last line that says something, for a sentence about why a server is not there."""
-        return next((line.text for line in reversed(self._lines) if line.text.strip()), "")[:300]
+        """The last line since the start that says something, for a sentence about why a server is not there."""
+        return self._last_words[:_LONGEST_WORDS]
+
+    def begin(self) -> None:
+        """It starts: what it said before is not why it fails now."""
+        self._last_words, self.stray, self.exit_code = "", "", None
+
+    def add_stray(self, text: str) -> None:
+        """Take a line of the output that is no message."""
+        self.add(text)
+        self.stray = self._last_words[:_LONGEST_WORDS]
 
     def hide(self, secrets: tuple[str, ...]) -> None:
         """Take these out too of what comes from now on. Short ones would hide common words."""
         known = dict.fromkeys((*secrets, *self._secrets))
         self._secrets = tuple(each for each in known if len(each) >= 6)[:_MOST_SECRETS]
+        # The longest first: one that begins with another is hidden whole.
+        longest_first = sorted(self._secrets, key=len, reverse=True)
+        self._hidden = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def add(self, text: str, level: str = "") -> None:
         """Take a line, cut to a length that can be shown."""
-        kept = self.hidden(text[: LONGEST_LINE * 2])[:LONGEST_LINE].encode("utf-8", "replace").decode()
+        kept = self.hidden(text, LONGEST_LINE).encode("utf-8", "replace").decode()
         line = LogLine(now(), level, "".join(each if each.isprintable() or each == "\t" else "�" for each in kept))
         self._lines.append(line)
+        self._last_words = line.text if line.text.strip() else self._last_words
         self._listener(line)
 
-    def hidden(self, text: str) -> str:
-        """The text without the secrets."""
-        for secret in self._secrets:
-            text = text.replace(secret, "•••")
-        return text
+    def hidden(self, text: str, most: int | None = None) -> str:
+        """The text without the secrets, or so many of its characters: no secret is cut before it is found."""
+        if self._hidden is None:
+            return text[:most]
+        most = len(text) if most is None else most
+        longest = max(map(len, self._secrets))
+        said, at = "", 0
+        while at < len(text) and len(said) < most:
+            left = most - len(said)
+            # No further than what can be shown: a line may be very long.
+            found = self._hidden.search(text, at, at + left + longest)
+            if found is None:
+                return said + text[at : at + left]
+            said, at = f"{said}{text[at : found.start()]}•••", found.end()
+        return said[:most]

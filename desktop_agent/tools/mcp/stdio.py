@@ -6,6 +6,7 @@ that the program started, whatever session or group that is in.
 
 import asyncio
 import contextlib
+import errno
 import logging
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.mcp.wire.messages import read
 from desktop_agent.tools.processes.process_tree import ProcessTree, new_mark
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
@@ -78,7 +80,7 @@ async def stdio_streams(command: Command, log: ServerLog) -> "AsyncGenerator[Str
     try:
         yield incoming, outgoing
     finally:
-        ending = asyncio.ensure_future(_end(program, tree, tasks))
+        ending = asyncio.ensure_future(_end(program, tree, tasks, log))
         cancelled = await _seen_through(ending)
         for stream in (incoming_in, incoming, outgoing, outgoing_out):
             stream.close()
@@ -124,19 +126,45 @@ async def _started(command: Command, mark: str) -> _Program:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-    except FileNotFoundError as error:
-        if not command.folder.is_dir():
-            raise ToolFailed(Sentence("There is no folder “{path}”.", {"path": str(command.folder)})) from error
-        what = Sentence("There is no program “{name}”.", {"name": command.argv[0]})
-        raise ToolFailed(what, "Install it, or correct the server's command in the settings.") from error
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "its arguments cannot be passed on"
-        values = {"name": command.argv[0], "why": str(why)}
-        raise ToolFailed(Sentence("The program “{name}” could not be started: {why}.", values)) from error
+        raise _refused(error, command) from error
     stdin, stdout, stderr = protocol.stdin, protocol.stdout, protocol.stderr
     if stdin is None or stdout is None or stderr is None:
         raise RuntimeError("asyncio made no pipes")
     return _Program(transport, stdin, stdout, stderr, exited)
+
+
+def _refused(error: OSError | ValueError, command: Command) -> ToolFailed:
+    """Why the system did not start it, and what helps."""
+    name = command.argv[0]
+    values = {"name": name, "path": str(command.folder), "why": getattr(error, "strerror", None) or str(error)}
+    if not command.folder.is_dir():
+        what = Sentence("There is no folder “{path}”.", values)
+        return ToolFailed(what, "Choose another folder for the conversation, or make this one again.")
+    if isinstance(error, FileNotFoundError):
+        return _missing(name, values)
+    if Path(name).is_dir():
+        what = Sentence("“{name}” is a folder, and no program.", values)
+        return ToolFailed(what, "Give the whole path of a program with Edit.")
+    if isinstance(error, PermissionError):
+        what = Sentence("The program “{name}” may not be run.", values)
+        remedy = "Make it executable, or name the program that runs it, such as python or sh, as the command."
+        return ToolFailed(what, remedy)
+    if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+        what = Sentence("“{name}” is no program that this machine can run.", values)
+        return ToolFailed(what, "Name the program that runs it, such as python or sh, as the command.")
+    what = Sentence("The program “{name}” could not be started: {why}.", values)
+    return ToolFailed(what, "Correct the server's command and its arguments with Edit.")
+
+
+def _missing(name: str, values: Mapping[str, str]) -> ToolFailed:
+    if Path(name).is_file():
+        what = Sentence("What shall run “{name}”, by its first line (#!), is not there.", values)
+        return ToolFailed(what, "Install that, or correct the first line.")
+    what = Sentence("There is no program “{name}”.", values)
+    if " " in name.strip():
+        return ToolFailed(what, "Write the program alone as the command, and all that follows as its arguments.")
+    return ToolFailed(what, "Install it, or give its whole path with Edit.")
 
 
 async def _read(source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incoming]", log: ServerLog) -> None:
@@ -153,27 +181,21 @@ async def _read(source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incomi
                 return
             if not line:
                 return
-            message = await _message(line)
-            if message is None:
-                log.add(line.decode("utf-8", "replace").rstrip())
-            else:
+            messages = await _messages(line)
+            if not messages:
+                log.add_stray(line[:_LARGE].decode("utf-8", "replace").rstrip())
+            for message in messages:
                 await to.send(message)
             count += 1
             if count % _BATCH == 0:
                 await asyncio.sleep(_BREATH)
 
 
-async def _message(line: bytes) -> "SessionMessage | None":
+async def _messages(line: bytes) -> "list[SessionMessage]":
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
-    try:
-        if len(line) < _LARGE:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        read = await asyncio.to_thread(jsonrpc_message_adapter.validate_json, line, by_name=False)
-        return SessionMessage(read)
-    except (ValueError, RecursionError):
-        return None
+    found = read(line) if len(line) < _LARGE else await asyncio.to_thread(read, line)
+    return [SessionMessage(each) for each in found.messages]
 
 
 async def _write(to: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[SessionMessage]") -> None:
@@ -210,13 +232,14 @@ async def _hang_up(exited: asyncio.Event, to: "MemoryObjectSendStream[Incoming]"
     to.close()
 
 
-async def _end(program: _Program, tree: ProcessTree, tasks: "list[asyncio.Task[None]]") -> None:
+async def _end(program: _Program, tree: ProcessTree, tasks: "list[asyncio.Task[None]]", log: ServerLog) -> None:
     """First by closing its input, as the protocol says; then everything of the tree."""
     reading, writing, errors, hanging_up = tasks
     program.stdin.close()
     # Who is stuck in writing would never see that its input is closed.
     reading.cancel()
     await _within(program.exited.wait(), _GRACE)
+    log.exit_code = program.transport.get_returncode()
     await _end_tree(tree)
     await _within(program.exited.wait(), _AFTER_KILL)
     await asyncio.wait({errors}, timeout=_GRACE)
@@ -239,7 +262,7 @@ async def _end_tree(tree: ProcessTree) -> None:
     until = loop.time() + _AFTER_KILL
     while await asyncio.to_thread(tree.kill):
         if loop.time() > until:
-            _log.warning("processes of a server of tools could not be killed: %s", tree.ids)
+            _log.warning("processes of an MCP server could not be killed: %s", tree.ids)
             return
         await asyncio.sleep(_LOOK_EVERY)
 

@@ -3,19 +3,21 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from desktop_agent.tools.mcp.answering import Answering
-from desktop_agent.tools.mcp.connection import Connection, ConnectionLost, Ears
-from desktop_agent.tools.mcp.faults import inner, reason_of, was_lost
+from desktop_agent.tools.mcp.connection import Connection, Ears
+from desktop_agent.tools.mcp.faults import not_started
 from desktop_agent.tools.mcp.library import load_library
 from desktop_agent.tools.mcp.server_log import ServerLog
+from desktop_agent.tools.mcp.web.hosts import host_of, may_be_opened, own_hosts
+from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.vocabulary.mcp.asking import Answerers
 from desktop_agent.vocabulary.mcp.log import LogLine
-from desktop_agent.vocabulary.mcp.servers import McpServer
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 
 Transport = Callable[[], AbstractAsyncContextManager[Any]]
 Refuse = Callable[[Sentence], None]
@@ -37,22 +39,35 @@ _RAN_WELL = 10.0
 
 @dataclass
 class Setting:
-    """In what a server lives. `open_transport` is called for each start and may read secrets."""
+    """In what a server lives. `open_transport` is called for each start and may read secrets.
+
+    `people` is asked for at each question. `told` hears what the person should read.
+    """
 
     open_transport: OpenTransport
     workspace: Path | None = None
-    people: Answerers = field(default_factory=Answerers)
+    people: Callable[[], Answerers] = Answerers
     logged: Callable[[LogLine], None] = lambda _: None
+    told: Callable[[Sentence], None] = lambda _: None
+    private_hosts: Callable[[], frozenset[str]] = frozenset
     clock: Callable[[], float] | None = None
     start_seconds: float = START
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a server is, and why."""
+    """How a server is, why, and what helps."""
 
     state: _State
     why: Sentence | None = None
+    remedy: Sentence | None = None
+
+
+class PutAway(ToolFailed):
+    """The person turned it off, or removed it, before it was there."""
+
+    kind = "put_away"
+    default_remedy = "Turn it on in the settings."
 
 
 class Upkeep:
@@ -65,6 +80,7 @@ class Upkeep:
         log: ServerLog,
         changed: Callable[[], None],
         moved: Callable[[], None],
+        renewed: Callable[[], None] = lambda: None,
     ) -> None:
         self.starts = 0
         self.server = server
@@ -73,6 +89,7 @@ class Upkeep:
         self._log = log
         self._changed = changed
         self._moved = moved
+        self._renewed = renewed
         self._clock = setting.clock or asyncio.get_running_loop().time
         self._connection: Connection | None = None
         self._opening: Connection | None = None
@@ -81,7 +98,7 @@ class Upkeep:
         self._not_before = 0.0
         self._began = 0.0
         self._is_closed = False
-        self._why: Sentence | str = ""
+        self._failure: AgentError | None = None
         self.refusal: Sentence | None = None
         self.refusals = 0
 
@@ -110,13 +127,23 @@ class Upkeep:
                 return connection
             if connection is not None:
                 await self._put_away(connection)
-            if self._is_closed:
-                what = Sentence("The server “{server}” was put away.", {"server": self.server.title})
-                raise ToolFailed(what, "Turn it on in the settings.")
+            self._require_wanted()
             wait = self._not_before - self._clock()
             if wait > 0:
                 raise self._not_started(f"{wait:.0f}")
             return await self._start()
+
+    def _may_open(self, url: str) -> bool:
+        """A page that the server wants opened: a program of this machine may have one here."""
+        connection = self.server.connection
+        if isinstance(connection, StdioConnection):
+            host = host_of(url)
+            return may_be_opened(url, frozenset({host}) if is_loopback(host) else frozenset())
+        return may_be_opened(url, own_hosts(connection.url, self._setting.private_hosts()))
+
+    def _require_wanted(self) -> None:
+        if self._is_closed:
+            raise PutAway(Sentence("The server “{server}” was put away.", {"server": self.server.title}))
 
     async def _put_away(self, connection: Connection) -> None:
         await connection.close()
@@ -130,16 +157,26 @@ class Upkeep:
         setting, log = self._setting, self._log
         self.starts += 1
         self.refusal = None
+        log.begin()
         self._stand("starting")
         try:
             await load_library()
             transport = await setting.open_transport(log, self._refused)
-            answering = Answering(lambda: self.server.title, setting.people, setting.workspace, log)
-            connection = self._opening = Connection(transport, Ears(answering, log, self._changed, self._ended))
+            # The keyring may have asked the person, who changed their mind meanwhile.
+            self._require_wanted()
+            answering = Answering(
+                lambda: self.server.title, setting.people, setting.workspace, log, setting.told, self._may_open
+            )
+            connection = self._opening = Connection(
+                transport, Ears(answering, log, self._changed, self._ended, self._renewed)
+            )
             await connection.open(setting.start_seconds)
             if self._is_closed:
                 await connection.close()
-                raise ConnectionLost  # noqa: TRY301 - it ends like any start that failed
+                self._require_wanted()
+        except PutAway:
+            self._stand("idle")
+            raise
         except Exception as error:
             self._wait_longer()
             raise self._told_failure(error) from error
@@ -148,46 +185,43 @@ class Upkeep:
             raise
         finally:
             self._opening = None
-        self._began, self._why = self._clock(), ""
+        self._began, self._failure = self._clock(), None
         self._connection = connection
         # It was asked in several ways, of which it took one.
         self.refusal = None
         self._stand("running")
         return connection
 
-    def _ended(self, by_itself: bool) -> None:  # noqa: FBT001 - told by position
+    def _ended(self, by_itself: bool, why: AgentError | None) -> None:  # noqa: FBT001 - told by position
         template = "The server “{server}” ended by itself; it is started again when it is needed."
-        why = Sentence(template, {"server": self.server.title})
         if self.standing.state == "signed_out":
             return
         if by_itself:
-            self._stand("failed", why)
+            what = Sentence(template, {"server": self.server.title})
+            self._fall(why or ToolFailed(what, "If it happens again, look at its log."))
         else:
             self._stand("idle")
 
-    def _stand(self, state: _State, why: Sentence | None = None) -> None:
-        self.standing = Standing(state, why)
+    def _fall(self, failure: AgentError) -> None:
+        self._stand("failed", failure.sentence, failure.remedy)
+
+    def _stand(self, state: _State, why: Sentence | None = None, remedy: Sentence | None = None) -> None:
+        self.standing = Standing(state, why, remedy)
         self._moved()
 
     def _told_failure(self, error: Exception) -> ToolFailed:
-        found = inner(error)
-        self._why = found.sentence if isinstance(found, AgentError) else self._log.hidden(self._told(error))
         if self.refusal is not None:
-            self._why = self.refusal
+            self._failure = ToolFailed(self.refusal, _SIGN_IN)
             self._stand("signed_out", self.refusal)
             return ToolFailed(self.refusal, _SIGN_IN)
+        self._failure = not_started(error, self.server, self._log, self._setting.start_seconds)
         failure = self._not_started(f"{self._not_before - self._clock():.0f}")
-        self._stand("failed", failure.sentence)
+        self._stand("failed", failure.sentence, self._failure.remedy)
         return failure
 
     def _refused(self, why: Sentence) -> None:
         self.refusal, self.refusals = why, self.refusals + 1
         self._stand("signed_out", why)
-
-    def _told(self, error: Exception) -> str:
-        if isinstance(error, TimeoutError):
-            return f"it did not answer within {self._setting.start_seconds:g} seconds"
-        return self._log.last_words if was_lost(error) and self._log.last_words else reason_of(error)
 
     def _wait_longer(self) -> None:
         """The first time nothing is waited for: one that ended is back at once."""
@@ -196,7 +230,10 @@ class Upkeep:
         self._not_before = self._clock() + wait
 
     def _not_started(self, seconds: str) -> ToolFailed:
-        values: dict[str, str | Sentence] = {"server": self.server.title, "why": self._why or "it ended again"}
-        what = Sentence("The server “{server}” could not be started: {why}", values)
-        remedy = Sentence("Look at its log and its settings. It can be tried again in {n} s.", {"n": seconds})
+        failure = self._failure or ToolFailed(Sentence("it ended again"), "Look at its log.")
+        values: dict[str, str | Sentence] = {"server": self.server.title, "why": failure.sentence}
+        is_program = isinstance(self.server.connection, StdioConnection)
+        template = "The server “{server}” could not be started: {why}"
+        what = Sentence(template if is_program else "The server “{server}” could not be reached: {why}", values)
+        remedy = Sentence("{remedy} It can be tried again in {n} s.", {"remedy": failure.remedy, "n": seconds})
         return ToolFailed(what, remedy)

@@ -21,6 +21,8 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 MOST_STEPS = 50_000
 # Characters compared with patterns in one check, times the size of the pattern: about a second at the worst.
 MOST_MATCHING = 100_000_000
+# Rules within rules: the libraries do not stand it when Python ends a deeper recursion in the midst of them.
+MOST_LEVELS = 200
 _LONGEST_MESSAGE = 200
 
 
@@ -32,10 +34,12 @@ class TooMuchWork(Exception):
 class _Meter:
     steps: int = MOST_STEPS
     matching: int = MOST_MATCHING
+    levels: int = 0
+    lasts: Callable[[], bool] = lambda: True
 
     def take(self, steps: int) -> None:
         self.steps -= steps
-        if self.steps < 0:
+        if self.steps < 0 or not self.lasts():
             raise TooMuchWork
 
     def take_matching(self, amount: int) -> None:
@@ -47,9 +51,14 @@ class _Meter:
 _meter: ContextVar[_Meter] = ContextVar("_meter")
 
 
-def first_errors(checker: Validator, arguments: Any, most: int) -> list[ValidationError]:
-    """What is wrong, as far as `most`. Raises TooMuchWork, and whatever a hostile schema brings about."""
-    token = _meter.set(_Meter())
+def first_errors(
+    checker: Validator, arguments: Any, most: int, lasts: Callable[[], bool] = lambda: True
+) -> list[ValidationError]:
+    """What is wrong, as far as `most`. Raises TooMuchWork, and whatever a hostile schema brings about.
+
+    `lasts` is asked at each step whether it may go on.
+    """
+    token = _meter.set(_Meter(lasts=lasts))
     try:
         return list(islice(checker.iter_errors(arguments), most))
     finally:
@@ -79,11 +88,17 @@ def _counted(check: Keyword) -> Keyword:
         meter = _meter.get()
         # A long list of choices or names is gone through as a whole.
         meter.take(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
-        for error in check(checker, rule, value, schema) or ():
-            # Messages quote what they are about, which may be all of it.
-            meter.take(1 + len(error.message) // 100)
-            error.message = shortened(error.message)
-            yield error
+        meter.levels += 1
+        if meter.levels > MOST_LEVELS:
+            raise RecursionError
+        try:
+            for error in check(checker, rule, value, schema) or ():
+                # Messages quote what they are about, which may be all of it.
+                meter.take(1 + len(error.message) // 100)
+                error.message = shortened(error.message)
+                yield error
+        finally:
+            meter.levels -= 1
 
     return counting
 

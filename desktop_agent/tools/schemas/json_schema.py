@@ -1,8 +1,8 @@
-"""Arguments by a JSON Schema that came from elsewhere, such as a server of tools."""
+"""Arguments by a JSON Schema that came from elsewhere, such as an MCP server."""
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, cast
 
@@ -19,6 +19,8 @@ from desktop_agent.vocabulary.errors import Sentence, ToolInputInvalid, WrongUse
 
 # In characters of JSON. It goes to the model with every request.
 LARGEST = 256_000
+# Signs that begin another value; what the drafts say about schemas is gone through for each, ten thousand in a second.
+MOST_VALUES = 20_000
 MOST_PROBLEMS = 10
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -27,18 +29,19 @@ class JsonSchema:
     """A JSON Schema of type object, of any draft (https://json-schema.org); without `$schema` 2020-12.
 
     Nothing is ever fetched for it. Patterns are those of Rust's regex: no look-around, no back references. `format`
-    is told to the model and not checked. Raises WrongUse for a schema that cannot be checked against.
+    is told to the model and not checked. Raises WrongUse for a schema that cannot be checked against. `lasts` is asked
+    meanwhile whether there is still time for it.
     """
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, Any], lasts: Callable[[], bool] = lambda: True) -> None:
         copied = _copied(schema)
         # Drafts allow true and false as schemas: anything, and nothing.
         if not isinstance(copied, dict) or cast("JsonObject", copied).get("type") != "object":
             raise WrongUse("The arguments of a tool are an object: its schema says “type”: “object”.")
         self._schema = cast("JsonObject", copied)
         try:
-            self._checker = _checker(self._schema)
-            self._problems({})
+            self._checker = _checker(self._schema, lasts)
+            first_errors(self._checker, {}, MOST_PROBLEMS, lasts)
         except WrongUse:
             raise
         except RecursionError:
@@ -47,6 +50,11 @@ class JsonSchema:
             raise _wrong("it takes too long to check anything against it") from None
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with a schema from elsewhere
             raise _wrong(f"it cannot be read ({type(error).__name__})") from None
+
+    @property
+    def size(self) -> int:
+        """Characters of it as JSON."""
+        return len(json.dumps(self._schema))
 
     @property
     def json_schema(self) -> JsonObject:
@@ -79,10 +87,12 @@ def _copied(schema: Any) -> Any:
         raise _wrong("it is not JSON") from None
     if len(text) > LARGEST:
         raise _wrong(f"it is larger than {LARGEST:,} characters")
+    if sum(text.count(sign) for sign in ",[{") > MOST_VALUES:
+        raise _wrong(f"it holds more than {MOST_VALUES:,} values")
     return json.loads(text)
 
 
-def _checker(schema: JsonObject) -> Validator:
+def _checker(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
     """Raises WrongUse, and what the library raises."""
     draft = validators.validator_for(schema, default=Draft202012Validator)  # pyright: ignore[reportUnknownMemberType]
     # Each part that says it would be checked by another, unbounded, checker.
@@ -90,11 +100,11 @@ def _checker(schema: JsonObject) -> Validator:
     # Not by check_schema, which wants patterns to be Python's.
     for error in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(rules):
         raise _wrong(f"{_place(error)}: {shortened(error.message)}")
-    _check_all(rules, specification_with(str(draft.META_SCHEMA["$schema"]), default=DRAFT202012))
+    _check_all(rules, specification_with(str(draft.META_SCHEMA["$schema"]), default=DRAFT202012), lasts)
     return checker_for(rules, draft)
 
 
-def _check_all(root: JsonObject, specification: Specification[Any]) -> None:
+def _check_all(root: JsonObject, specification: Specification[Any], lasts: Callable[[], bool]) -> None:
     """Look at every schema in the schema, wherever a reference leads. Raises WrongUse."""
     resource = specification.create_resource(root)
     waiting = [(resource, EMPTY_REGISTRY.resolver_with_root(resource))]
@@ -106,7 +116,7 @@ def _check_all(root: JsonObject, specification: Specification[Any]) -> None:
         if not isinstance(resource.contents, dict) or id(rules) in seen:
             continue
         seen.add(id(rules))
-        _check_rules(rules)
+        _check_rules(rules, lasts)
         names = {name: found or name in rules for name, found in names.items()}
         for reference in (rules[name] for name in _REFERENCES if isinstance(rules.get(name), str)):
             try:
@@ -120,11 +130,15 @@ def _check_all(root: JsonObject, specification: Specification[Any]) -> None:
         raise _wrong("“unevaluatedProperties” together with “patternProperties” cannot be checked")
 
 
-def _check_rules(rules: JsonObject) -> None:
+def _check_rules(rules: JsonObject, lasts: Callable[[], bool]) -> None:
+    if not lasts():
+        raise TooMuchWork
     if isinstance(rules.get("$schema"), str):
         raise _wrong("only its outermost part may say “$schema”")
     patterns = [*rules.get("patternProperties", ()), *([rules["pattern"]] if "pattern" in rules else [])]
     for pattern in patterns:
+        if not lasts():
+            raise TooMuchWork
         try:
             compiled(str(pattern))
         except PatternUnreadable:

@@ -1,4 +1,4 @@
-"""Checkpoints: the files that a call was about to change, as they were, and what its tool needs to undo it."""
+"""Checkpoints: the files that a call, or a restoring, was about to change, as they were, and what undoes it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,6 +48,10 @@ class Checkpoint(BaseModel):
     when the tool cannot undo it. `succeeded` is None while it is not known how the call ended. `undone` is True from
     the moment on in which undoing begins, and `undo_said` has what the tool said once it came to its end: between the
     two nobody knows what it did.
+
+    One that was saved when the checkpoint `undoes` was restored belongs to the same call, and has its time. `is_redo`:
+    restoring it brings back what was undone; restoring one that was saved at that is an undoing again. `note_id` is the
+    message in which the model hears of the restoring that it was saved at.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,6 +70,9 @@ class Checkpoint(BaseModel):
     succeeded: bool | None = None
     undone: bool = False
     undo_said: str | None = None
+    undoes: str | None = None
+    is_redo: bool = False
+    note_id: str = ""
 
     @property
     def owes_undo(self) -> bool:
@@ -75,12 +82,17 @@ class Checkpoint(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SavedCall:
-    """Which call a checkpoint belongs to, as it is shown: that of a specialist belongs to the call that started it."""
+    """Which call a checkpoint belongs to, as it is shown: that of a specialist belongs to the call that started it.
+
+    The rest as in Checkpoint.
+    """
 
     message_id: str
     tool_use_id: str
     checkpoint_id: str
     restored: bool = False
+    is_redo: bool = False
+    note_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ class FileForecast:
 
     `name` is its path in the workspace `folder`, byte for byte. `then` is what it would be, `if_replaced` the same
     where the person lets what was changed since be replaced. `why` says what keeps it from being all that it was.
+    `stamp` tells one version from the next where no bytes were read.
     """
 
     folder: str
@@ -97,6 +110,7 @@ class FileForecast:
     then: FileState
     if_replaced: FileState
     why: Sentence | None = None
+    stamp: tuple[int, ...] | None = None
 
     @property
     def path(self) -> str:
@@ -112,6 +126,11 @@ class FileForecast:
     def is_conflict(self) -> bool:
         """Whether it depends on the person: something of it was changed since."""
         return self.then != self.if_replaced
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether what is there now is saved before it is replaced: then nothing is lost."""
+        return self.now.unread in {None, "folder"}
 
     def fate(self, *, replaced: bool = False) -> Fate:
         """What becomes of it; `replaced`: although it was changed since."""

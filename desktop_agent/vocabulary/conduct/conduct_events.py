@@ -102,7 +102,7 @@ class QuestionAnswered:
 
 @dataclass(frozen=True, slots=True)
 class OutsideContentArrived:
-    """The result of a call came from outside: from a site, a server of tools, or a file from elsewhere.
+    """The result of a call came from outside: from a site, an MCP server, or a file from elsewhere.
 
     Told once for each such source, until the person trusts it; what was allowed for good is asked about meanwhile.
     """

@@ -1,1 +1,1 @@
-"""Servers of tools that speak the Model Context Protocol (https://modelcontextprotocol.io), and what they ask."""
+"""MCP servers, which speak the Model Context Protocol (https://modelcontextprotocol.io), and what they ask."""

@@ -1,4 +1,4 @@
-"""What a server of tools asks a person for, and how that is answered."""
+"""What an MCP server asks a person for, and how that is answered."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -14,13 +14,15 @@ class ElicitationRequest:
     """Words for the person, and a form to fill in or an address to open.
 
     `form` is a JSON Schema of type object whose properties are texts, numbers, yes or no, or choices. `url`: the
-    person is to open this page, and accepts to say so; nothing else than that goes back.
+    person is to open this page, and accepts to say so; nothing else than that goes back. `may_open`: it leads into no
+    private network of which the server has no part, and nobody can listen.
     """
 
     server: str
     message: str
     form: JsonObject = field(default_factory=dict[str, object])
     url: str | None = None
+    may_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class AnsweringModel:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """A server of tools wants a model to answer something. `messages` are role and text.
+    """An MCP server wants a model to answer something. `messages` are role and text.
 
     `answered_by` is None as long as nobody looked, and where no model is chosen.
     """

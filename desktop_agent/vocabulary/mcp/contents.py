@@ -1,4 +1,4 @@
-"""What servers of tools offer beside tools: resources to read, and prompts that are ready."""
+"""What MCP servers offer beside tools: resources to read, and prompts that are ready."""
 
 from dataclasses import dataclass
 

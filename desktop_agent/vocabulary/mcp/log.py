@@ -1,4 +1,4 @@
-"""What a server of tools says beside its answers."""
+"""What an MCP server says beside its answers."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Servers of tools as the person set them up."""
+"""MCP servers as the person set them up."""
 
 from typing import Annotated, Literal
 
@@ -44,7 +44,8 @@ class McpServer(_Kept):
 
     `trusted`: what it says about its tools is believed, so that one that only reads is not asked about. `effects` are
     those of all its tools. `timeout` is for one call, in seconds. `classes` is the person's own word about tools, by
-    the server's names of them, and counts before all that the server says; `off_tools` are never offered.
+    the server's names of them; `chosen_for` are their digests when it was said. It counts before all that the server
+    says. `off_tools` are never offered, whatever becomes of them.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$")
@@ -54,8 +55,22 @@ class McpServer(_Kept):
     effects: frozenset[Effect] = frozenset({Effect.NETWORK, Effect.EXECUTE})
     timeout: float = Field(default=600.0, gt=0, le=3600)
     classes: dict[str, ToolClass] = Field(default_factory=dict[str, ToolClass])
+    chosen_for: dict[str, str] = Field(default_factory=dict[str, str])
     off_tools: frozenset[str] = frozenset()
     connection: Annotated[StdioConnection | HttpConnection, Field(discriminator="type")]
+
+    def word_about(self, tool: str, digest: str) -> ToolClass | None:
+        """What the person said of the tool that this is. A restriction holds whatever becomes of the tool."""
+        said = self.classes.get(tool)
+        return None if said is ToolClass.READ_ONLY and self.chosen_for.get(tool) != digest else said
+
+    def with_word(self, tool: str, digest: str, said: ToolClass | None) -> "McpServer":
+        """The same with this word about the tool that has this digest now; None: the server's counts."""
+        classes = {name: each for name, each in self.classes.items() if name != tool}
+        chosen_for = {name: each for name, each in self.chosen_for.items() if name != tool}
+        if said is not None:
+            classes[tool], chosen_for[tool] = said, digest
+        return self.model_copy(update={"classes": classes, "chosen_for": chosen_for})
 
     @property
     def secret_names(self) -> tuple[str, ...]:

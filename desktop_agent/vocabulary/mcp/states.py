@@ -1,4 +1,4 @@
-"""How a server of tools is now, and what it offers."""
+"""How an MCP server is now, and what it offers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,8 @@ from desktop_agent.vocabulary.tool_calls import ToolClass
 class OfferedTool:
     """One tool. `name` is the server's own, `full_name` ours. `tool_class` is what counts now.
 
-    `said` is what the server says of it; None: nothing. `on`: it may be called at all.
+    `said` is what the server says of it; None: nothing. `on`: it may be called at all. `digest` is what it is;
+    `is_other`: the person's word was not about what it is now, and does not count.
     """
 
     name: str
@@ -20,14 +21,16 @@ class OfferedTool:
     tool_class: ToolClass
     said: ToolClass | None
     on: bool
+    digest: str = ""
+    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """`off`: the person turned it off, or there is none of this id. `idle`: it starts when it is needed.
 
-    `why` says what went wrong, or what is to be done. `tools` are those that it named last; `left_out` says of each
-    that cannot be used why.
+    `why` says what went wrong, and `remedy` what is to be done about it. `tools` are those that it named last;
+    `left_out` says of each that cannot be used why. One that is off has these too, once it was tried.
     """
 
     server_id: str
@@ -36,3 +39,4 @@ class ServerState:
     why: Sentence | None = None
     tools: tuple[OfferedTool, ...] = ()
     left_out: tuple[Sentence, ...] = ()
+    remedy: Sentence | None = None

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from desktop_agent.conversation.folding.undo_notes import is_undo_note, last_said, undo_note
+from desktop_agent.conversation.folding.undo_notes import is_undo_note, last_said, redo_note, undo_note
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
@@ -121,3 +121,57 @@ def test_a_note_names_not_more_files_than_anybody_reads() -> None:
     assert "- and 150 more" in note.text
     assert undo_note({}, ["a"], []) is None
     assert not is_undo_note(Message.user("go"))
+
+
+def noted(*, redo: bool = False) -> Message:
+    note = redo_note({"a": "as it was"}, []) if redo else undo_note({"a": "as it was"}, [], [])
+    assert note is not None
+    return note
+
+
+def lines(transcript: Transcript) -> list[NoticeItem]:
+    return [each for each in transcript if isinstance(each, NoticeItem)]
+
+
+def test_what_was_undone_can_be_redone_at_its_call_and_at_its_line_once() -> None:
+    transcript, note = transcript_with(USE), noted()
+    tell(transcript, CheckpointCreated("c", "w"), ended(), CheckpointRestored("c"))
+    assert not call(transcript).can_be_redone
+    transcript.add_message(note)
+    assert not lines(transcript)[0].can_be_redone
+    saved = [SavedCall("m", "w", "c", restored=True), SavedCall("m", "w", "r", is_redo=True, note_id=note.id)]
+    assert transcript.mark(saved) == [Updated(1, "state"), Updated(0, "state")]
+    assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (True, True)
+    assert call(transcript).is_undone
+    assert transcript.mark(saved) == []
+    assert tell(transcript, CheckpointRestored("r")) == [Updated(0, "state"), Updated(1, "state")]
+    assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (False, False)
+    transcript.mark([SavedCall("m", "w", "again")])
+    assert (call(transcript).can_be_undone, call(transcript).is_undone) == (True, False)
+
+
+def test_what_is_folded_says_the_same_as_what_is_read_again() -> None:
+    transcript, note = transcript_with(USE), noted()
+    tell(transcript, ended())
+    transcript.add_message(note)
+    transcript.mark([SavedCall("m", "w", "c", restored=True), SavedCall("m", "w", "r", is_redo=True, note_id=note.id)])
+    again = transcript_with(USE)
+    again.add_message(note)
+    again.mark(transcript.saved_calls)
+    assert again.saved_calls == transcript.saved_calls
+    assert lines(again) == lines(transcript)
+    assert call(again).redos == call(transcript).redos == {"r": False}
+
+
+def test_two_undoings_of_one_file_have_a_line_each() -> None:
+    transcript = Transcript([noted(), noted()])
+    assert len({each.message_id for each in lines(transcript)}) == 2
+
+
+def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
+    note, answer = noted(redo=True), Message(role=Role.ASSISTANT, blocks=(Text(text="done"),))
+    (line,) = lines(Transcript([note]))
+    assert str(line.sentence).startswith("What had been undone was redone.")
+    assert line.folded == note.text
+    assert last_said([answer, note]) is answer
+    assert redo_note({}, ["a"]) is None

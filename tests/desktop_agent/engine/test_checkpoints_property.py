@@ -76,6 +76,7 @@ class Outcome:
     restored: set[str] = field(default_factory=set)
     conflicts: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
+    as_before: set[str] = field(default_factory=set)
 
 
 def restored_by_model(tree: Tree, deed: Deed, *, even: bool, known: dict[str, Entry]) -> Outcome:
@@ -86,11 +87,12 @@ def restored_by_model(tree: Tree, deed: Deed, *, even: bool, known: dict[str, En
         now = tree.get(path)
         left = known[path] if path in known else deed.after[path] if deed.ended else "unknown"
         if now == before:
+            out.as_before.add(path)
             continue
         if now == left or even:
             todo.append(path)
         elif before == FOLDER and now is None:
-            continue
+            out.as_before.add(path)
         else:
             out.conflicts.add(path)
     in_the_way = {path for path in todo if not isinstance(deed.before[path], tuple)}
@@ -293,7 +295,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         """What the model says about one checkpoint, and what it notes."""
         deed, known = self.deeds[id_], self.noted[id_]
         out = restored_by_model(tree, deed, even=even, known=known)
-        known.update({path: deed.before[path] for path in out.restored})
+        known.update({path: deed.before[path] for path in out.restored | out.as_before})
         deed.new_folders = deed.new_folders & folders_of(out.tree)
         deed.restored = all(
             (known[path] if path in known else deed.after[path] if deed.ended else "unknown") == before

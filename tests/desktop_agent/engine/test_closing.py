@@ -9,9 +9,9 @@ import pytest
 
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.conduct import MOST_RETURNED
-from desktop_agent.engine.session_parts.rules import RuleBook
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.records import LoadedConversation
 from desktop_agent.tools.workspace import Workspace

@@ -248,7 +248,8 @@ class TestFiles:
             names = ["note.txt", "other.txt", "note.txt", "note.txt"]
             assert [each.failed for each in restored] == [(name,) for name in names]
             said = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
-            assert said == [f"These files could not be put back: {name}" for name in names]
+            # The same twice in a row is said once.
+            assert said == [f"These files could not be put back: {name}" for name in names[:-1]]
             assert not office.work.exists()
 
     async def test_what_cannot_be_is_refused_with_a_remedy(self, tmp_path: Path) -> None:

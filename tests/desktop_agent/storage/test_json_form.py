@@ -3,9 +3,10 @@ import json
 import pytest
 
 from desktop_agent.storage.json_form import draft_text, message_text, read_draft, read_event, read_message
-from desktop_agent.storage.records import Draft
+from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.vocabulary.blocks import Text, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
+from desktop_agent.vocabulary.tool_calls import Outsider
 
 
 def read(text: str) -> Message:
@@ -54,3 +55,16 @@ def test_a_damaged_draft_keeps_its_text() -> None:
 )
 def test_an_unknown_event_is_none(text: str) -> None:
     assert read_event(text) is None
+
+
+def test_a_draft_of_before_servers_had_ids_loads_and_a_new_one_comes_back_whole() -> None:
+    old = read_draft('{"text": "a", "outside": ["Files"], "resources": [' + _OLD_RESOURCE + "]}")
+    assert old.outside == (Outsider("mcp", "Files"),)
+    assert (old.resources[0].text, old.resources[0].server_id) == ("decided", "")
+    new = Draft(
+        "a", resources=(DraftResource("Files", "W", "n://1", "x", "files"),), outside=(Outsider("mcp", "F", "f"),)
+    )
+    assert read_draft(draft_text(new)) == new
+
+
+_OLD_RESOURCE = '{"server": "Files", "title": "Week", "uri": "notes://1", "text": "decided"}'

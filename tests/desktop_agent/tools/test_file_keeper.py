@@ -210,7 +210,9 @@ async def test_what_the_person_changed_since_is_reported_and_left(desk: Desk, ch
     restored = await desk.restore(checkpoint)
     assert (restored.conflicts, restored.restored) == (("a.txt",), ("other.txt",))
     assert not restored.checkpoint.restored
-    assert sentence_about(restored) == "“a.txt” was changed since; it was left as it is."
+    is_saved = not file.is_symlink()
+    why = "was changed since" if is_saved else "is no ordinary file by now, so it would not be saved first"
+    assert sentence_about(restored) == f"“a.txt” {why}; it was left as it is."
     assert shape_of(file) == as_changed
     assert (desk.folder / "other.txt").read_bytes() == b"old"
 
@@ -290,7 +292,7 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
         await refused.after(checkpoint)
     with pytest.raises(DiskFull):
         await refused.restore(checkpoint)
-    assert file.read_bytes() == b"old"  # it was put back, only not noted
+    assert file.read_bytes() == b"new"  # what cannot be saved first is not put back
     assert (await desk.restore(checkpoint)).left_alone == ()
 
 
@@ -399,9 +401,10 @@ class Meddled(Workspace):
         before_replacing: Callable[[], None] = lambda: None,
         *,
         mode: int | None = None,
+        prefix: str = ".",
     ) -> None:
         self.meddle()
-        super().write(place, data, before_replacing, mode=mode)
+        super().write(place, data, before_replacing, mode=mode, prefix=prefix)
 
     def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
         self.meddle()
@@ -433,6 +436,92 @@ async def test_a_file_made_at_the_last_moment_is_not_overwritten(desk: Desk) -> 
     workspace.meddle = lambda: file.write_bytes(b"mine")
     assert (await desk.keeper_of(workspace).restore(checkpoint)).conflicts == ("a.txt",)
     assert file.read_bytes() == b"mine"
+
+
+async def test_what_is_as_before_already_needs_nothing_and_counts_as_done(desk: Desk) -> None:
+    one, two = desk.folder / "a.txt", desk.folder / "b.txt"
+    one.write_bytes(b"old")
+    checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (one.write_bytes(b"new"), two.write_bytes(b"new")))
+    one.write_bytes(b"old")
+    restored = await desk.restore(checkpoint)
+    assert (restored.restored, restored.left_alone) == (("b.txt",), ())
+    assert desk.kept[checkpoint.id].restored
+
+
+async def test_one_that_was_cancelled_midway_comes_to_its_end_the_next_time(desk: Desk) -> None:
+    files = [desk.folder / name for name in ("a", "b", "c")]
+    for each in files:
+        each.write_bytes(b"old " + each.name.encode())
+    checkpoint = await desk.call("a", "b", "c", does=lambda: [each.write_bytes(b"new") for each in files])
+    get, asked = desk.blobs.get, list[str]()
+
+    async def breaks_off(digest: str) -> bytes:
+        asked.append(digest)
+        if len(asked) == 2:
+            raise asyncio.CancelledError
+        return await get(digest)
+
+    desk.blobs.get = breaks_off  # type: ignore[method-assign]
+    with pytest.raises(asyncio.CancelledError):
+        await desk.keeper.restore(checkpoint)
+    assert [each.read_bytes() for each in files] == [b"old a", b"new", b"new"]
+    assert not desk.kept[checkpoint.id].restored
+    assert (await desk.restore(checkpoint)).restored == ("b", "c")
+    assert desk.kept[checkpoint.id].restored
+
+
+async def test_of_two_at_once_the_one_that_is_late_finds_nothing_to_do(desk: Desk) -> None:
+    file, made = desk.folder / "a", desk.folder / "b"
+    file.write_bytes(b"old")
+    checkpoint = await desk.call("a", "b", does=lambda: (file.write_bytes(b"new"), made.write_bytes(b"new")))
+    workspace = Meddled(desk.folder)
+
+    def puts_back() -> None:
+        made.unlink(missing_ok=True)
+        file.write_bytes(b"old")
+
+    workspace.meddle = puts_back
+    late = await desk.keeper_of(workspace).restore(checkpoint)
+    assert (late.restored, late.left_alone, late.saved) == ((), (), None)
+    assert desk.kept[checkpoint.id].restored
+
+
+async def test_what_was_put_back_while_it_was_saved_is_looked_at_once_more(desk: Desk) -> None:
+    file = desk.folder / "a"
+    file.write_bytes(b"old")
+    checkpoint = await desk.call("a", does=lambda: file.write_bytes(b"new"))
+    look_first = desk.keeper_of(PutBack(desk.folder))
+    late = await look_first.restore(checkpoint)
+    assert (late.restored, late.left_alone, late.saved) == ((), (), None)
+
+
+class PutBack(Workspace):
+    """A workspace in which somebody puts the file back right after it was first read."""
+
+    reads = 0
+
+    @contextlib.contextmanager
+    def reading(self, place: Place) -> Generator[BinaryIO]:
+        with super().reading(place) as file:
+            yield file
+        self.reads += 1
+
+    def stat(self, place: Place) -> os.stat_result | None:
+        if self.reads == 1 and place.parts == ("a",):
+            self.reads, found = 2, super().stat(place)
+            (self.folder / "a").write_bytes(b"old")
+            return found
+        return super().stat(place)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
+async def test_extended_attributes_stay(desk: Desk) -> None:
+    file = desk.folder / "a"
+    file.write_bytes(b"old")
+    os.setxattr(file, "user.note", b"hers")
+    checkpoint = await desk.call("a", does=lambda: file.write_bytes(b"new"))
+    await desk.restore(checkpoint)
+    assert (file.read_bytes(), os.getxattr(file, "user.note")) == (b"old", b"hers")
 
 
 class Busy(Workspace):

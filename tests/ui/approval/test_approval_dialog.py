@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import (
     AllowForConversation,
     AllowOnce,
@@ -104,11 +105,42 @@ def test_it_says_who_asks_for_what(driver):
     assert driver.dialog.accessibleName() == "Approve tool call"
     assert driver.dialog.windowModality() == Qt.WindowModality.WindowModal
     assert "The agent researcher → writer asks to use" in driver.words
-    assert {"write_file", "Can change things", "Writes files", "a.txt: 1 lines added, 1 removed"} <= set(driver.words)
+    assert {"write_file", "Can change things", "Writes files", "a.txt: 1 line added, 1 removed"} <= set(driver.words)
     shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
     assert "\\u202e" in shown
     assert shown.count("y") == 3000
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
+
+
+@pytest.mark.parametrize(
+    ("undoable", "says"),
+    [(True, ["What it changes can be undone."]), (False, ["What it does cannot be undone."]), (None, [])],
+)
+def test_it_says_whether_it_can_be_undone(driver, undoable, says):
+    driver.show(call(undoable=undoable))
+    assert [each for each in driver.words if "undone" in each] == says
+
+
+def test_what_only_reads_leaves_nothing_to_be_undone(driver):
+    driver.show(call(tool_class=ToolClass.READ_ONLY, effects=frozenset({Effect.NETWORK}), undoable=False))
+    assert [each for each in driver.words if "undone" in each] == []
+
+
+def test_a_tool_of_a_server_comes_with_the_words_of_that_server_and_no_other_does(driver):
+    driver.show(call(1, server="Tickets\u202e", server_says="Writes <b>a</b> comment."), call(2))
+    said = driver.part(QPlainTextEdit, "The server's own words")
+    assert any("of the server “Tickets" in each and "\u202e" not in each for each in driver.words)
+    assert said.toPlainText() == "Writes <b>a</b> comment."
+    assert said.isReadOnly()
+    assert "Writes <b>a</b> comment." in driver.dialog.accessibleDescription()
+    driver.part(QListWidget, "Waiting calls").setCurrentRow(1)
+    assert not said.isVisible()
+
+
+def test_reasons_that_came_later_are_shown_for_the_call_on_the_screen(driver):
+    driver.show(call(1))
+    driver.dialog.set_approvals([call(1, reasons=(Sentence("A rule wants this to be asked."),))])
+    assert "A rule wants this to be asked." in driver.words
 
 
 def test_reading_is_said_to_be_reading(driver):

@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QRadioButton
+from PySide6.QtWidgets import QLabel, QPushButton, QRadioButton
 
+from desktop_agent.permissions.rule_words import in_words
+from desktop_agent.permissions.shell.bundles import BUNDLES
+from desktop_agent.vocabulary.conduct.rules import CommandsPattern, Rule, RuleEffect
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce, CommandPreview
 from tests.ui.approval.test_approval_dialog import Driver, call
@@ -43,6 +47,42 @@ def test_a_rule_is_shown_before_it_is_granted(qtbot):
     shown[1].click()
     grant.click()
     assert driver.decisions == [("call-1", AllowAlways(rule_id="always"))]
+
+
+SEVERAL = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=BUNDLES[0])
+LONG = CommandsPattern(title="All of it", beginnings=tuple(("command", f"number-{at}") for at in range(12)))
+
+
+@pytest.mark.parametrize("width", [420, 780])
+def test_every_command_of_a_rule_is_shown_and_none_is_cut(qtbot, width):
+    driver = Driver(qtbot)
+    patterns = (BUNDLES[0], BUNDLES[1], LONG)
+    words = [in_words(SEVERAL.model_copy(update={"pattern": each})) for each in patterns]
+    driver.show(call(offers=tuple(RuleOffer(str(at), each, "/work") for at, each in enumerate(words))))
+    driver.dialog.resize(width, 700)
+    press(driver, Qt.Key.Key_W)
+    qtbot.wait(50)
+
+    for said, choice, pattern in zip(words, choices(driver), patterns, strict=True):
+        label = next(each for each in driver.dialog.findChildren(QLabel) if each.text() == str(said))
+        assert all(" ".join(each) in label.text() for each in pattern.beginnings)
+        assert label.height() >= label.heightForWidth(label.width())
+        assert all(" ".join(each) in choice.accessibleName() for each in pattern.beginnings)
+        assert label.width() <= driver.dialog.width()
+
+
+def test_a_rule_that_is_marked_is_seen_as_a_whole(qtbot):
+    driver = Driver(qtbot)
+    words = in_words(SEVERAL)
+    driver.show(call(offers=tuple(RuleOffer(str(at), words, "/work") for at in range(6))))
+    press(driver, Qt.Key.Key_W)
+    qtbot.wait(50)
+
+    for mark in (lambda each: each.setFocus(), lambda each: each.click()):
+        for choice in (choices(driver)[-1], choices(driver)[0], choices(driver)[2]):
+            mark(choice)
+            row = choice.parentWidget()
+            assert row.visibleRegion().boundingRect() == row.rect()
 
 
 def test_escape_leaves_the_rules_and_not_the_dialog(qtbot):

@@ -7,12 +7,14 @@ import qasync
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
 
 from desktop_agent.conversation.picture_intake import take
 from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.composer import Composer
 from ui.composer.message_editor import LONGEST_TEXT
+from ui.composer.offers.attached import WordsOf
 from ui.composer.pictures import PendingPicture, estimated_tokens
 from ui.look.theme import ThemeSource
 
@@ -138,6 +140,18 @@ def test_up_in_an_empty_editor_edits_the_last_prompt(driver):
     driver.type("a")
     driver.key(Qt.Key.Key_Up)
     assert driver.edits == [1]
+
+
+@pytest.mark.parametrize(("key", "step"), [(Qt.Key.Key_Up, -1), (Qt.Key.Key_Down, 1)])
+def test_with_ctrl_they_walk_messages_where_nothing_is_written(driver, key, step):
+    steps = []
+    driver.composer.editor.walk_pressed.connect(steps.append)
+    driver.key(key, Qt.KeyboardModifier.ControlModifier)
+    assert (driver.edits, steps) == ([], [step])
+    driver.key(key, Qt.KeyboardModifier.AltModifier)
+    driver.type("a")
+    driver.key(key, Qt.KeyboardModifier.ControlModifier)
+    assert (driver.edits, steps) == ([], [step])
 
 
 def test_stop_stands_where_send_was_and_answers_at_once(driver):
@@ -459,3 +473,35 @@ def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
     driver.composer.give_back(long)
     assert driver.editor.toPlainText() == "written"
     assert driver.composer.draft()[0] == f"written\n\n{long}"
+
+
+SERVERS_WORDS = WordsOf("Tickets", "tickets")
+
+
+def deleted(editor):
+    QTest.keyClick(editor, Qt.Key.Key_Delete)
+
+
+@pytest.mark.parametrize(
+    ("away", "back"),
+    [(deleted, QPlainTextEdit.undo), (QPlainTextEdit.cut, QPlainTextEdit.paste)],
+    ids=["deleted and undone", "cut and pasted"],
+)
+def test_whose_words_they_are_is_known_on_when_they_come_back(away, back, driver):
+    driver.composer.give_back("words of a server", [SERVERS_WORDS])
+    driver.editor.selectAll()
+    away(driver.editor)
+    assert driver.composer.draft() == ("", [])
+    back(driver.editor)
+    assert driver.composer.draft() == ("words of a server", [SERVERS_WORDS])
+    driver.composer.send()
+    assert driver.sent == [("words of a server", [SERVERS_WORDS])]
+
+
+@pytest.mark.parametrize("replaced", [lambda composer: composer.set_draft("mine"), lambda composer: composer.send()])
+def test_whose_words_they_were_is_forgotten_with_them(replaced, driver):
+    driver.composer.give_back("words of a server", [SERVERS_WORDS])
+    replaced(driver.composer)
+    driver.editor.undo()
+    driver.editor.setPlainText("mine")
+    assert driver.composer.draft() == ("mine", [])

@@ -79,9 +79,9 @@ def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    agents = ("Modes", "Specialists", "Servers of tools")
-    assert names == ["Appearance", "Chat", "Models", "Network", *agents, *RULES, "Providers and keys"]
-    sections.setCurrentRow(1)
+    agents = ("Modes", *RULES, "MCP servers", "Specialists")
+    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network"]
+    sections.setCurrentRow(2)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()
 

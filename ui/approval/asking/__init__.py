@@ -1,1 +1,1 @@
-"""What a server of tools asks of the person: a form, a page to open, an answer of a model."""
+"""What an MCP server asks of the person: a form, a page to open, an answer of a model."""

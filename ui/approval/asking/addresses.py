@@ -1,10 +1,11 @@
 """The address of a page that a server wants opened: which part of it is the host, and whether it may be opened."""
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import QUrl
+
+from desktop_agent.vocabulary.endpoints import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def address_of(text: str) -> Address:
     ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
     reads_alike = url.isValid() and bool(ascii_host) and _same(host, url)
     has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
-    is_secure = parts.scheme == "https" or (parts.scheme == "http" and _is_here(ascii_host))
+    is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
     return Address(text, host, ascii_host, found, is_secure and reads_alike and not has_hidden, user)
 
 
@@ -48,12 +49,3 @@ def _same(host: str, url: QUrl) -> bool:
     ours.setHost(host)
     encoded = QUrl.ComponentFormattingOption.FullyEncoded
     return bool(host) and ours.host(encoded).lower() == url.host(encoded).lower()
-
-
-def _is_here(host: str) -> bool:
-    if host in {"localhost", "localhost."} or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -97,8 +97,8 @@ class AskedPage(QWidget):
 
     def _under(self) -> str:
         return {
-            "form": self.tr("What you send goes to this server of tools. Give it no password and no key."),
-            "page": self.tr("This server of tools wants you to do something in your browser."),
+            "form": self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
+            "page": self.tr("This MCP server wants you to do something in your browser."),
             "request": self.tr("The server wrote what stands below; it would be sent to your model in your name."),
             "answer": self.tr("Look whether something stands in it that this server should not have."),
         }[self._kind]

@@ -1,5 +1,6 @@
-"""The dialog for what servers of tools ask of the person."""
+"""The dialog for what MCP servers ask of the person."""
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -7,12 +8,15 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.approval.asking.asked_page import AskedPage
 from ui.approval.decision_bar import SETTLE_MS
-from ui.bridge.mcp.asking import Asked
+from ui.bridge.mcp.asking import Asked, AskedElicitation
 from ui.look.controls import announce, button, label
 from ui.look.rows import RowDelegate, RowRole
 from ui.look.theme import SPACE_L, SPACE_S, ThemeSource
+
+_log = logging.getLogger(__name__)
 
 WIDTH, HEIGHT, SMALL_HEIGHT = 620, 600, 440
 LIST_WIDTH = 200
@@ -32,11 +36,11 @@ class AskingDialog(QDialog):
         self._themes = themes
         self._settle_ms = settle_ms
         self._pages: dict[str, AskedPage] = {}
-        self._count = label(kind="muted")
+        self._count = label(kind="muted", wrap=True)
         self._list = QListWidget()
         self._beside = QWidget()
         self._stack = QStackedWidget()
-        self._stop = button(self.tr("Stop what works in this conversation"), self.stop_requested.emit, "link")
+        self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
         self._build()
         self._list.currentItemChanged.connect(self._turn_to)
 
@@ -47,13 +51,16 @@ class AskingDialog(QDialog):
         return page if isinstance(page, AskedPage) else None
 
     def set_asked(self, waiting: Sequence[Asked]) -> None:
-        """These wait now, oldest first. With none left the dialog closes."""
+        """These wait now, oldest first. With none left the dialog closes. What cannot be shown is declined."""
         before = self.current
         for gone in set(self._pages) - {each.id for each in waiting}:
             self._take_away(self._pages.pop(gone))
-        for each in waiting:
-            if each.id not in self._pages:
-                self._pages[each.id] = self._made(each)
+        unshown = [each for each in waiting if each.id not in self._pages and not self._add(each)]
+        self._show_asked([each for each in waiting if each not in unshown], before)
+        for each in unshown:
+            self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, AskedElicitation) else False)
+
+    def _show_asked(self, waiting: Sequence[Asked], before: AskedPage | None) -> None:
         if not waiting:
             if self.isVisible():
                 self.accept()
@@ -99,6 +106,16 @@ class AskingDialog(QDialog):
         if self.current is not None:
             self.current.bar.still_arriving()
 
+    def _add(self, asked: Asked) -> bool:
+        """Whether it can be shown: what a server sends must not keep others from being asked."""
+        try:
+            self._pages[asked.id] = self._made(asked)
+        except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
+            name = type(error).__name__
+            _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", asked.request.server, name)
+            return False
+        return True
+
     def _made(self, asked: Asked) -> AskedPage:
         page = AskedPage(self._themes, asked, self._settle_ms)
         page.answered.connect(partial(self.answered.emit, asked.id))
@@ -143,8 +160,8 @@ class AskingDialog(QDialog):
         self._beside.setVisible(len(waiting) > 1)
 
     def _build(self) -> None:
-        self.setAccessibleName(self.tr("A server of tools asks"))
-        self.setWindowTitle(self.tr("A server of tools asks"))
+        self.setAccessibleName(self.tr("An MCP server asks"))
+        self.setWindowTitle(self.tr("An MCP server asks"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._list.setAccessibleName(self.tr("Waiting questions"))
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))

@@ -159,7 +159,7 @@ class FieldRow(QWidget):
         group = QWidget()
         group.setAccessibleName(self.title)
         layout = QVBoxLayout(group)
-        layout.setContentsMargins(SPACE_XS, 0, 0, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         given: object = self.field.default
         default = cast("list[object]", given) if isinstance(given, list) else []

@@ -1,4 +1,4 @@
-"""The fields of a form that a server of tools sends as JSON Schema.
+"""The fields of a form that an MCP server sends as JSON Schema.
 
 What may stand in such a schema: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 """
@@ -12,6 +12,8 @@ from desktop_agent.vocabulary.blocks import JsonObject
 MOST_FIELDS = 60
 MOST_CHOICES = 200
 """Of which several may be taken; of one, there may be more."""
+LARGEST_NUMBER = 1e15
+"""Beyond it, neither a field nor a sentence holds a number as it is."""
 Kind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
 
 # Part of a longer word it means nothing: a tokenizer, a secretary, a keyboard.
@@ -137,4 +139,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    # Also false for what is no number.
+    return value if -LARGEST_NUMBER <= value <= LARGEST_NUMBER else None

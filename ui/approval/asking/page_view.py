@@ -1,8 +1,10 @@
 """A page that a server asks to have opened: where it leads stands first and largest."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
 from ui.approval.asking.addresses import address_of
@@ -12,7 +14,7 @@ from ui.look.theme import SPACE_M, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 
-class PageView(QWidget):
+class PageView(QScrollArea):
     """Opens nothing by itself, and fetches nothing."""
 
     open_requested = Signal(str)
@@ -21,19 +23,20 @@ class PageView(QWidget):
     def __init__(self, themes: ThemeSource, request: ElicitationRequest, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._address = address_of(request.url or "")
+        address = address_of(request.url or "")
+        self._address = replace(address, is_safe=address.is_safe and request.may_open)
         self.words = WordsBox(self.tr("What the server says"))
         self.words.show_words(request.message)
         self._host = label(self._host_words(), "heading", wrap=True)
         self._shown = WordsBox(self.tr("Address"))
-        self._shown.setProperty("kind", "code")
         self._shown.show_words(request.url or "")
         self._remark = label(self._remark_words(), "muted" if self._address.is_safe else "error", wrap=True)
         self.open_button = button(self.tr("Open the page"), self._open)
         self.open_button.setEnabled(self._address.is_safe)
         self._opened = label(kind="ok", wrap=True)
         self._opened.hide()
-        layout = QVBoxLayout(self)
+        inside = QWidget()
+        layout = QVBoxLayout(inside)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         for each in (self.words, self._host, self._shown, self._remark):
@@ -41,6 +44,13 @@ class PageView(QWidget):
         layout.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addWidget(self._opened)
         layout.addStretch(1)
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
         themes.changed.connect(self._mark_host)
         self._mark_host()
 
@@ -60,7 +70,8 @@ class PageView(QWidget):
         if not self._address.is_safe:
             return self.tr(
                 "This address is not opened: only https addresses are, and http on this computer, without anything in "
-                "them that could be read in two ways. Decline, and report it to whoever made the server."
+                "them that could be read in two ways, and none of a private network in which the server is not. "
+                "Decline, and report it to whoever made the server."
             )
         if self._address.user:
             return self.tr("Before the host stands “{0}@”, which can look like another host.").format(

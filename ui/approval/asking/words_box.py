@@ -20,6 +20,7 @@ class WordsBox(QPlainTextEdit):
         self._most_lines = most_lines
         self.setAccessibleName(name)
         self.setReadOnly(True)
+        self.setProperty("kind", "code")
         self.setUndoRedoEnabled(False)
         self.setTabChangesFocus(True)
         self.setTextInteractionFlags(

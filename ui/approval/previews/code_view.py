@@ -1,26 +1,25 @@
 """Read-only lines of code, with a ground by what becomes of them and their numbers in the margin."""
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QTextBlock
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QTextEdit, QWidget
 
+from ui.approval.parts.fitted_text import FittedText
 from ui.approval.previews.diff_lines import DiffLine
 from ui.look.fonts import mono_font
-from ui.look.theme import SPACE_S, ThemeSource
+from ui.look.theme import ThemeSource
 
-MOST_ROWS = 6
-# Of characters; about what the dialog is wide.
-_ROW_WIDTH = 80
 _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯"}
 
 
-class CodeView(QPlainTextEdit):
+class CodeView(FittedText):
     """Read-only lines with a coloured ground and their numbers in the margin."""
 
-    def __init__(self, themes: ThemeSource, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, name: str, least: int, most: int) -> None:
+        super().__init__(least, most)
         self._themes = themes
         self._lines: list[DiffLine] = []
+        self._marked: list[tuple[str, bool]] = []
         self._margin = _Margin(self)
         self.setAccessibleName(name)
         self.setProperty("kind", "code")
@@ -28,7 +27,6 @@ class CodeView(QPlainTextEdit):
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self.setTabChangesFocus(True)
         self.setUndoRedoEnabled(False)
         self.updateRequest.connect(self._follow)
         themes.changed.connect(self._dress)
@@ -37,13 +35,14 @@ class CodeView(QPlainTextEdit):
     def show_lines(self, lines: list[DiffLine], words: list[str]) -> None:
         """Show these lines; `words` is what each says on the screen."""
         self._lines = lines
+        self._marked = []
         self.setPlainText("\n".join(words))
         self._dress()
 
-    def fit_rows(self, text: str) -> None:
-        """As high as this text needs with its lines wrapped, up to a bound; the rest scrolls."""
-        rows = min(MOST_ROWS, 1 + text.count("\n") + len(text) // _ROW_WIDTH)
-        self.setFixedHeight(rows * self.fontMetrics().lineSpacing() + 3 * SPACE_S)
+    def mark(self, passages: list[tuple[str, bool]]) -> None:
+        """Give these passages, in the order in which they stand there, a colour of their own; True is the grave one."""
+        self._marked = passages
+        self._colour()
 
     def margin_width(self) -> int:
         """Room for two columns of numbers and a sign, in pixels."""
@@ -118,7 +117,23 @@ class CodeView(QPlainTextEdit):
         self._margin.setVisible(width > 0)
         area = self.contentsRect()
         self._margin.setGeometry(QRect(area.left(), area.top(), width, area.height()))
+        self._colour()
         self.viewport().update()
+
+    def _colour(self) -> None:
+        theme, found = self._themes.theme, QTextCursor(self.document())
+        selections: list[QTextEdit.ExtraSelection] = []
+        for passage, is_grave in self._marked:
+            after = self.document().find(passage, found, QTextDocument.FindFlag.FindCaseSensitively)
+            if after.isNull():
+                continue
+            found = after
+            made = QTextEdit.ExtraSelection()
+            made.cursor = after
+            made.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
+            made.format.setFontWeight(QFont.Weight.DemiBold)
+            selections.append(made)
+        self.setExtraSelections(selections)
 
 
 class _Margin(QWidget):

@@ -1,11 +1,13 @@
-"""A shell line: as it stands, its commands one by one with what to look at, where it runs, and what confines it."""
+"""A shell line: as it stands, its commands one by one with what to look at, and where and how confined it runs."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import CommandPart, CommandPreview, Risk
+from ui.approval.parts.short_note import ShortNote
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.previews.code_view import CodeView
 from ui.approval.visible_text import folded
 from ui.look.controls import label
@@ -15,20 +17,20 @@ from ui.look.visible_text import with_hidden_shown
 
 # The line above shows all of them; a row for each of thousands would only take time.
 MOST_ROWS = 100
+MOST_OF_LINE = 12
 _GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES})
 
 
-class CommandView(QScrollArea):
-    """`show_command` answers with the heading above it. All of it scrolls: nothing is ever cut."""
+class CommandView(QWidget):
+    """`show_command` answers with the heading above it."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._line = CodeView(themes, self.tr("Command line"))
+        self._line = CodeView(themes, self.tr("Command line"), MOST_OF_LINE, MOST_OF_LINE)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._doubt = label(kind="warning", wrap=True)
-        self._place = label(kind="muted", wrap=True)
-        self._confinement = label(kind="muted", wrap=True)
+        self._doubt = WrappedText(kind="warning")
+        self._about = ShortNote()
         self._rows = QVBoxLayout()
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_XS)
@@ -36,30 +38,40 @@ class CommandView(QScrollArea):
         themes.changed.connect(self._dress)
 
     @property
+    def first(self) -> QWidget:
+        """Where reading begins."""
+        return self._line
+
+    @property
     def words(self) -> str:
         """All that it says, for a screen reader."""
         rows = [self._row(at) for at in range(self._rows.count())]
         parts = [each.accessibleName() for each in rows if each is not None]
-        about = [each.text() for each in (self._doubt, self._place, self._confinement) if not each.isHidden()]
-        return "\n".join([self._line.toPlainText(), *parts, *about])
+        doubt = [] if self._doubt.isHidden() else [self._doubt.text()]
+        return "\n".join([self._line.toPlainText(), *parts, *doubt, self._about.text])
 
     def show_command(self, preview: CommandPreview) -> str:
         """This line."""
         self._line.show_lines([], [folded(with_hidden_shown(preview.line))])
-        self._line.fit_rows(preview.line)
+        self._line.mark([(with_hidden_shown(each.text), not _GRAVE.isdisjoint(each.risks)) for each in _risky(preview)])
         self._show_parts(preview.parts)
         self._doubt.setVisible(not preview.understood)
         self._doubt.setText(self.tr("This line may run more than is listed here. Read all of it."))
-        self._place.setText(self.tr("In the folder {0}").format(with_hidden_shown(preview.folder)))
-        self._confinement.setText(with_hidden_shown(preview.confinement))
-        self._confinement.setVisible(bool(preview.confinement))
+        self._show_about(with_hidden_shown(preview.confinement), with_hidden_shown(preview.folder))
         count = sum(not each.text.startswith(("<", ">")) for each in preview.parts)
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
+
+    def _show_about(self, confinement: str, folder: str) -> None:
+        place = self.tr("In the folder {0}").format(folder)
+        first, stop, _rest = confinement.partition(". ")
+        short = " ".join(filter(None, (first + stop.strip(), place)))
+        self._about.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         while (item := self._rows.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.hide()
                 widget.deleteLater()
         # One plain command stands above already.
         shown = parts[:MOST_ROWS] if len(parts) > 1 or any(each.risks for each in parts) else ()
@@ -71,22 +83,21 @@ class CommandView(QScrollArea):
     def _part_row(self, part: CommandPart, *, is_only: bool) -> QWidget:
         """The command and its tags; of an only one the tags alone, since the line above is the command."""
         row = QWidget()
-        text = label(folded(with_hidden_shown(part.text)), wrap=True)
+        row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        text = WrappedText(folded(with_hidden_shown(part.text)))
         text.setFont(mono_font(self._themes.theme, self._themes.zoom))
-        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QHBoxLayout(row)
         layout.setContentsMargins(part.depth * SPACE_L, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        if not is_only:
-            layout.addWidget(text, 1)
-            row.setMinimumHeight(text.fontMetrics().height() + SPACE_S)
+        if is_only:
+            text.hide()
+        layout.addWidget(text, 0, Qt.AlignmentFlag.AlignVCenter)
         words = [self._words_of(risk) for risk in part.risks]
         for risk, word in zip(part.risks, words, strict=True):
             tag = label(word)
             tag.setProperty("tag", "risk" if risk in _GRAVE else "caution")
             layout.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
-        if is_only:
-            layout.addStretch(1)
+        layout.addStretch(1)
         row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
         return row
 
@@ -109,23 +120,21 @@ class CommandView(QScrollArea):
         font = mono_font(self._themes.theme, self._themes.zoom)
         for at in range(self._rows.count()):
             row = self._row(at)
-            text = None if row is None else row.findChild(QLabel)
-            if text is not None and not isinstance(row, QLabel):
+            text = None if row is None else row.findChild(WrappedText)
+            if text is not None:
                 text.setFont(font)
-        self._line.fit_rows(self._line.toPlainText())
 
     def _build(self) -> None:
-        inside = QWidget()
-        layout = QVBoxLayout(inside)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        for each in (self._line, self._confinement, self._place, self._doubt):
-            layout.addWidget(each)
+        layout.addWidget(self._line)
         layout.addLayout(self._rows)
-        layout.addStretch(1)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidget(inside)
+        layout.addWidget(self._doubt)
+        layout.addWidget(self._about)
         self.setAccessibleName(self.tr("Commands of the line"))
-        inside.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
+
+
+def _risky(preview: CommandPreview) -> list[CommandPart]:
+    """Those that stand by themselves: what another one starts is inside of it."""
+    return [each for each in preview.parts[:MOST_ROWS] if each.risks and each.depth == 0]

@@ -3,11 +3,14 @@
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import NetworkPreview
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.previews.code_view import CodeView
 from ui.approval.visible_text import folded
 from ui.look.controls import label
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+
+MOST_ROWS = 6
 
 
 class NetworkView(QWidget):
@@ -17,10 +20,10 @@ class NetworkView(QWidget):
         super().__init__(parent)
         self._method = label()
         self._method.setProperty("tag", "risk")
-        self._host = label(kind="heading", wrap=True)
-        self._address = CodeView(themes, self.tr("Address"))
+        self._host = WrappedText(kind="heading")
+        self._address = CodeView(themes, self.tr("Address"), MOST_ROWS, MOST_ROWS)
         self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._note = label(kind="muted", wrap=True)
+        self._note = WrappedText(kind="muted")
         top = QHBoxLayout()
         top.setSpacing(SPACE_S)
         top.addWidget(self._method)
@@ -31,7 +34,11 @@ class NetworkView(QWidget):
         layout.addLayout(top)
         layout.addWidget(self._address)
         layout.addWidget(self._note)
-        layout.addStretch(1)
+
+    @property
+    def first(self) -> QWidget:
+        """Where reading begins."""
+        return self._address
 
     @property
     def words(self) -> str:
@@ -44,7 +51,6 @@ class NetworkView(QWidget):
         self._method.setText(with_hidden_shown(preview.method))
         self._host.setText(with_hidden_shown(preview.host))
         self._address.show_lines([], [folded(with_hidden_shown(preview.url))])
-        self._address.fit_rows(preview.url)
         self._note.setText(with_hidden_shown(preview.note))
         self._note.setVisible(bool(preview.note))
         return self.tr("What will be asked of the network")

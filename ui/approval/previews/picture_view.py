@@ -6,13 +6,15 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.images import media_type_of
 from desktop_agent.vocabulary.tool_calls import PicturePreview
-from ui.look.controls import label
+from ui.approval.parts.middle import GivesWay
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.look.theme import SPACE_S
 from ui.look.visible_text import with_hidden_shown
 
 # Larger than any screen that it could be shown on.
 MOST_SIDE = 2_400
 _SMALLEST = QSize(120, 90)
+_USUAL = QSize(480, 320)
 
 
 class PictureView(QWidget):
@@ -21,13 +23,23 @@ class PictureView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._canvas = _Canvas()
-        self._note = label(kind="muted", wrap=True)
+        self._note = WrappedText(kind="muted")
         self._reading: _Reading | None = None
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._canvas, 1)
         layout.addWidget(self._note)
+
+    @property
+    def giver(self) -> GivesWay:
+        """What can be lower."""
+        return self._canvas
+
+    @property
+    def first(self) -> QWidget | None:
+        """Where reading begins: nowhere, a picture has no text."""
+        return None
 
     @property
     def words(self) -> str:
@@ -85,8 +97,24 @@ class _Canvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._image = QImage()
+        self._given = 0
         self.setMinimumSize(_SMALLEST)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def spare(self) -> int:
+        return _USUAL.height() - _SMALLEST.height()
+
+    @property
+    def given(self) -> int:
+        return self._given
+
+    def give_way(self, pixels: int) -> None:
+        self._given = pixels
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return _USUAL - QSize(0, self._given)
 
     def show_image(self, image: QImage) -> None:
         self._image = image

@@ -1,6 +1,6 @@
 """The effect of a call before it happens: a heading, and the view for its kind."""
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import (
     CommandPreview,
@@ -10,11 +10,12 @@ from desktop_agent.vocabulary.tool_calls import (
     Preview,
     TextPreview,
 )
+from ui.approval.parts.middle import GivesWay
+from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.previews.command_view import CommandView
 from ui.approval.previews.network_view import NetworkView
 from ui.approval.previews.picture_view import PictureView
 from ui.approval.previews.text_view import TextView
-from ui.look.controls import label
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 
@@ -23,26 +24,37 @@ class PreviewView(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._heading = label(kind="strong", wrap=True)
+        self._heading = WrappedText(kind="strong")
         self._text = TextView(themes)
         self._command = CommandView(themes)
         self._network = NetworkView(themes)
         self._picture = PictureView()
         self._shown: TextView | CommandView | NetworkView | PictureView = self._text
-        self._stack = QStackedWidget()
-        for each in (self._text, self._command, self._network, self._picture):
-            self._stack.addWidget(each)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addWidget(self._heading)
         layout.addSpacing(SPACE_S - SPACE_XS)
-        layout.addWidget(self._stack, 1)
+        # A stack would be as high as the highest of them.
+        self._views = (self._text, self._command, self._network, self._picture)
+        for each in self._views:
+            layout.addWidget(each)
+            each.setVisible(each is self._shown)
 
     @property
     def heading(self) -> str:
         """What will change, in words."""
         return self._heading.text()
+
+    @property
+    def givers(self) -> tuple[GivesWay, ...]:
+        """What can be lower."""
+        return (self._picture.giver, self._text.giver)
+
+    @property
+    def first(self) -> QWidget | None:
+        """Where reading begins, while there is something to read."""
+        return None if self.isHidden() else self._shown.first
 
     @property
     def shown_text(self) -> str:
@@ -65,7 +77,8 @@ class PreviewView(QWidget):
                 self._shown, heading = self._picture, self._picture.show_picture(preview)
             case TextPreview():
                 self._shown, heading = self._text, self._text.show_text(preview)
-        self._stack.setCurrentWidget(self._shown)
+        for each in self._views:
+            each.setVisible(each is self._shown)
         self._heading.setText(heading)
 
     def show_waiting(self, *, valid: bool) -> None:

@@ -3,11 +3,14 @@
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from ui.approval.parts.middle import GivesWay
 from ui.approval.previews.code_view import CodeView
 from ui.approval.previews.diff_lines import DiffLine, diff_lines
 from ui.approval.visible_text import folded
 from ui.look.theme import ThemeSource
 from ui.look.visible_text import with_hidden_shown
+
+LEAST_ROWS, MOST_ROWS = 6, 100
 
 
 class TextView(QWidget):
@@ -15,10 +18,20 @@ class TextView(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._view = CodeView(themes, self.tr("Preview of the effect"))
+        self._view = CodeView(themes, self.tr("Preview of the effect"), LEAST_ROWS, MOST_ROWS)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view)
+
+    @property
+    def giver(self) -> GivesWay:
+        """What can be lower."""
+        return self._view
+
+    @property
+    def first(self) -> QWidget:
+        """Where reading begins."""
+        return self._view
 
     @property
     def words(self) -> str:
@@ -48,17 +61,25 @@ class TextView(QWidget):
             return self.tr("New file: {0}").format(path), lines
         if preview.after is None:
             lines = _all("removed", preview.before)
-            return self.tr("Deletes {0}: {1} lines").format(path, len(lines)), lines
+            count = len(lines)
+            words = self.tr("Deletes {0}: 1 line") if count == 1 else self.tr("Deletes {0}: {1} lines")
+            return words.format(path, count), lines
         lines = diff_lines(preview.before, preview.after)
         added = sum(line.kind == "added" for line in lines)
         removed = sum(line.kind == "removed" for line in lines)
-        words = self.tr("{0}: {1} lines added, {2} removed") if added or removed else self.tr("{0}: no change")
-        return words.format(path, added, removed), lines
+        return self._changed(added, removed).format(path, added, removed), lines
+
+    def _changed(self, added: int, removed: int) -> str:
+        if not added and not removed:
+            return self.tr("{0}: no change")
+        return self.tr("{0}: 1 line added, {2} removed") if added == 1 else self.tr("{0}: {1} lines added, {2} removed")
 
 
 def _all(kind: str, text: str) -> list[DiffLine]:
     """Every line of a file that comes, or goes."""
     lines = text.split("\n")
+    if not lines[-1]:
+        del lines[-1]  # what ends with a line break has no line after it
     if kind == "added":
         return [DiffLine("added", each, None, number) for number, each in enumerate(lines, 1)]
     return [DiffLine("removed", each, number) for number, each in enumerate(lines, 1)]

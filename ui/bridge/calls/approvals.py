@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from desktop_agent.engine.session import Session
-from desktop_agent.permissions.approvals import Approval
-from desktop_agent.permissions.previews import shown
-from desktop_agent.permissions.rule_words import in_words
-from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextPreview, ToolClass
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.permissions.approvals import Approval
+    from desktop_agent.tools.tool import AnyTool
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class WaitingCall:
     `reasons` are why somebody is asked, where it is not the tool's default; `outsiders` are those outside whose content
     is one of them. `proposals` are the rules that may be made of it, with AllowAlways, each with what it matches.
     `undoable`: whether what it changes can be undone; None where it changes nothing.
+    `server` is the MCP server that offers the tool, by its title, and `server_says` its own words about the tool.
     """
 
     approval_id: str
@@ -35,12 +37,14 @@ class WaitingCall:
     outsiders: tuple[str, ...] = ()
     proposals: tuple[tuple[Rule, Sentence], ...] = ()
     undoable: bool | None = None
+    server: str = ""
+    server_says: str = ""
 
 
 class Approvals:
     """The waiting calls of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: "Session") -> None:
         self._session = session
 
     def waiting(self) -> tuple[WaitingCall, ...]:
@@ -63,6 +67,9 @@ class Approvals:
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
+        # Late, here and below: what decides about calls comes with the first conversation.
+        from desktop_agent.permissions.previews import shown
+
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
@@ -72,7 +79,9 @@ class Approvals:
         return None
 
 
-def _waiting(approval: Approval, outsiders: tuple[str, ...]) -> WaitingCall:
+def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
+    from desktop_agent.permissions.rule_words import in_words
+
     def validate(arguments: JsonObject) -> str | None:
         try:
             approval.tool.checked(arguments)
@@ -80,6 +89,7 @@ def _waiting(approval: Approval, outsiders: tuple[str, ...]) -> WaitingCall:
             return str(error)
         return None
 
+    server = _server_of(approval)
     return WaitingCall(
         approval_id=approval.approval_id,
         tool=approval.tool.name,
@@ -92,11 +102,20 @@ def _waiting(approval: Approval, outsiders: tuple[str, ...]) -> WaitingCall:
         reasons=approval.reasons,
         outsiders=outsiders,
         undoable=_undoable(approval.tool),
+        server=server,
+        server_says=approval.tool.description if server else "",
         proposals=tuple((rule, in_words(rule)) for rule in approval.proposals),
     )
 
 
-def _undoable(tool: AnyTool) -> bool | None:
+def _server_of(approval: "Approval") -> str:
+    if approval.tool.brings is None:
+        return ""
+    source = approval.tool.brings(approval.tool.checked(approval.input))
+    return source.name if source is not None and source.kind == "mcp" else ""
+
+
+def _undoable(tool: "AnyTool") -> bool | None:
     if tool.changes is not None or tool.undo is not None:
         return True
     # What a specialist does is asked about call by call.

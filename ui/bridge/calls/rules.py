@@ -7,8 +7,6 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.audit import AuditTrail, as_json_lines
 from desktop_agent.engine.engine import Engine
-from desktop_agent.permissions.gate import Allowed, Refused
-from desktop_agent.permissions.rule_words import in_words
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
@@ -98,6 +96,9 @@ class Rules(QObject):
         except AgentError as error:
             self.judged.emit(error.sentence)
             return
+        # Late, here and below: what decides about calls comes with the first conversation.
+        from desktop_agent.permissions.gate import Allowed, Refused
+
         match verdict:
             case Allowed(by="rule"):
                 sentence = Sentence("It would run without asking: a rule allows it.")
@@ -119,6 +120,8 @@ class Rules(QObject):
             self.read.emit(trail.entries, trail.is_at_end)
 
     def _shown(self, rule: Rule) -> ShownRule:
+        from desktop_agent.permissions.rule_words import in_words
+
         place = rule.workspace or "" if rule.scope is RuleScope.WORKSPACE else ""
         return ShownRule(
             rule.id,

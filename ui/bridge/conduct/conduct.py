@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.session import Session
 from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
@@ -21,6 +21,9 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Conduct(QObject):
     waiting_changed = Signal()
     questions_changed = Signal()
 
-    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+    def __init__(self, session: "Session", parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
 

@@ -27,7 +27,7 @@ class KnownTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """The tools of one server of tools; without a title, those that are built in."""
+    """The tools of one MCP server; without a title, those that are built in."""
 
     title: str
     tools: tuple[KnownTool, ...]

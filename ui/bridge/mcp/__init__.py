@@ -1,1 +1,1 @@
-"""Servers of tools, for the screens."""
+"""MCP servers, for the screens."""

@@ -1,4 +1,4 @@
-"""What servers of tools ask of the person, until it is answered or taken back."""
+"""What MCP servers ask of the person, until it is answered or taken back."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where other programs keep the servers of tools that they know, and how those files are read."""
+"""Where other programs keep the MCP servers that they know, and how those files are read."""
 
 import os
 import re

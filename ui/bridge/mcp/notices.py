@@ -1,4 +1,4 @@
-"""What servers of tools make the person be told: a tool that is another one now, a server that does not start."""
+"""What MCP servers make the person be told: a tool that is another one now, a server that does not start."""
 
 from PySide6.QtCore import QObject, Signal
 
@@ -7,15 +7,19 @@ from desktop_agent.vocabulary.errors import Sentence
 
 
 class ServerNotices(QObject):
-    """`told` carries each Sentence once; those from before it was made come with `tell_all`."""
+    """`told` carries each notice once, also one that reads like another.
+
+    Those from before it was made come with `tell_all`. What failed that the person waits for is told each time.
+    """
 
     told = Signal(object)
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
-        self._told: set[str] = set()
+        self._told: dict[int, Sentence] = {}
         engine.mcp.on_notice(self._tell)
+        engine.mcp.on_failure(self._tell_again)
 
     def tell_all(self) -> None:
         """What was noticed before anybody listened."""
@@ -23,6 +27,10 @@ class ServerNotices(QObject):
             self._tell(each)
 
     def _tell(self, sentence: Sentence) -> None:
-        if str(sentence) not in self._told:
-            self._told.add(str(sentence))
-            self.told.emit(sentence)
+        if id(sentence) not in self._told:
+            self._tell_again(sentence)
+
+    def _tell_again(self, sentence: Sentence) -> None:
+        # Held, so that no other one can have its id.
+        self._told[id(sentence)] = sentence
+        self.told.emit(sentence)

@@ -1,6 +1,7 @@
-"""What servers of tools offer for a message, and reading it."""
+"""What MCP servers offer for a message, and reading it."""
 
 import base64
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,8 @@ class Offers(QObject):
     """Asks the servers that are on, each by itself: a slow one keeps nobody from the others."""
 
     changed = Signal()
+    outdated = Signal(str)
+    """The id of a server that says that it offers something else now: whoever shows it may ask again."""
 
     def __init__(self, engine: Engine, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -48,6 +51,7 @@ class Offers(QObject):
         self._found: dict[str, ServerOffers] = {}
         self._asking = 0
         engine.on_preferences(lambda _: self.changed.emit())
+        engine.mcp.on_contents(self.outdated.emit)
 
     @property
     def any_on(self) -> bool:
@@ -73,6 +77,12 @@ class Offers(QObject):
                 self._found[each.server_id] = replace(each, problem=None)
             self._tasks.start(self._ask(each.server_id, each.title, self._asking))
 
+    def ask_again(self, server_id: str) -> None:
+        """Of this one alone; what it said before is there until it answers."""
+        for each in self.groups:
+            if each.server_id == server_id:
+                self._tasks.start(self._ask(server_id, each.title, self._asking))
+
     async def read(self, server_id: str, title: str, uri: str) -> tuple[Piece, ...]:
         """What lies at this address. Raises ToolFailed, also for what is neither text nor picture, or too long."""
         blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
@@ -87,10 +97,11 @@ class Offers(QObject):
         texts = [each.text for each in blocks if isinstance(each, Text) and each.text]
         return "\n\n".join(texts), tuple(_bytes_of(each) for each in blocks if isinstance(each, Image))
 
-    async def complete(self, server_id: str, of: str, argument: str, value: str) -> tuple[str, ...]:
-        """What an argument could be; nothing where the server does not say."""
+    async def complete(self, server_id: str, of: str, argument: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """What an argument could be, when all this is written; nothing where the server does not say."""
+        written = values.get(argument, "")
         with suppress(AgentError):
-            return await self._engine.mcp.complete(server_id, self._workspace, of, argument, value)
+            return await self._engine.mcp.complete(server_id, self._workspace, of, argument, written, values)
         return ()
 
     async def _ask(self, server_id: str, title: str, number: int) -> None:

@@ -1,20 +1,23 @@
-"""Servers of tools for the settings: how each is, what it says, and what is done about it."""
+"""MCP servers for the settings: how each is, what it says, and what is done about it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.errors import AgentError, Sentence
+from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import McpServer
+from desktop_agent.vocabulary.mcp.sign_in_words import PageWords
 from desktop_agent.vocabulary.mcp.states import ServerState
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.mcp.imports import Imports, told
+from ui.bridge.mcp.saving import Change, Saving
 from ui.bridge.tasks import Tasks
 
 
@@ -31,6 +34,8 @@ class ToolServers(QObject):
     saved = Signal(str)
     failed = Signal(str, object)
     """A server's id, and a Sentence: what the person wanted is not done."""
+    held_names = Signal(str, object)
+    """A server's id, and a frozenset of those of its secrets whose values are there."""
     sign_in_ended = Signal(str, object)
     """A server's id, and a Sentence that says why it failed, or None."""
 
@@ -54,6 +59,7 @@ class ToolServers(QObject):
         self._has_lines = False
         self._signing: dict[str, asyncio.Task[None]] = {}
         self.imports = Imports(engine, tasks, self)
+        self._saving = Saving(engine, self.imports)
         engine.on_preferences(self._on_preferences)
         engine.mcp.on_state(self._on_state)
         engine.mcp.on_log(self._on_line)
@@ -78,12 +84,19 @@ class ToolServers(QObject):
 
     def test(self, server_id: str) -> None:
         """Start it now and ask what it offers."""
-        self._tasks.start(self._test(server_id))
+        self._tasks.start(_tested(self._engine, server_id, self._folder, self.tested.emit))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
-        work = self._engine.mcp.save(server, secrets, self.imports.keep)
-        self._tasks.start(self._do(server.id, work, lambda: self.saved.emit(server.id)))
+        self._tasks.start(self._do(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
+
+    def change(self, server_id: str, change: Change) -> None:
+        """Change what is kept by the time when all that was saved before is kept."""
+        self._tasks.start(self._do(server_id, self._saving.change(server_id, change)))
+
+    def look_up_held(self, server_id: str) -> None:
+        """Which of its secrets have a value; nothing is said where the keyring does not answer."""
+        self._tasks.start(_looked_up(self._engine, server_id, self.held_names.emit))
 
     def remove(self, server_id: str) -> None:
         """With all that lies in the keyring for it."""
@@ -110,9 +123,6 @@ class ToolServers(QObject):
         folder = self._open_folder()
         return Path(folder) if folder else None
 
-    async def _test(self, server_id: str) -> None:
-        self.tested.emit(server_id, await self._engine.mcp.test(server_id, self._folder))
-
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()
         if task is None or server_id in self._signing:
@@ -120,9 +130,9 @@ class ToolServers(QObject):
         self._signing[server_id] = task
         why: Sentence | None = None
         try:
-            state = await self._engine.mcp.sign_in(server_id, open_page)
+            state = await self._engine.mcp.sign_in(server_id, open_page, _page_words())
             if state.state in {"failed", "signed_out"}:
-                why = state.why or Sentence("You are not signed in.")
+                why = _whole(state)
         except AgentError as error:
             why = told(error)
         finally:
@@ -175,3 +185,34 @@ class ToolServers(QObject):
         if new or not lines:
             self._last_line = lines[-1] if lines else None
             self.lines_came.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
+
+
+def _whole(state: ServerState) -> Sentence:
+    """Why nobody is signed in, and what to do about it."""
+    why = state.why or Sentence("You are not signed in.")
+    return Sentence("{what} {remedy}", {"what": why, "remedy": state.remedy}) if state.remedy is not None else why
+
+
+async def _tested(engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]) -> None:
+    tell(server_id, await engine.mcp.test(server_id, folder))
+
+
+async def _looked_up(engine: Engine, server_id: str, tell: Callable[[str, object], object]) -> None:
+    with suppress(SecretsUnavailable):
+        tell(server_id, await engine.mcp.held_names(server_id))
+
+
+def _page_words() -> PageWords:
+    return PageWords(
+        done=_tr("You can close this page and go back to Desktop Agent."),
+        refused=_tr("The sign-in was refused. You can close this page and go back to Desktop Agent."),
+        over=_tr("This sign-in is over."),
+        no_answer=_tr("This is no answer to a sign-in."),
+        nothing=_tr("There is nothing here."),
+        # Whoever translates these words names their language here (BCP 47).
+        language=_tr("en"),
+    )
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ToolServers", text)

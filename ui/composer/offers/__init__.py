@@ -1,1 +1,1 @@
-"""What servers of tools offer for a message: resources and ready prompts."""
+"""What MCP servers offer for a message: resources and ready prompts."""

@@ -65,19 +65,20 @@ class ArgumentsDialog(QDialog):
         self.completion_wanted.emit(self._asked_for, self._lines[self._asked_for].text())
 
     @property
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """What is written so far, by name."""
         return {name: line.text() for name, line in self._lines.items() if line.text()}
 
     def _refresh(self) -> None:
         needed = [each.name for each in self._arguments.values() if each.required]
-        missing = [with_hidden_shown(name) for name in needed if name not in self._values]
+        missing = [with_hidden_shown(name) for name in needed if name not in self.values]
         self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
         self._insert.setEnabled(not missing)
 
     def _give(self) -> None:
         if self._insert.isEnabled():
             self.accept()
-            self.filled_in.emit(self._values)
+            self.filled_in.emit(self.values)
 
     def _build(self, title: str, description: str) -> None:
         self.setAccessibleName(title)

@@ -1,4 +1,4 @@
-"""What servers of tools put into a message that is being written."""
+"""What MCP servers put into a message that is being written."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ class PendingResource:
     title: str
     uri: str
     text: str
+    server_id: str = ""
 
     @property
     def size(self) -> int:
@@ -25,6 +26,7 @@ class PictureOf:
     server: str
     title: str
     data: bytes
+    server_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +34,4 @@ class WordsOf:
     """In the text that is being written stand words of this server: a prompt of its that was inserted."""
 
     server: str
+    server_id: str = ""

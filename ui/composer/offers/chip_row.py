@@ -26,6 +26,7 @@ class Held:
     text: str | None = None
     resource: PendingResource | None = None
     server: str = ""
+    server_id: str = ""
     is_picture: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -85,10 +86,6 @@ class ChipRow(QScrollArea):
     def chips(self) -> list[AttachmentChip]:
         """In order."""
         return [each.chip for each in self._held]
-
-    def forget_words(self) -> None:
-        """Nothing is left of the text that is being written."""
-        self._words_of.clear()
 
     def clear(self) -> None:
         """Remove all; what is still on its way in is forgotten."""

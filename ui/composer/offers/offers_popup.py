@@ -1,4 +1,4 @@
-"""What servers of tools offer for a message, in a list to search in."""
+"""What MCP servers offer for a message, in a list to search in."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class OffersPopup(QFrame):
         self._list.setModel(self._rows)
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._refresh = IconButton(themes, "refresh", self.tr("Ask the servers again"))
-        self._settings = button(self.tr("Servers of tools…"), self._to_settings, "link")
+        self._settings = button(self.tr("MCP servers…"), self._to_settings, "link")
         self._build()
         self._search.textChanged.connect(self._narrow)
         self._search.installEventFilter(self)
@@ -67,11 +67,13 @@ class OffersPopup(QFrame):
         self.setLayoutDirection(QGuiApplication.layoutDirection())
         self._search.clear()
         self._narrow("")
-        self.resize(POPUP_SIZE * (self._themes.zoom / 100))
-        at = widget.mapToGlobal(QPoint(0, -self.height() - SPACE_XS))
         screen = widget.screen().availableGeometry()
-        if at.y() < screen.top():
-            at = widget.mapToGlobal(QPoint(0, widget.height() + SPACE_XS))
+        top, bottom = (widget.mapToGlobal(QPoint(0, y)) for y in (-SPACE_XS, widget.height() + SPACE_XS))
+        above, below = top.y() - screen.top(), screen.bottom() - bottom.y()
+        room = POPUP_SIZE * (self._themes.zoom / 100)
+        is_above = above >= min(room.height(), below)
+        self.resize(room.boundedTo(QSize(screen.width(), above if is_above else below)))
+        at = top - QPoint(0, self.height()) if is_above else bottom
         at.setX(max(screen.left(), min(at.x(), screen.right() - self.width())))
         self.move(at)
         self.show()
@@ -123,8 +125,8 @@ class OffersPopup(QFrame):
 
     def _build(self) -> None:
         self.setProperty("kind", "popup")
-        self.setAccessibleName(self.tr("From servers of tools"))
-        self._list.setAccessibleName(self.tr("From servers of tools"))
+        self.setAccessibleName(self.tr("From MCP servers"))
+        self._list.setAccessibleName(self.tr("From MCP servers"))
         self._list.setMouseTracking(True)
         self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         foot = QHBoxLayout()

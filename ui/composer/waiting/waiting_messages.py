@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
@@ -60,6 +61,11 @@ class WaitingMessages(QWidget):
         """The person wants to do something about the first."""
         if self._messages:
             self._focus(0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, other rows."""
+        super().resizeEvent(event)
+        self._fit()
 
     def _change(self, messages: tuple[WaitingMessage, ...]) -> None:
         focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
@@ -119,7 +125,10 @@ class WaitingMessages(QWidget):
 
     def _fit(self) -> None:
         self._column.activate()
-        self._scroll.setFixedHeight(min(self._inside.sizeHint().height(), MOST_HEIGHT * self._themes.zoom // 100))
+        # Rows are higher where they are narrow.
+        column, width = self._column, self._scroll.viewport().width()
+        height = column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
+        self._scroll.setFixedHeight(min(height, MOST_HEIGHT * self._themes.zoom // 100))
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Waiting messages"))

@@ -6,9 +6,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, 
 
 from ui.bridge.conduct.conduct import WaitingMessage
 from ui.look.controls import ElidedLabel, IconButton, button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 EDITOR_LINES = 4
+LEAST_LETTERS = 24
 
 
 class RewordEditor(QPlainTextEdit):
@@ -162,17 +164,14 @@ class WaitingRow(QFrame):
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Where there is no room for all rows they scroll; they never shrink.
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_XS)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._pictures)
-        row.addWidget(self._when)
-        for each in (self._up, self._down, self._edit, self._remove):
-            row.addWidget(each)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        # Narrower than that it has a row of its own.
+        self._text.setMinimumWidth(self._text.fontMetrics().averageCharWidth() * LEAST_LETTERS)
+        doing = (self._up, self._down, self._edit, self._remove)
+        row = FlowRows((self._text, self._pictures, self._when, *doing), wide=self._text, trailing=True, gap=SPACE_XS)
         self._box.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
         self._box.setSpacing(SPACE_XS)
-        self._box.addLayout(row)
+        self._box.addWidget(row)
         self._up.clicked.connect(lambda: self.moved.emit(-1))
         self._down.clicked.connect(lambda: self.moved.emit(1))
         self._edit.clicked.connect(self.begin_editing)

@@ -1,19 +1,21 @@
 """One mode as it is."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from ui.look.controls import button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.mode_words import mode_meaning, mode_title
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.look.visible_text import with_hidden_shown
+from ui.preferences.cards.card_column import Card
 from ui.preferences.modes.mode_rules import rule_line
 
 MOST_RULES = 8
 
 
-class ModeCard(QFrame):
+class ModeCard(Card):
     """What it is called, what happens unasked while it holds, its instructions and rules. A built-in one stays."""
 
     edit_pressed = Signal()
@@ -23,19 +25,20 @@ class ModeCard(QFrame):
     def __init__(self, mode: Mode, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         title = mode_title(mode)
-        self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Mode {0}").format(title))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(label(with_hidden_shown(title), "strong", wrap=True), 1)
         copy = button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))
-        if mode in BUILT_IN_MODES:
-            head.addWidget(copy)
-        else:
-            head.addWidget(button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(title)))
-            head.addWidget(copy)
-            remove = self.tr("Remove {0}").format(title)
-            head.addWidget(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
+        writing = [copy]
+        buttons = [copy]
+        if mode not in BUILT_IN_MODES:
+            edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(title))
+            remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(title))
+            writing = [edit, copy]
+            buttons = [edit, copy, remove]
+        self.writes_with(*writing)
+        head.addWidget(FlowRows(buttons, trailing=True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         layout.setSpacing(SPACE_XS)

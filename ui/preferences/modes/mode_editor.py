@@ -4,12 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QFrame,
-    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
     QRadioButton,
@@ -19,8 +15,9 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.vocabulary.conduct.modes import BREADTHS, Breadth, Mode
 from ui.bridge.conduct.known_tools import ToolGroup
-from ui.look.controls import button
-from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.look.parts.wrapped_choice import WrappedChoice
+from ui.look.theme import SPACE_M, SPACE_XS
+from ui.preferences.cards.card_editor import CardEditor
 from ui.preferences.checked_fields import CheckedForm
 from ui.preferences.modes.mode_rules import ModeRules
 
@@ -42,11 +39,8 @@ def name_from(title: str, taken: Iterable[str] = ()) -> str:
     return name
 
 
-class ModeEditor(QFrame):
+class ModeEditor(CardEditor):
     """`saved` carries the Mode as it shall be."""
-
-    saved = Signal(object)
-    cancelled = Signal()
 
     def __init__(
         self, mode: Mode | None, taken: Iterable[str], tools: Sequence[ToolGroup], parent: QWidget | None = None
@@ -54,7 +48,8 @@ class ModeEditor(QFrame):
         """`mode` is what it begins with. One whose name is not `taken` is changed; otherwise it is a copy."""
         super().__init__(parent)
         self._taken = frozenset(taken)
-        self._is_new = mode is None or mode.name in self._taken
+        self.changes = "" if mode is None or mode.name in self._taken else mode.name
+        """The name of the mode that it changes; "": it makes one."""
         self._title = QLineEdit()
         self._name = QLineEdit()
         self._breadths = _Breadths(mode.mutating if mode is not None else "ask")
@@ -65,7 +60,7 @@ class ModeEditor(QFrame):
         self._arrange()
         if mode is not None:
             self._title.setText(mode.title)
-            self._name.setText(name_from(mode.title, self._taken) if self._is_new else mode.name)
+            self._name.setText(name_from(mode.title, self._taken) if not self.changes else mode.name)
             self._instructions.setPlainText(mode.addendum)
 
     def begin(self) -> None:
@@ -73,16 +68,13 @@ class ModeEditor(QFrame):
         self._title.setFocus()
         self._title.selectAll()
 
+    def show_taken(self, taken: Iterable[str]) -> None:
+        """These names other modes have now."""
+        self._taken = frozenset(taken)
+
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """These are known, to lay down rules about."""
         self._rules.show_tools(groups)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves everything as it was, and only that."""
-        if event.key() == Qt.Key.Key_Escape:
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
 
     def save(self) -> None:
         """Hand it on, or say what is missing."""
@@ -109,7 +101,7 @@ class ModeEditor(QFrame):
         name = self._name.text()
         if not _NAME.fullmatch(name):
             return self.tr("A short name is made of small letters, digits and “-”, and begins with a letter.")
-        if self._is_new and name in self._taken:
+        if not self.changes and name in self._taken:
             return self.tr("Another mode has this short name. Choose another one.")
         return ""
 
@@ -123,15 +115,15 @@ class ModeEditor(QFrame):
 
     def _follow_title(self, title: str) -> None:
         # Until the person writes a short name; it is what conversations and specialists remember a mode by.
-        if self._is_new and not self._name.isModified():
+        if not self.changes and not self._name.isModified():
             self._name.setText(name_from(title, self._taken))
 
     def _set_up(self) -> None:
         self._title.setMaxLength(LONGEST_TITLE)
         self._title.textEdited.connect(self._follow_title)
         self._name.setMaxLength(LONGEST_NAME)
-        self._name.setReadOnly(not self._is_new)
-        self._name.setEnabled(self._is_new)
+        self._name.setReadOnly(bool(self.changes))
+        self._name.setEnabled(not self.changes)
         self._instructions.setTabChangesFocus(True)
         self._instructions.setPlaceholderText(self.tr("Nothing"))
         lines = self._instructions.fontMetrics().lineSpacing() * INSTRUCTION_LINES
@@ -149,17 +141,7 @@ class ModeEditor(QFrame):
             "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
         )
         form.add(self.tr("Rules"), self._rules, self._wrong_rules, note=order)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self.cancelled.emit))
-        foot.addWidget(button(self.tr("Save"), self.save, "primary"))
-        self.setProperty("kind", "card")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(form)
-        layout.addLayout(foot)
+        self.lay_out(self.tr("Mode being written"), self._title, form)
 
 
 class _Breadths(QWidget):
@@ -177,11 +159,10 @@ class _Breadths(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         for at, breadth in enumerate(BREADTHS):
-            choice = QRadioButton(words[breadth])
-            choice.setAccessibleName(words[breadth])
+            choice = QRadioButton()
             choice.setChecked(breadth == chosen)
             self._group.addButton(choice, at)
-            layout.addWidget(choice)
+            layout.addWidget(WrappedChoice(choice, words[breadth]))
 
     @property
     def chosen(self) -> Breadth:

@@ -10,6 +10,7 @@ from desktop_agent.vocabulary.conduct.rules import Rule
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.conduct.rule_words import rule_in_words
 from ui.look.controls import button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_S
 from ui.look.visible_text import with_hidden_shown
@@ -105,11 +106,12 @@ class ModeRules(QWidget):
     def _row(self, rule: Rule) -> QWidget:
         words = with_hidden_shown(spoken(rule_in_words(rule)))
         line = rule_line(rule)
+        remove = self.tr("Remove the rule: {0}").format(words)
+        buttons = [button(self.tr("Remove"), partial(self._remove, rule), "danger", remove)]
         if written(rule.pattern) is not None:
             change = self.tr("Change the rule: {0}").format(words)
-            line.addWidget(button(self.tr("Change"), partial(self._edit, rule), name=change))
-        remove = self.tr("Remove the rule: {0}").format(words)
-        line.addWidget(button(self.tr("Remove"), partial(self._remove, rule), "danger", remove))
+            buttons.insert(0, button(self.tr("Change"), partial(self._edit, rule), name=change))
+        line.addWidget(FlowRows(buttons, trailing=True))
         row = QWidget()
         line.setContentsMargins(0, 0, 0, 0)
         row.setLayout(line)

@@ -12,9 +12,9 @@ from ui.bridge.conduct.known_tools import ToolGroup
 from ui.look.controls import announce, button, label
 from ui.look.parts.mode_words import mode_title
 from ui.look.theme import SPACE_M, SPACE_S
+from ui.preferences.cards.card_column import CardColumn
 from ui.preferences.modes.mode_card import ModeCard
 from ui.preferences.modes.mode_editor import LONGEST_TITLE, ModeEditor
-from ui.preferences.scrolling import bring_into_sight
 
 
 class ModesForm(QWidget):
@@ -32,9 +32,9 @@ class ModesForm(QWidget):
         self._none = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
-        self._cards = QVBoxLayout()
-        self._cards.setSpacing(SPACE_S)
-        self._add = button(self.tr("Add mode…"), lambda: self._write(len(self._modes), None))
+        self._cards = CardColumn()
+        self._fixed = [ModeCard(each) for each in BUILT_IN_MODES]
+        self._add = button(self.tr("Add mode…"), lambda: self._write(None))
         self._full = label(self.tr("There can be {0} modes. Remove one first.").format(MOST_MODES), "muted", wrap=True)
         self._arrange()
         self._lay_out()
@@ -44,6 +44,8 @@ class ModesForm(QWidget):
         if tuple(modes) != self._modes:
             self._modes = tuple(modes)
             self._lay_out()
+            if self._editor is not None:
+                self._editor.show_taken(self._taken(self._editor.changes))
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """The tools that rules can be about."""
@@ -53,8 +55,7 @@ class ModesForm(QWidget):
 
     def edit(self, name: str) -> None:
         """Write this one of the person's own."""
-        place = [each.name for each in self._modes].index(name)
-        self._write(place, self._modes[place])
+        self._write(next(each for each in self._modes if each.name == name), name)
 
     def copy(self, mode: Mode) -> None:
         """Write a new one that begins as this one is, if there is room for one more."""
@@ -62,29 +63,31 @@ class ModesForm(QWidget):
             announce(self, self._full.text())
             return
         title = self.tr("{0} (copy)").format(mode_title(mode))[:LONGEST_TITLE]
-        self._write(len(self._modes), mode.model_copy(update={"title": title}))
+        self._write(mode.model_copy(update={"title": title}))
 
-    def _write(self, place: int, before: Mode | None) -> None:
+    def _write(self, before: Mode | None, changes: str = "") -> None:
         if self._editor is not None:
-            self._lay_out()
-        is_new = place == len(self._modes)
-        taken = {each.name for each in (*BUILT_IN_MODES, *self._modes)}
-        kept = set[str]() if is_new or before is None else {before.name}
-        self._editor = ModeEditor(before, taken - kept, self._tools)
-        self._editor.saved.connect(partial(self._put, place))
+            self._editor.setFocus()
+            return
+        self._editor = ModeEditor(before, self._taken(changes), self._tools)
+        self._editor.saved.connect(self._put)
         self._editor.cancelled.connect(self._close)
-        item = self._cards.itemAt(place)
-        card = item.widget() if item is not None else None
-        if card is not None:
-            card.hide()
-        self._cards.insertWidget(place, self._editor)
-        self._editor.show()
-        self._none.hide()
-        self._add.setEnabled(False)
+        self._cards.open(self._editor, changes)
+        self._offer()
         self._editor.begin()
-        bring_into_sight(self._editor)
 
-    def _put(self, place: int, made: Mode) -> None:
+    def _taken(self, but: str) -> frozenset[str]:
+        """The names that a mode cannot have."""
+        return frozenset(each.name for each in (*BUILT_IN_MODES, *self._modes)) - {but}
+
+    def _put(self, made: Mode) -> None:
+        names = [each.name for each in self._modes]
+        if made.name not in names and len(names) >= MOST_MODES:
+            # Others came while this one was written.
+            announce(self, self._full.text())
+            return
+        place = names.index(made.name) if made.name in names else len(names)
+        self._drop_editor()
         self._say((*self._modes[:place], made, *self._modes[place + 1 :]))
 
     def _remove(self, place: int) -> None:
@@ -101,30 +104,37 @@ class ModesForm(QWidget):
         self._undo.hide()
         self._lay_out()
         self.changed.emit(modes)
-        self._add.setFocus()
+        if self._editor is not None:
+            self._editor.show_taken(self._taken(self._editor.changes))
+        (self._editor or self._add).setFocus()
 
     def _close(self) -> None:
-        self._lay_out()
+        self._drop_editor()
         self._add.setFocus()
 
-    def _lay_out(self) -> None:
+    def _drop_editor(self) -> None:
         self._editor = None
-        while (item := self._cards.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        self._cards.close()
+        self._offer()
+
+    def _lay_out(self) -> None:
+        cards: dict[str, ModeCard] = {}
         for place, each in enumerate(self._modes):
-            card = ModeCard(each)
+            card = cards[each.name] = ModeCard(each)
             card.edit_pressed.connect(partial(self.edit, each.name))
             card.copy_pressed.connect(partial(self.copy, each))
             card.remove_pressed.connect(partial(self._remove, place))
-            self._cards.addWidget(card)
-            card.show()
-        is_full = len(self._modes) >= MOST_MODES
-        self._add.setEnabled(not is_full)
+        self._cards.show_cards(cards)
+        self._offer()
+
+    def _offer(self) -> None:
+        """What can be begun now."""
+        is_full, is_writing = len(self._modes) >= MOST_MODES, self._editor is not None
+        self._add.setEnabled(not is_full and not is_writing)
         self._full.setVisible(is_full)
-        self._none.setVisible(not self._modes)
+        self._none.setVisible(not self._modes and not is_writing)
+        for each in self._fixed:
+            each.set_can_write(can=not is_writing)
 
     def _arrange(self) -> None:
         words = self.tr(
@@ -143,8 +153,7 @@ class ModesForm(QWidget):
         layout.addWidget(label(self.tr("Always there"), "strong"))
         fixed = QVBoxLayout()
         fixed.setSpacing(SPACE_S)
-        for each in BUILT_IN_MODES:
-            card = ModeCard(each)
+        for each, card in zip(BUILT_IN_MODES, self._fixed, strict=True):
             card.copy_pressed.connect(partial(self.copy, each))
             fixed.addWidget(card)
         layout.addLayout(fixed)

@@ -7,9 +7,11 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.rules import Pattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.messages import new_id
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.conduct.rule_words import rule_in_words
 from ui.look.controls import announce, button, label, set_kind
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_M, SPACE_S
 from ui.look.visible_text import with_hidden_shown
@@ -23,9 +25,10 @@ from ui.preferences.modes.rule_pattern import (
     settled,
     written,
 )
-from ui.preferences.tool_menu import EVERY, ToolMenu
+from ui.preferences.tool_menu import ToolMenu
 
 EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
+_PATTERN_WIDTH = 160
 A_MODE = "a mode"
 """Who makes these rules, in the words of verdicts."""
 
@@ -38,6 +41,7 @@ class RuleEditor(QFrame):
 
     def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._before = before
         self._effect = QComboBox()
         self._tools = ToolMenu()
         self._about = QComboBox()
@@ -98,7 +102,14 @@ class RuleEditor(QFrame):
 
     def _made(self, tool: str, pattern: Pattern | None) -> Rule:
         effect = EFFECTS[self._effect.currentIndex()]
-        return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=A_MODE)
+        before = self._before
+        if before is None:
+            return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=A_MODE)
+        # What is not shown here stands, unless it was said of another tool, or to hold back what is now allowed.
+        widens = effect is RuleEffect.ALLOW and before.effect is not effect
+        also = before.also if _bare(tool) == _bare(before.tool) and not widens else ()
+        changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
+        return before.model_copy(update=changes)
 
     def _look(self) -> None:
         """The words of it, as one writes."""
@@ -132,8 +143,7 @@ class RuleEditor(QFrame):
     def _show_rule(self, rule: Rule) -> None:
         kind, text = written(rule.pattern) or ("any", "")
         self._effect.setCurrentIndex(EFFECTS.index(rule.effect))
-        # The name without what tells this version of the tool from others.
-        self._tools.choose(rule.tool if rule.tool == EVERY else rule.tool.split(" @ ")[0])
+        self._tools.choose(_bare(rule.tool))
         self._about.setCurrentIndex(KINDS.index(kind))
         self._pattern.setText(text)
 
@@ -153,22 +163,23 @@ class RuleEditor(QFrame):
 
     def _arrange(self) -> None:
         self.setProperty("kind", "card")
-        first, second, foot = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        for row in (first, second, foot):
-            row.setSpacing(SPACE_S)
-        first.addWidget(self._effect)
-        first.addWidget(self._tools, 1)
-        second.addWidget(self._about)
-        second.addWidget(self._pattern, 1)
-        second.addStretch(0)
+        self.setAccessibleName(self.tr("Rule being written"))
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Cancel rule"), self.cancelled.emit))
         foot.addWidget(self._add)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
-        for row in (first, second):
-            layout.addLayout(row)
+        self._pattern.setMinimumWidth(_PATTERN_WIDTH)
+        layout.addWidget(FlowRows((self._effect, self._tools), wide=self._tools))
+        layout.addWidget(FlowRows((self._about, self._pattern), wide=self._pattern))
         layout.addWidget(self._words)
         layout.addWidget(self._problem)
         layout.addLayout(foot)
+
+
+def _bare(tool: str) -> str:
+    """The name without what tells this version of the tool from others."""
+    return tool.partition(" @ ")[0]

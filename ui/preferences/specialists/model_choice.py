@@ -11,7 +11,7 @@ from ui.look.theme import SPACE_XS
 
 _SAME, _OTHER = "", "\n"
 """Data of the two entries that name no model; no model is called so."""
-LETTERS = 28
+LETTERS = 22
 
 
 class ModelChoice(QWidget):

@@ -1,15 +1,17 @@
 """One specialist as it is."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from ui.look.controls import button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import dollars, short_number
 from ui.look.theme import SPACE_M, SPACE_S
+from ui.preferences.cards.card_column import Card
 
 
-class SpecialistCard(QFrame):
+class SpecialistCard(Card):
     """Its name, what it is for, and what it may use."""
 
     edit_pressed = Signal()
@@ -18,14 +20,15 @@ class SpecialistCard(QFrame):
     def __init__(self, specialist: Specialist, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         name = specialist.name
-        self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
         head.addWidget(label(name, "strong"), 1)
-        head.addWidget(button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name)))
-        remove = self.tr("Remove {0}").format(name)
-        head.addWidget(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
+        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
+        self.writes_with(edit)
+        gone = self.tr("Remove {0}").format(name)
+        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", gone)
+        head.addWidget(FlowRows((edit, remove), trailing=True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)

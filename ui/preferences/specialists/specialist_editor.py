@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.servers import ModelGroup
-from ui.look.controls import announce, button, label
-from ui.look.theme import SPACE_M, SPACE_S
+from ui.look.controls import announce, label
+from ui.look.theme import SPACE_M
+from ui.preferences.cards.card_editor import CardEditor
 from ui.preferences.checked_fields import CheckedForm
 from ui.preferences.specialists.budget_fields import BudgetFields
 from ui.preferences.specialists.model_choice import ModelChoice
@@ -21,12 +20,8 @@ PROMPT_LINES = 5
 LONGEST_NAME = 64
 
 
-class SpecialistEditor(QFrame):
-    """What is not shown here (its mode, its own specialists, how it reasons) stays as it is."""
-
-    saved = Signal(object)
-    """The Specialist as it shall be."""
-    cancelled = Signal()
+class SpecialistEditor(CardEditor):
+    """`saved` carries the Specialist. What is not shown here (its mode, its own specialists, how it reasons) stays."""
 
     def __init__(self, specialist: Specialist | None, taken: Iterable[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,13 +52,6 @@ class SpecialistEditor(QFrame):
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """The models to choose from."""
         self._model.show_models(groups)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves everything as it was, and only that."""
-        if event.key() == Qt.Key.Key_Escape:
-            self.cancelled.emit()
-        else:
-            super().keyPressEvent(event)
 
     def save(self) -> None:
         """Hand it on, or say what is missing."""
@@ -140,15 +128,4 @@ class SpecialistEditor(QFrame):
         server = self.tr("The server of the conversation answers, so it must be one of its models.")
         form.add(self.tr("Model"), self._model, self._wrong_model, note=server)
         form.add(self.tr("Tools"), self._tools)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self.cancelled.emit))
-        foot.addWidget(button(self.tr("Save"), self.save, "primary"))
-        self.setProperty("kind", "card")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_M)
-        layout.addWidget(form)
-        layout.addWidget(self._problem)
-        layout.addLayout(foot)
+        self.lay_out(self.tr("Specialist being written"), self._name, form, self._problem)

@@ -10,8 +10,8 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.servers import ModelGroup
 from ui.look.controls import button, label
-from ui.look.theme import SPACE_M, SPACE_S
-from ui.preferences.scrolling import bring_into_sight
+from ui.look.theme import SPACE_M
+from ui.preferences.cards.card_column import CardColumn
 from ui.preferences.specialists.specialist_card import SpecialistCard
 from ui.preferences.specialists.specialist_editor import SpecialistEditor
 
@@ -31,10 +31,9 @@ class SpecialistsForm(QWidget):
         self._tools: tuple[ToolGroup, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
         self._editor: SpecialistEditor | None = None
-        self._written: str | None = None
+        self._written = ""
         self._none = label(self.tr("There is no specialist yet."), "muted")
-        self._cards = QVBoxLayout()
-        self._cards.setSpacing(SPACE_S)
+        self._cards = CardColumn()
         self._add = button(self.tr("Add specialist…"), lambda: self.edit(None))
         words = self.tr(
             "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
@@ -58,6 +57,7 @@ class SpecialistsForm(QWidget):
         if tuple(specialists) != self._specialists:
             self._specialists = tuple(specialists)
             self._lay_out()
+            self.show_tools(self._tools)
 
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """The tools to choose from."""
@@ -73,76 +73,60 @@ class SpecialistsForm(QWidget):
 
     def edit(self, name: str | None) -> None:
         """Write this one, or a new one."""
-        self._close()
-        names = [each.name for each in self._specialists]
-        place = names.index(name) if name in names else len(names)
-        before = self._specialists[place] if name in names else None
-        self._written = name
-        self._editor = SpecialistEditor(before, self._taken(name))
-        self._editor.show_tools(self._tools, self._taken(name))
+        if self._editor is not None:
+            self._editor.setFocus()
+            return
+        before = next((each for each in self._specialists if each.name == name), None)
+        self._written = before.name if before is not None else ""
+        self._editor = SpecialistEditor(before, self._taken(self._written))
+        self._editor.show_tools(self._tools, self._taken(self._written))
         self._editor.show_models(self._models)
-        self._editor.saved.connect(partial(self._save, place))
+        self._editor.saved.connect(self._save)
         self._editor.cancelled.connect(self._close)
-        card = self._card(place)
-        if card is not None:
-            card.hide()
-        self._cards.insertWidget(place, self._editor)
-        self._editor.show()
-        self._none.hide()
-        self._add.setEnabled(False)
+        self._cards.open(self._editor, self._written)
+        self._offer()
         self._editor.begin()
-        bring_into_sight(self._editor)
 
-    def _taken(self, name: str | None) -> frozenset[str]:
+    def _taken(self, name: str) -> frozenset[str]:
         """The names that this one cannot have."""
         tools = (each.name for group in self._tools for each in group.tools)
         return frozenset((*(each.name for each in self._specialists), *tools, *RESERVED)) - {name}
 
-    def _card(self, place: int) -> QWidget | None:
-        item = self._cards.itemAt(place)
-        return item.widget() if item is not None else None
-
-    def _save(self, place: int, made: Specialist) -> None:
+    def _save(self, made: Specialist) -> None:
+        names = [each.name for each in self._specialists]
+        place = names.index(self._written) if self._written in names else len(names)
         self._drop_editor()
-        now = list(self._specialists)
-        now[place : place + 1] = [made]
-        self._say(tuple(now))
+        self._say((*self._specialists[:place], made, *self._specialists[place + 1 :]))
 
     def _remove(self, name: str) -> None:
-        self._drop_editor()
         self._say(tuple(each for each in self._specialists if each.name != name))
 
     def _say(self, specialists: tuple[Specialist, ...]) -> None:
         self._specialists = specialists
         self._lay_out()
         self.changed.emit(specialists)
-        self._add.setFocus()
+        self.show_tools(self._tools)
+        (self._editor or self._add).setFocus()
 
     def _close(self) -> None:
-        if self._editor is not None:
-            self._drop_editor()
-            self._lay_out()
-            self._add.setFocus()
+        self._drop_editor()
+        self._add.setFocus()
 
     def _drop_editor(self) -> None:
-        if self._editor is not None:
-            self._cards.removeWidget(self._editor)
-            self._editor.hide()
-            self._editor.deleteLater()
-            self._editor = None
-            self._add.setEnabled(True)
+        self._editor = None
+        self._cards.close()
+        self._offer()
 
     def _lay_out(self) -> None:
-        self._drop_editor()
-        while (item := self._cards.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        cards: dict[str, SpecialistCard] = {}
         for each in self._specialists:
-            card = SpecialistCard(each)
+            card = cards[each.name] = SpecialistCard(each)
             card.edit_pressed.connect(partial(self.edit, each.name))
             card.remove_pressed.connect(partial(self._remove, each.name))
-            self._cards.addWidget(card)
-            card.show()
-        self._none.setVisible(not self._specialists)
+        self._cards.show_cards(cards)
+        self._offer()
+
+    def _offer(self) -> None:
+        """What can be begun now."""
+        self._add.setEnabled(self._editor is None)
+        self._none.setVisible(not self._specialists and self._editor is None)

@@ -33,6 +33,7 @@ class ToolChoice(QWidget):
         self._search.setPlaceholderText(self.tr("Find a tool"))
         self._search.setClearButtonEnabled(True)
         self._scroll = QScrollArea(widgetResizable=True)
+        self._scroll.setProperty("kind", "card")
         self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
         self._count = label(kind="small")
         layout = QVBoxLayout(self)

@@ -1,1 +1,1 @@
-"""The page of servers of tools."""
+"""The page of MCP servers."""

@@ -1,32 +1,35 @@
-"""One server of tools: how it is, what it offers, what it says, and what can be done about it."""
+"""One MCP server: how it is, what it offers, what it says, and what can be done about it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.mcp.states import ServerState
 from ui.look.controls import ElidedLabel, button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+from ui.preferences.cards.card_column import Card
+from ui.preferences.scrolling import bring_into_sight
 from ui.preferences.tool_servers.log.log_pane import LogPane
 from ui.preferences.tool_servers.offered.tools_pane import ToolsPane
 from ui.preferences.tool_servers.removal_bar import RemovalBar
-from ui.preferences.tool_servers.sight import bring_into_sight
 from ui.preferences.tool_servers.sign_in_bar import SignInBar
 from ui.preferences.tool_servers.words import reached_by, state_in_words
 
 
-class ServerCard(QFrame):
-    """Every signal begins with the server's id, or carries the server as it shall be."""
+class ServerCard(Card):
+    """Every signal begins with the server's id."""
 
-    changed = Signal(object)
+    changed = Signal(str, object)
+    """And what shall become of it: a function that answers the McpServer as it shall be, given it as it is then."""
     test_pressed = Signal(str)
     edit_pressed = Signal(str)
     removed = Signal(str)
@@ -42,6 +45,7 @@ class ServerCard(QFrame):
         self._server = server
         self._title = with_hidden_shown(server.title)
         self._shown_state: ServerState | None = None
+        self._has_tested = False
         self.tools: ToolsPane | None = None
         self.log: LogPane | None = None
         self._on = QCheckBox(self.tr("On"))
@@ -49,10 +53,18 @@ class ServerCard(QFrame):
         self._where = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._facts = label(kind="muted", wrap=True)
         self._problem = label(kind="error", wrap=True)
-        self._test = self._button(self.tr("Test"), self.tr("Test {0}"), lambda: self.test_pressed.emit(server.id))
-        self._tools_button = self._button(self.tr("Show tools"), self.tr("Show the tools of {0}"), self._turn_tools)
-        self._log_button = self._button(self.tr("Show log"), self.tr("Show the log of {0}"), self._turn_log)
-        self._edit = self._button(self.tr("Edit"), self.tr("Edit {0}"), lambda: self.edit_pressed.emit(server.id))
+        self._test = button(
+            self.tr("Test"), lambda: self.test_pressed.emit(server.id), name=self.tr("Test {0}").format(self._title)
+        )
+        self._tools_button = button(
+            self.tr("Show tools"), self._turn_tools, name=self.tr("Show the tools of {0}").format(self._title)
+        )
+        self._log_button = button(
+            self.tr("Show log"), self._turn_log, name=self.tr("Show the log of {0}").format(self._title)
+        )
+        self._edit = button(
+            self.tr("Edit"), lambda: self.edit_pressed.emit(server.id), name=self.tr("Edit {0}").format(self._title)
+        )
         self._remove = button(self.tr("Remove"), self._ask_removal, "danger", self.tr("Remove {0}").format(self._title))
         self._removal = RemovalBar(self._title)
         self.sign_in = SignInBar(themes, self._title)
@@ -94,7 +106,7 @@ class ServerCard(QFrame):
             return
         self._shown_state = state
         self._state.show_state(*state_in_words(state))
-        self._test.setEnabled(state.state not in {"starting", "off"})
+        self._set_can_test(can=state.state != "starting")
         self.sign_in.show_state(state)
         if self.tools is not None:
             self.tools.show_state(state)
@@ -102,14 +114,15 @@ class ServerCard(QFrame):
     def show_testing(self) -> None:
         """It was told to start."""
         self._problem.hide()
-        self._test.setEnabled(False)
-        self._state.show_state(State.BUSY, self.tr("Starting it, and asking what it offers…"))
+        self._set_can_test(can=False)
+        words = self.tr("Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…")
+        self._state.show_state(State.BUSY, words)
         self._shown_state = None
 
     def show_tested(self, state: ServerState) -> None:
         """What came of it: its tools are shown, or what is wrong."""
         self.show_state(state)
-        if state.state == "running" and self.tools is None:
+        if self.tools is None and state.why is None and (state.tools or state.state == "running"):
             self._turn_tools()
 
     def show_problem(self, sentence: Sentence) -> None:
@@ -130,6 +143,15 @@ class ServerCard(QFrame):
             self.log = None
             self._log_button.setText(self.tr("Show log"))
 
+    def _set_can_test(self, *, can: bool) -> None:
+        """The keys come back to the button that they started from, unless the person went elsewhere."""
+        self._has_tested |= self._test.hasFocus() and not can
+        self._test.setEnabled(can)
+        if can and self._has_tested:
+            self._has_tested = False
+            if self._tools_button.hasFocus():
+                self._test.setFocus()
+
     def _turn_tools(self) -> None:
         if self.tools is not None:
             self._drop(self.tools)
@@ -137,7 +159,7 @@ class ServerCard(QFrame):
             self._tools_button.setText(self.tr("Show tools"))
             return
         self.tools = ToolsPane(self._themes, self._server)
-        self.tools.changed.connect(self.changed)
+        self.tools.changed.connect(partial(self.changed.emit, self._server.id))
         if self._shown_state is not None:
             self.tools.show_state(self._shown_state)
         self._tools_button.setText(self.tr("Hide tools"))
@@ -173,7 +195,12 @@ class ServerCard(QFrame):
         self._remove.setFocus()
 
     def _switch(self) -> None:
-        self.changed.emit(self._server.model_copy(update={"on": self._on.isChecked()}))
+        is_on = self._on.isChecked()
+
+        def change(server: McpServer) -> McpServer:
+            return server.model_copy(update={"on": is_on})
+
+        self.changed.emit(self._server.id, change)
 
     def _facts_of(self, server: McpServer) -> str:
         facts: list[str] = []
@@ -186,12 +213,8 @@ class ServerCard(QFrame):
             facts.append(words.format(names))
         return " · ".join(facts)
 
-    def _button(self, text: str, name: str, act: Callable[[], object]) -> QPushButton:
-        return button(text, act, name=name.format(self._title))
-
     def _build(self) -> None:
-        self.setProperty("kind", "card")
-        self.setAccessibleName(self.tr("Server of tools {0}").format(self._title))
+        self.setAccessibleName(self.tr("MCP server {0}").format(self._title))
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
         self._on.clicked.connect(self._switch)
         self._where.setProperty("kind", "muted")
@@ -204,12 +227,11 @@ class ServerCard(QFrame):
         head.setSpacing(SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
+        self.writes_with(self._edit)
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
-        for each in (self._test, self._tools_button, self._log_button, self._edit):
-            row.addWidget(each)
-        row.addStretch(1)
-        row.addWidget(self._remove)
+        row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
+        row.addWidget(self._remove, 0, Qt.AlignmentFlag.AlignTop)
         self._layout.setContentsMargins(SPACE_M, SPACE_M, SPACE_M, SPACE_M)
         self._layout.setSpacing(SPACE_S)
         self._layout.addLayout(head)

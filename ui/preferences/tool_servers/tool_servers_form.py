@@ -1,18 +1,19 @@
-"""The servers of tools: a card for each, one of them being written, or some being imported."""
+"""The MCP servers: a card for each, one of them being written, or some being imported."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from ui.look.controls import button, label
-from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.theme import SPACE_M, ThemeSource
+from ui.preferences.cards.card_column import CardColumn
 from ui.preferences.tool_servers.editing.server_editor import Kind, ServerEditor
 from ui.preferences.tool_servers.server_card import ServerCard
-from ui.preferences.tool_servers.sight import bring_into_sight
 from ui.preferences.tool_servers.taking.import_panel import ImportPanel
 
 
@@ -23,6 +24,8 @@ class ToolServersForm(QWidget):
 
     saved = Signal(object, object)
     """The McpServer as it shall be, and the new values of its secrets by name."""
+    change_wanted = Signal(str, object)
+    """A server's id, and a function that answers the McpServer as it shall be, given it as it is then."""
     removed = Signal(str)
     test_requested = Signal(str)
     log_watched = Signal(str)
@@ -32,6 +35,8 @@ class ToolServersForm(QWidget):
     sign_out_requested = Signal(str)
     states_wanted = Signal()
     """Cards were made: say how each server is."""
+    held_wanted = Signal(str)
+    """A server is being written: say with `show_held` which of its secrets have a value."""
     import_begun = Signal(object)
     """The ImportPanel that is open from now on."""
 
@@ -51,8 +56,7 @@ class ToolServersForm(QWidget):
             "muted",
             wrap=True,
         )
-        self._column = QVBoxLayout()
-        self._column.setSpacing(SPACE_S)
+        self._column = CardColumn()
         self._adding: tuple[QPushButton, ...] = (
             button(self.tr("Add program…"), lambda: self.add("program")),
             button(self.tr("Add address…"), lambda: self.add("address")),
@@ -67,26 +71,20 @@ class ToolServersForm(QWidget):
     def show_servers(self, servers: Sequence[McpServer]) -> None:
         """These are set up; what is being written stays, and so do tools and logs that are open."""
         self._servers = tuple(servers)
-        ids = [each.id for each in servers]
-        for server_id in [each for each in self._cards if each not in ids]:
-            self._drop(self._cards.pop(server_id))
-            if self._logged == server_id:
-                self._watch("")
-        is_new = False
-        for place, server in enumerate(servers):
-            card = self._cards.get(server.id)
-            if card is None:
-                card = self._cards[server.id] = self._made_card(server)
-                is_new = True
-            elif card.title != server.title:
-                self._drop(card)
-                card = self._cards[server.id] = self._made_card(server)
-                is_new = True
+        before, self._cards = self._cards, {}
+        for server in servers:
+            card = before.get(server.id)
+            is_same = card is not None and card.title == server.title
+            self._cards[server.id] = card = card if card is not None and is_same else self._made_card(server)
             card.show_server(server)
-            self._column.insertWidget(place, card)
-            card.setVisible(not self._is_edited(server.id))
-        self._none.setVisible(not servers and self._editor is None and self._import is None)
-        if is_new:
+        if self._editor is not None:
+            # A new one got its id when it was saved.
+            self._column.stand_for(self._editor.server_id)
+        self._column.show_cards(self._cards)
+        if self._logged and self._logged not in self._cards:
+            self._watch("")
+        self._none.setVisible(not servers and self._panel is None)
+        if any(card is not before.get(server_id) for server_id, card in self._cards.items()):
             self.states_wanted.emit()
 
     def add(self, kind: Kind) -> None:
@@ -101,7 +99,8 @@ class ToolServersForm(QWidget):
 
     def begin_import(self) -> None:
         """Take over what other programs know."""
-        self._close()
+        if self._is_writing():
+            return
         self._import = ImportPanel()
         self._import.cancelled.connect(self._close)
         self._open(self._import)
@@ -115,44 +114,56 @@ class ToolServersForm(QWidget):
 
     def show_saved(self, server_id: str) -> None:
         """It is kept."""
-        if self._is_edited(server_id):
+        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
             self._close()
 
     def show_failure(self, server_id: str, sentence: Sentence) -> None:
         """What the person wanted of this server is not done, and why."""
         card = self._cards.get(server_id)
-        if self._editor is not None and self._is_edited(server_id):
+        if self._editor is not None and self._editor.is_saving and self._is_edited(server_id):
             self._editor.show_failure(sentence)
         elif card is not None:
             card.show_problem(sentence)
 
+    def show_held(self, server_id: str, names: Collection[str]) -> None:
+        """Of this server these secrets have a value."""
+        if self._editor is not None and self._is_edited(server_id):
+            self._editor.show_held(names)
+
     def _is_edited(self, server_id: str) -> bool:
         return self._editor is not None and self._editor.server_id == server_id
 
+    @property
+    def _panel(self) -> QWidget | None:
+        return self._editor or self._import
+
+    def _is_writing(self) -> bool:
+        """What is written already goes first, and the keys go there."""
+        if self._panel is not None:
+            self._panel.setFocus()
+        return self._panel is not None
+
     def _edit(self, kind: Kind, server: McpServer | None) -> None:
-        self._close()
+        if self._is_writing():
+            return
         taken = frozenset(each.id for each in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
         self._editor.saved.connect(self.saved)
         self._editor.cancelled.connect(self._close)
-        card = self._cards.get(server.id) if server is not None else None
-        self._open(self._editor, card)
+        self._open(self._editor, server.id if server is not None else "")
         self._editor.begin()
+        if server is not None and server.secret_names:
+            self.held_wanted.emit(server.id)
 
-    def _open(self, panel: QWidget, instead_of: QWidget | None = None) -> None:
-        place = self._column.indexOf(instead_of) if instead_of is not None else self._column.count()
-        if instead_of is not None:
-            instead_of.hide()
-        self._column.insertWidget(place, panel)
-        panel.show()
+    def _open(self, panel: QWidget, instead_of: str = "") -> None:
+        self._column.open(panel, instead_of)
         self._none.hide()
         for each in self._adding:
             each.setEnabled(False)
-        bring_into_sight(panel)
 
     def _close(self) -> None:
-        panel, focus = self._editor or self._import, self._adding[0]
-        if panel is None:
+        focus = self._adding[0]
+        if self._panel is None:
             return
         if self._editor is not None:
             card = self._cards.get(self._editor.server_id)
@@ -160,20 +171,15 @@ class ToolServersForm(QWidget):
         else:
             focus = self._adding[-1]
         self._editor = self._import = None
-        self._drop(panel)
+        self._column.close()
         for each in self._adding:
             each.setEnabled(True)
-        self.show_servers(self._servers)
+        self._none.setVisible(not self._servers)
         focus.setFocus()
-
-    def _drop(self, widget: QWidget) -> None:
-        self._column.removeWidget(widget)
-        widget.hide()
-        widget.deleteLater()
 
     def _made_card(self, server: McpServer) -> ServerCard:
         card = ServerCard(self._themes, server)
-        card.changed.connect(self._save_change)
+        card.changed.connect(self.change_wanted)
         card.test_pressed.connect(self.test_requested)
         card.edit_pressed.connect(self.edit)
         card.removed.connect(self.removed)
@@ -182,9 +188,6 @@ class ToolServersForm(QWidget):
         card.sign_in_cancelled.connect(self.sign_in_cancelled)
         card.sign_out_pressed.connect(self.sign_out_requested)
         return card
-
-    def _save_change(self, server: McpServer) -> None:
-        self.saved.emit(server, {})
 
     def _watch_log(self, card_id: str, server_id: str) -> None:
         """One log at a time."""
@@ -199,19 +202,14 @@ class ToolServersForm(QWidget):
 
     def _arrange(self) -> None:
         words = self.tr(
-            "Servers of tools give the agent more tools than it has by itself: for your tickets, a database, a "
+            "MCP servers give the agent more tools than it has by itself: for your tickets, a database, a "
             "browser. They speak the Model Context Protocol (MCP)."
         )
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        for each in self._adding:
-            foot.addWidget(each)
-        foot.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(self._none)
         layout.addLayout(self._column)
-        layout.addLayout(foot)
+        layout.addWidget(FlowRows(self._adding))
         layout.addStretch(1)

@@ -1,4 +1,4 @@
-"""How a server of tools is, what its tools may do, and how it is reached, in words."""
+"""How an MCP server is, what its tools may do, and how it is reached, in words."""
 
 import shlex
 from typing import Literal
@@ -24,7 +24,7 @@ def state_in_words(state: ServerState) -> tuple[State, str]:
     why = with_hidden_shown(spoken(state.why)) if state.why is not None else ""
     match state.state:
         case "off":
-            return State.IDLE, _tr("Off")
+            return _off(state, why)
         case "idle":
             return State.IDLE, _tr("It starts when a conversation needs it.")
         case "starting":
@@ -32,10 +32,24 @@ def state_in_words(state: ServerState) -> tuple[State, str]:
         case "running":
             return State.OK, _running(state)
         case "failed":
-            remedy = _tr("Look at its log, correct it with Edit, then press Test.")
-            return State.ERROR, f"{why or _tr('It could not be started.')}\n{remedy}"
+            return State.ERROR, f"{why or _tr('It could not be started.')}\n{_remedy(state)}"
         case "signed_out":
             return State.NO_KEYRING, why or _tr("It wants you to sign in.")
+
+
+def _off(state: ServerState, why: str) -> tuple[State, str]:
+    """It may have been tried all the same."""
+    if why:
+        return State.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _remedy(state)
+    if state.tools:
+        return State.IDLE, _tr("Off. It was tried, and works") + " · " + tool_count(len(state.tools))
+    return State.IDLE, _tr("Off")
+
+
+def _remedy(state: ServerState) -> str:
+    if state.remedy is not None:
+        return with_hidden_shown(spoken(state.remedy))
+    return _tr("Look at its log, correct it with Edit, then press Test.")
 
 
 def _running(state: ServerState) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
@@ -24,6 +24,10 @@ class ApprovalPresenter(QObject):
     it again, and the calls keep waiting.
     """
 
+    mode_chosen = Signal(str)
+    """In the dialog: a mode's name, as the composer's picker says it."""
+    mode_refused = Signal()
+
     def __init__(self, themes: ThemeSource, tasks: Tasks, window: QWidget) -> None:
         super().__init__(window)
         self._tasks = tasks
@@ -37,8 +41,10 @@ class ApprovalPresenter(QObject):
         """Present the calls of this conversation from now on."""
         if self._conversation is not None:
             self._conversation.approvals_changed.disconnect(self.refresh)
+            self._conversation.conduct.modes_changed.disconnect(self._show_modes)
         self._conversation = conversation
         conversation.approvals_changed.connect(self.refresh)
+        conversation.conduct.modes_changed.connect(self._show_modes)
         self.refresh()
 
     def refresh(self) -> None:
@@ -49,6 +55,7 @@ class ApprovalPresenter(QObject):
         if not waiting and self._made is None:
             return
         self._dialog.set_approvals([_pending(call) for call in waiting])
+        self._show_modes()
         ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
             self._dialog.open()
@@ -70,7 +77,15 @@ class ApprovalPresenter(QObject):
             self._made.decided.connect(self._decide)
             self._made.preview_requested.connect(self._preview)
             self._made.trusted.connect(self._trust)
+            self._made.mode.mode_chosen.connect(self.mode_chosen)
+            self._made.mode.request_refused.connect(self.mode_refused)
         return self._made
+
+    @Slot()
+    def _show_modes(self) -> None:
+        if self._made is not None and self._conversation is not None:
+            conduct = self._conversation.conduct
+            self._made.mode.show_modes(conduct.modes, conduct.mode, conduct.requested_mode)
 
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
@@ -106,5 +121,7 @@ def _pending(call: WaitingCall) -> PendingApproval:
         reasons=call.reasons,
         outsiders=call.outsiders,
         undoable=call.undoable,
+        server=call.server,
+        server_says=call.server_says,
         offers=tuple(RuleOffer(rule.id, words, rule.workspace) for rule, words in call.proposals),
     )

@@ -6,7 +6,9 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast, LastingCalls
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from ui.approval.parts.middle import Middle
 from ui.approval.previews.text_view import TextView
 from ui.look.controls import announce, button, label
 from ui.look.sentences import spoken
@@ -27,7 +29,7 @@ class UndoDialog(QDialog):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._forecast = Forecast()
-        self._is_working = self._is_busy = self._diff_is_asked = False
+        self._is_working = self._is_busy = self._diff_is_asked = self._is_redo = False
         self._heading = label(kind="heading", wrap=True)
         self._note = label(wrap=True)
         self._working = self._working_note()
@@ -50,9 +52,10 @@ class UndoDialog(QDialog):
         shown = (self._heading, self._note, self._why, self._also, self._lasting)
         return [each.text() for each in shown if not each.isHidden() and each.text()]
 
-    def show_forecast(self, heading: str, forecast: Forecast) -> None:
+    def show_forecast(self, heading: str, forecast: Forecast, *, redo: bool = False) -> None:
         """What would be done now."""
-        self._forecast = forecast
+        self._forecast, self._is_redo = forecast, redo
+        self._undo.setText(self.tr("Redo") if redo else self.tr("Undo"))
         self._heading.setText(heading)
         self._note.setText(self._summary(forecast))
         self.files.setVisible(bool(forecast.files))
@@ -63,14 +66,16 @@ class UndoDialog(QDialog):
         (self.files if forecast.files else self._cancel).setFocus()
         self._show_besides(forecast)
         self.setAccessibleDescription(" ".join(self.words))
+        # Qt would give it no more than two thirds of the screen's height, whatever it has to show.
+        self.resize(self.sizeHint())
         self._refresh()
 
-    def show_difference(self, file: FileForecast, preview: DiffPreview | TextPreview) -> None:
-        """The lines that would change in a file."""
+    def show_difference(self, file: FileForecast, preview: DiffPreview | Sentence) -> None:
+        """The lines that would change in a file, or why there are none."""
         if isinstance(preview, DiffPreview):
             heading = self._diff.show_diff(preview)
         else:
-            self._diff.show_text(preview)
+            self._diff.show_text(TextPreview(spoken(preview)))
             heading = with_hidden_shown(file.path)
         self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
 
@@ -89,15 +94,13 @@ class UndoDialog(QDialog):
         self._is_busy = True
         self._progress.setRange(0, 0)
         self._refresh()
-        announce(self, self.tr("Undoing…"))
+        announce(self, self.tr("Redoing…") if self._is_redo else self.tr("Undoing…"))
         self.undo_pressed.emit(self.files.replaced)
 
     def _choose(self, file: FileForecast, replaced: bool) -> None:  # noqa: FBT001  # a slot
         why = "" if file.why is None else with_hidden_shown(spoken(file.why))
-        if file.is_conflict and replaced:
-            why = self.tr("What was changed since is lost when this is undone.")
-        elif file.is_conflict:
-            why = self.tr("It is not as the call left it. Tick it to have it put back all the same.")
+        if file.is_conflict:
+            why = self._about_conflict(file, replaced=replaced)
         self._why.setText(why)
         self._why.setVisible(bool(why))
         self._refresh()
@@ -110,6 +113,20 @@ class UndoDialog(QDialog):
         if has_lines:
             self.difference_wanted.emit(file, replaced or is_asked)
 
+    def _about_conflict(self, file: FileForecast, *, replaced: bool) -> str:
+        """What becomes of what was changed since."""
+        if not file.can_be_saved:
+            return self.tr("What is there now cannot be saved first. If you tick it, that is lost for good.")
+        if not replaced and self._is_redo:
+            return self.tr("It was changed after it was undone. Tick it to bring it back anyway.")
+        if not replaced:
+            return self.tr(
+                "It was changed after the call. Tick it to put it back anyway; Redo then brings back the change."
+            )
+        if self._is_redo:
+            return self.tr("What was changed since is saved first: Undo brings it back.")
+        return self.tr("What was changed since is saved first: Redo brings it back.")
+
     def _refresh(self) -> None:
         self._undo.setEnabled(self._does_something() and not self._is_working and not self._is_busy)
         self._progress.setVisible(self._is_busy)
@@ -121,10 +138,14 @@ class UndoDialog(QDialog):
         return changes or bool(self._forecast.undoing) or bool(self.files.replaced)
 
     def _summary(self, forecast: Forecast) -> str:
+        if not forecast.changes_something and self._is_redo:
+            return self.tr("There is nothing that could be redone.")
         if not forecast.changes_something:
             return self.tr("There is nothing that could be undone.")
         if any(each.is_conflict for each in forecast.files):
             return self.tr("Files that were changed since stay as they are, unless you tick them.")
+        if self._is_redo:
+            return self.tr("These files become again what they were before they were undone. Messages stay.")
         return self.tr("These files become again what they were before. Messages stay.")
 
     def _show_besides(self, forecast: Forecast) -> None:
@@ -165,19 +186,21 @@ class UndoDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
-        parts = (self._heading, self._note, self._working, self.files, self._why, self._diff_heading)
-        for each in parts:
+        for each in (self._heading, self._note, self._working):
             layout.addWidget(each)
-        layout.addWidget(self._diff, 1)
-        for each in (self._also, self._lasting_note):
-            layout.addWidget(each)
-        layout.addStretch(0)
+        layout.addWidget(self._middle(), 1)
         layout.addLayout(foot)
         self._undo.setDefault(True)
 
+    def _middle(self) -> Middle:
+        """What gives way in a low window: the difference first, down to some lines of it."""
+        parts = (self.files, self._why, self._diff_heading, self._diff, self._also, self._lasting_note)
+        return Middle(parts, [self._diff.giver])
+
     def sizeHint(self) -> QSize:
-        """Room for the lines of a file."""
-        return QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
+        """Room for the lines of a file, as far as the screen has it."""
+        wanted = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
+        return wanted.boundedTo(self.screen().availableSize() * 0.9)
 
 
 def _seen(text: str) -> str:

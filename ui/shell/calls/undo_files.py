@@ -101,7 +101,7 @@ class UndoFiles(QTreeWidget):
         item.setData(_REPLACE, Qt.ItemDataRole.AccessibleTextRole, self.tr("Even if changed"))
 
     def _fit(self) -> None:
-        rows = min(max(len(self._files), 2), _MOST_ROWS)
+        rows = min(max(len(self._files), 1), _MOST_ROWS)
         height = self.sizeHintForRow(0) if self._files else self.fontMetrics().height() * 2
         self.setFixedHeight(self.header().sizeHint().height() + rows * height + 4)
 

@@ -1,20 +1,22 @@
-"""Undo at the cards of calls and at messages: says what would happen, does it, and says what came of it."""
+"""Undo and redo at cards and messages: says what would happen, does it, and says what came of it."""
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.conversation.items import ToolCallItem
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.vocabulary.conduct.checkpoints import FileForecast, Forecast
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.calls.checkpoints import UndoResult
+from ui.bridge.calls.checkpoints import UndoResult, Wish
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
-from ui.look.visible_text import with_hidden_shown
 from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.calls.undo_words import done, left, short
 from ui.transcript.surface.places import row_in_hand
 from ui.transcript.view import TranscriptView
 
@@ -23,12 +25,10 @@ if TYPE_CHECKING:
 
 _KEY = "undone"
 _LASTS = 12_000
-_NAMED = 3
-_LONGEST = 60
 
 
 class UndoPresenter(QObject):
-    """One call that can be undone without a question is; what needs a look opens the dialog."""
+    """What can be undone or redone without a question is; what needs a look opens the dialog."""
 
     def __init__(
         self, themes: ThemeSource, transcript: TranscriptView, banners: BannerArea, tasks: Tasks, page: QWidget
@@ -40,12 +40,15 @@ class UndoPresenter(QObject):
         self._tasks = tasks
         self._page = page
         self._conversation: OpenConversation | None = None
-        self._item = ""
+        self._wish = Wish("")
+        self._pressed = (Wish(""), 0.0)
         self._forecast = Forecast()
         self._wanted = 0
         self._made: UndoDialog | None = None
+        self._is_opening = False
         transcript.undo_requested.connect(self.undo_call)
         transcript.undo_since_requested.connect(self.undo_since)
+        transcript.redo_requested.connect(self.redo)
 
     def show(self, conversation: OpenConversation) -> None:
         """The conversation on the screen."""
@@ -59,13 +62,33 @@ class UndoPresenter(QObject):
 
     def undo_call(self, item_id: str) -> None:
         """What one call did."""
-        if self._conversation is not None:
-            self._tasks.start(self._begin(self._conversation, item_id, asks=False))
+        self._want(Wish(item_id))
 
     def undo_since(self, item_id: str) -> None:
         """All that calls did since a prompt."""
+        self._want(Wish(item_id), asks=True)
+
+    def redo(self, item_id: str) -> None:
+        """What was undone of one call, or all of one undoing, by the line that tells of it."""
+        item = self._conversation and self._conversation.undoing.item(item_id)
+        self._want(Wish(item_id, is_redo=True), asks=isinstance(item, NoticeItem))
+
+    def _want(self, wish: Wish, *, asks: bool = False) -> None:
+        if self._made is not None:
+            # Whoever cannot see that it lies over everything comes to it, and nothing happens behind it.
+            self._made.activateWindow()
+            return
+        if self._is_opening:
+            return
+        # The second press of a double one would take back what the first did: the button is another one by then.
+        before, at = self._pressed
+        is_opposite = before.item_id == wish.item_id and before.is_redo != wish.is_redo
+        if is_opposite and (monotonic() - at) * 1000 < QGuiApplication.styleHints().mouseDoubleClickInterval():
+            return
+        self._pressed = (wish, monotonic())
         if self._conversation is not None:
-            self._tasks.start(self._begin(self._conversation, item_id, asks=True))
+            self._is_opening = asks
+            self._tasks.start(self._begin(self._conversation, wish, asks=asks))
 
     def undo_here(self) -> None:
         """The same, since the prompt at hand: the one that has the keyboard, or the last one before what is seen."""
@@ -77,23 +100,28 @@ class UndoPresenter(QObject):
         else:
             self.undo_since(prompt.id)
 
-    async def _begin(self, conversation: OpenConversation, item_id: str, *, asks: bool) -> None:
+    async def _begin(self, conversation: OpenConversation, wish: Wish, *, asks: bool) -> None:
         self._banners.remove(_KEY)
-        forecast = await conversation.undoing.forecast(item_id)
-        if conversation is not self._conversation:
+        try:
+            forecast = await conversation.undoing.forecast(wish)
+        finally:
+            self._is_opening = self._is_opening and not asks
+        if conversation is not self._conversation or self._made is not None:
             return
         is_plain = not forecast.not_undone and all(each.why is None for each in forecast.files)
-        if asks or conversation.working or not is_plain or not forecast.changes_something:
-            self._open(item_id, forecast)
+        # What needs nothing any more was put back by hand: then it is undone.
+        has_nothing = not forecast.calls
+        if asks or conversation.working or not is_plain or has_nothing:
+            self._open(wish, forecast)
         else:
-            self._tell(item_id, await conversation.undoing.undo(forecast, (), _silent))
+            self._tell(wish, await conversation.undoing.undo(forecast, (), _silent))
 
-    def _open(self, item_id: str, forecast: Forecast) -> None:
+    def _open(self, wish: Wish, forecast: Forecast) -> None:
         conversation = self._conversation
         if conversation is None:
             return
-        self._item, self._forecast = item_id, forecast
-        self._dialog.show_forecast(self._heading(item_id), forecast)
+        self._wish, self._forecast = wish, forecast
+        self._dialog.show_forecast(self._heading(wish), forecast, redo=wish.is_redo)
         self._dialog.set_working(conversation.working)
         self._dialog.open()
 
@@ -120,7 +148,7 @@ class UndoPresenter(QObject):
             self._tasks.start(self._do(self._conversation, replacing))
 
     async def _do(self, conversation: OpenConversation, replacing: Sequence[FileForecast]) -> None:
-        item_id, dialog = self._item, self._made
+        wish, dialog = self._wish, self._made
 
         def on_progress(done: int, every: int) -> None:
             if dialog is not None and dialog is self._made:
@@ -133,7 +161,7 @@ class UndoPresenter(QObject):
             if dialog is not None and dialog is self._made:
                 dialog.accept()
         if conversation is self._conversation:
-            self._tell(item_id, result)
+            self._tell(wish, result)
 
     def _stop(self) -> None:
         if self._conversation is not None:
@@ -144,13 +172,13 @@ class UndoPresenter(QObject):
             return
         self._made.set_working(working)
         if not working:
-            self._tasks.start(self._look_again(self._conversation, self._item))
+            self._tasks.start(self._look_again(self._conversation, self._wish))
 
-    async def _look_again(self, conversation: OpenConversation, item_id: str) -> None:
-        forecast = await conversation.undoing.forecast(item_id)
-        if self._made is not None and (conversation, item_id) == (self._conversation, self._item):
+    async def _look_again(self, conversation: OpenConversation, wish: Wish) -> None:
+        forecast = await conversation.undoing.forecast(wish)
+        if self._made is not None and (conversation, wish) == (self._conversation, self._wish):
             self._forecast = forecast
-            self._made.show_forecast(self._heading(item_id), forecast)
+            self._made.show_forecast(self._heading(wish), forecast, redo=wish.is_redo)
 
     def _show_difference(self, file: FileForecast, replaced: bool) -> None:  # noqa: FBT001  # a slot
         if self._conversation is not None:
@@ -163,53 +191,31 @@ class UndoPresenter(QObject):
         if self._made is not None and wanted == self._wanted:
             self._made.show_difference(file, preview)
 
-    def _heading(self, item_id: str) -> str:
-        item = self._conversation.undoing.item(item_id) if self._conversation is not None else None
+    def _heading(self, wish: Wish) -> str:
+        item = self._conversation.undoing.item(wish.item_id) if self._conversation is not None else None
+        if wish.is_redo:
+            name = short(item.name) if isinstance(item, ToolCallItem) else ""
+            return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
         if isinstance(item, ToolCallItem):
-            return self.tr("Undo what “{0}” changed").format(_short(item.name))
-        text = _short(item.text) if item is not None else ""
+            return self.tr("Undo what “{0}” changed").format(short(item.name))
+        text = short(item.text) if isinstance(item, UserItem) else ""
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
-    def _tell(self, item_id: str, result: UndoResult) -> None:
+    def _tell(self, wish: Wish, result: UndoResult) -> None:
         """Above the transcript; in it stands what the model hears."""
+        redo = wish.is_redo
         level = "notice" if result.left else "remark"
-        buttons: tuple[BannerButton, ...] = ()
+        buttons: list[BannerButton] = []
+        if result.saved:
+            back = Wish(wish.item_id, not redo, result.saved)
+            words = self.tr("Undo") if redo else self.tr("Redo")
+            buttons.append(BannerButton(words, lambda: self._want(back)))
         if result.left:
-            buttons = (BannerButton(self.tr("Look…"), lambda: self.undo_since(item_id)),)
+            buttons.append(BannerButton(self.tr("Look…"), lambda: self._want(wish, asks=True)))
         lasts = None if result.left else _LASTS
-        self._banners.show_banner(Banner(_KEY, _done(result), _left(result), level, buttons, lasts))
+        banner = Banner(_KEY, done(result, redo=redo), left(result, redo=redo), level, tuple(buttons), lasts)
+        self._banners.show_banner(banner)
 
 
 def _silent(_done: int, _every: int) -> None:
     """One call is done in a moment."""
-
-
-def _done(result: UndoResult) -> Sentence:
-    said = with_hidden_shown(" ".join(result.said))
-    files = result.files
-    if not files and not said:
-        if result.left:
-            return Sentence("Nothing was undone.")
-        return Sentence("It was undone already: everything is as it was before.")
-    if not files:
-        return Sentence("Undone. {words}", {"words": said})
-    values = {"files": _named(files), "words": said}
-    return Sentence("Undone: {files}. {words}", values) if said else Sentence("Undone: {files}.", values)
-
-
-def _left(result: UndoResult) -> Sentence | None:
-    if not result.left:
-        return None
-    if len(result.left) == 1:
-        return result.left[0].why
-    return Sentence("Not undone: {files}.", {"files": _named([each.path for each in result.left])})
-
-
-def _named(paths: Sequence[str]) -> str:
-    shown = with_hidden_shown(", ".join(paths[:_NAMED]))
-    return shown if len(paths) <= _NAMED else f"{shown}, … ({len(paths)})"
-
-
-def _short(text: str) -> str:
-    line = with_hidden_shown(" ".join(text[: 4 * _LONGEST].split()))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -11,10 +11,10 @@ from desktop_agent.vocabulary.errors import AgentError
 from ui.bridge.conduct.conduct import Conduct
 from ui.bridge.conversation import OpenConversation
 from ui.composer.composer import Composer
-from ui.composer.modes.mode_picker import ModePicker
 from ui.composer.modes.mode_request import ModeRequestBar
 from ui.composer.questions.question_card import QuestionCard
 from ui.composer.waiting.waiting_messages import WaitingMessages
+from ui.look.parts.mode_picker import ModePicker
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.shell.banners import BannerArea
 

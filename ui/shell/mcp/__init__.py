@@ -1,1 +1,1 @@
-"""Servers of tools in the window."""
+"""MCP servers in the window."""

@@ -1,4 +1,4 @@
-"""Brings what servers of tools ask to the person, and the answers back."""
+"""Brings what MCP servers ask to the person, and the answers back."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -41,7 +41,8 @@ class AskingPresenter(QObject):
         dialog = self._dialog
         dialog.set_asked(waiting)
         dialog.set_can_stop(self._is_working)
-        if waiting and not dialog.isVisible():
+        # What cannot be shown was declined meanwhile.
+        if self._asking.waiting and not dialog.isVisible():
             dialog.open()
             if self._window.isVisible() and not self._window.isActiveWindow():
                 self._window.windowHandle().alert(0)

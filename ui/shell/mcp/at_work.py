@@ -1,4 +1,4 @@
-"""Servers of tools in the window: what they ask, what they offer for a message, and what must be known of them."""
+"""MCP servers in the window: what they ask, what they offer for a message, and what must be known of them."""
 
 from collections.abc import Callable
 
@@ -54,5 +54,5 @@ class ServersAtWork(QObject):
         self._asking.close()
 
     def _tell(self, sentence: Sentence) -> None:
-        buttons = (BannerButton(self.tr("Servers of tools…"), self.settings_requested.emit),)
+        buttons = (BannerButton(self.tr("MCP servers…"), self.settings_requested.emit),)
         self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))

@@ -1,8 +1,10 @@
 """What goes with a text, as a draft keeps it and as a message sends it."""
 
 from collections.abc import Iterable, Sequence
+from secrets import token_hex
 
 from desktop_agent.vocabulary.blocks import Block, Text
+from desktop_agent.vocabulary.tool_calls import Outsider
 from ui.bridge.drafts import DraftResource, KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.offers.attached import PendingResource, WordsOf
@@ -10,16 +12,16 @@ from ui.composer.offers.chip_row import Attached
 from ui.composer.pictures import PendingPicture
 
 
-def servers_of(attached: Iterable[Attached]) -> tuple[str, ...]:
+def servers_of(attached: Iterable[Attached]) -> tuple[Outsider, ...]:
     """The servers of tools from which something of it came, each once."""
-    return tuple(dict.fromkeys(each.server for each in attached if each.server))
+    return tuple(dict.fromkeys(Outsider("mcp", each.server, each.server_id) for each in attached if each.server))
 
 
 def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
     """As a draft."""
     pictures = [(each.taken, each.name) for each in attached if isinstance(each, PendingPicture)]
     resources = tuple(
-        DraftResource(each.server, each.title, each.uri, each.text)
+        DraftResource(each.server, each.title, each.uri, each.text, each.server_id)
         for each in attached
         if isinstance(each, PendingResource)
     )
@@ -29,8 +31,10 @@ def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
 def attached_of(draft: KeptDraft) -> list[Attached]:
     """Of a draft. Which picture is whose is not kept; that something is, is."""
     pictures = [PendingPicture(name, taken) for taken, name in draft.pictures]
-    resources = [PendingResource(each.server, each.title, each.uri, each.text) for each in draft.resources]
-    return [*pictures, *resources, *(WordsOf(server) for server in draft.outside)]
+    resources = [
+        PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
+    ]
+    return [*pictures, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
 
 
 async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
@@ -49,6 +53,7 @@ async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures)
 
 
 def _marked(resource: PendingResource) -> str:
-    """For the model, which reads no frames."""
-    head = f"[“{resource.title}”, {resource.uri}, from the server “{resource.server}”:]"
-    return f"\n\n{head}\n{resource.text}\n[End of “{resource.title}”.]\n"
+    """For the model, which reads no frames. What a server wrote cannot hold the sign that ends it."""
+    sign, title = token_hex(4), " ".join(resource.title.split())
+    head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"
+    return f"\n\n{head}\n{resource.text}\n[{sign}: end of “{title}”.]\n"

@@ -1,4 +1,4 @@
-"""What servers of tools offer, in the composer: found by a button or a sign, put into the message."""
+"""What MCP servers offer, in the composer: found by a button or a sign, put into the message."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,12 +51,13 @@ class OffersControls(QObject):
         self._window = window
         self._made: OffersPopup | None = None
         self.button = IconButton(themes, "server", self.tr("Insert from a server"))
-        self.button.setToolTip(plain_tip(self.tr("Insert from a server of tools") + f" ({KEYS})"))
+        self.button.setToolTip(plain_tip(self.tr("Insert from an MCP server") + f" ({KEYS})"))
         self._signs = TypedSigns(composer.editor)
         composer.add_control(self.button)
         self.button.clicked.connect(self.open)
         self._signs.typed.connect(self._on_sign)
         offers.changed.connect(self._refresh)
+        offers.outdated.connect(self._ask_again)
         self._refresh()
 
     def open(self) -> None:
@@ -76,6 +77,10 @@ class OffersControls(QObject):
     def _ask(self) -> None:
         conversation = self._conversation()
         self._offers.ask(conversation.workspace if conversation is not None else None)
+
+    def _ask_again(self, server_id: str) -> None:
+        if self._made is not None and self._made.isVisible():
+            self._offers.ask_again(server_id)
 
     def _refresh(self) -> None:
         self.button.setVisible(self._offers.any_on)
@@ -135,7 +140,7 @@ class OffersControls(QObject):
 
     def _complete(self, dialog: "ArgumentsDialog", row: OfferRow, of: str, name: str, written: str) -> None:
         async def complete() -> None:
-            found = await self._offers.complete(row.server_id, of, name, written)
+            found = await self._offers.complete(row.server_id, of, name, {**dialog.values, name: written})
             # It may have been closed, and with that deleted, meanwhile.
             if isValid(dialog) and dialog.isVisible():
                 dialog.show_completions(name, found)
@@ -151,17 +156,17 @@ class OffersControls(QObject):
         if conversation is not self._conversation():
             return
         if text:
-            self._composer.give_back(text, [WordsOf(row.server)])
+            self._composer.give_back(text, [WordsOf(row.server, row.server_id)])
         for data in pictures:
-            self._composer.attachments.add_picture_of(PictureOf(row.server, row.text, data))
+            self._composer.attachments.add_picture_of(PictureOf(row.server, row.text, data, row.server_id))
 
     def _attach(self, row: OfferRow, uri: str) -> None:
         async def read() -> list[PendingResource | PictureOf]:
             found = await self._offers.read(row.server_id, row.text, uri)
             return [
-                PendingResource(row.server, row.text, uri, piece)
+                PendingResource(row.server, row.text, uri, piece, row.server_id)
                 if isinstance(piece, str)
-                else PictureOf(row.server, row.text, piece)
+                else PictureOf(row.server, row.text, piece, row.server_id)
                 for piece in found
             ]
 

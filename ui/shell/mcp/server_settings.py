@@ -1,7 +1,6 @@
-"""The page of servers of tools at work."""
+"""The page of MCP servers at work."""
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
@@ -15,18 +14,6 @@ from ui.look.visible_text import with_hidden_shown
 from ui.preferences.tool_servers.taking.import_panel import ImportPanel
 from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-
-def may_open(address: str) -> bool:
-    """Whether a page that a server names may be opened: over TLS, or on this machine."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    return bool(parts.hostname) and (parts.scheme == "https" or is_local)
-
 
 class ToolServersPresenter(QObject):
     """Shows how the servers are, and does what the person wants."""
@@ -36,6 +23,7 @@ class ToolServersPresenter(QObject):
         self._form = form
         self._servers = servers
         form.saved.connect(servers.save)
+        form.change_wanted.connect(servers.change)
         form.removed.connect(servers.remove)
         form.test_requested.connect(self._test)
         form.log_watched.connect(servers.watch_log)
@@ -43,11 +31,13 @@ class ToolServersPresenter(QObject):
         form.sign_in_cancelled.connect(servers.cancel_sign_in)
         form.sign_out_requested.connect(servers.sign_out)
         form.states_wanted.connect(self._show_states)
+        form.held_wanted.connect(servers.look_up_held)
         form.import_begun.connect(self._begin_import)
         servers.servers_changed.connect(form.show_servers)
         servers.state_changed.connect(self._show_state)
         servers.tested.connect(self._show_tested)
         servers.lines_came.connect(self._show_lines)
+        servers.held_names.connect(form.show_held)
         servers.saved.connect(form.show_saved)
         servers.failed.connect(form.show_failure)
         servers.sign_in_ended.connect(self._end_sign_in)
@@ -92,11 +82,7 @@ class ToolServersPresenter(QObject):
         self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
 
     def _open_page(self, server_id: str, address: str) -> None:
-        if not may_open(address):
-            self._servers.cancel_sign_in(server_id)
-            why = Sentence("The server named a page that is not opened: it is neither https:// nor on this machine.")
-            self._end_sign_in(server_id, why)
-            return
+        """Whether it may be opened was looked at before: the sign-in is refused otherwise."""
         card = self._form.card(server_id)
         is_open = QDesktopServices.openUrl(QUrl(address, QUrl.ParsingMode.StrictMode))
         if card is not None:

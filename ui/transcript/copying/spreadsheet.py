@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Sequence
 
-from ui.look.visible_text import DECEPTIVE
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
 
 # What a spreadsheet takes for a formula (OWASP, CSV Injection); a plain number is none. Some skip what nobody sees.
 _UNSEEN = rf"[\s\u00ad{DECEPTIVE}]"

@@ -54,6 +54,9 @@ class NoticeRow(Row):
         facts = self.stage.facts
         if remedy := _remedies().get(notice.action):
             buttons.append(Button(remedy, partial(facts.remedy_requested.emit, notice.id, notice.action)))
+        if notice.can_be_redone:
+            words = QCoreApplication.translate("Transcript", "Redo")
+            buttons.append(Button(words, partial(facts.redo_requested.emit, notice.id)))
         if notice.detail:
             words = QCoreApplication.translate("Transcript", "Copy details")
             buttons.append(Button(words, partial(facts.details_copied.emit, notice.detail)))

@@ -42,6 +42,7 @@ class RowFacts(QObject):
     link_activated = Signal(str)
     undo_requested = Signal(str)
     undo_since_requested = Signal(str)
+    redo_requested = Signal(str)
 
 
 @dataclass(slots=True)

@@ -63,6 +63,7 @@ class ToolRow(Row):
         # Whether the worker makes a block of it, and whether that is because the person unfolded it.
         self._waits = self._is_pressed = False
         self._undo = partial(stage.facts.undo_requested.emit, item.id)
+        self._redo = partial(stage.facts.redo_requested.emit, item.id)
         px, gap = stage.look.px, stage.look.gap
         self.above, self.below = gap(6) + px(8), gap(6) + px(10)
         self.left = self.right = px(14)
@@ -86,9 +87,9 @@ class ToolRow(Row):
         """Everything anew: a card is small."""
         self._live, self._waits = None, False
         self._watch_time()
-        blocks: list[Block] = [
-            HeadBlock(head_of(self._call, self._since, unfolded=self.unfolded), self._toggle, self._undo)
-        ]
+        head = head_of(self._call, self._since, unfolded=self.unfolded)
+        act = self._undo if self._call.can_be_undone else self._redo
+        blocks: list[Block] = [HeadBlock(head, self._toggle, act)]
         blocks += self._arguments()
         blocks += self._output()
         for index, block in enumerate(blocks):
@@ -135,10 +136,13 @@ class ToolRow(Row):
         return True
 
     def actions(self) -> Sequence[Action]:
-        """To undo it, where that is possible."""
-        if not self._call.can_be_undone:
-            return ()
-        return (Action(QCoreApplication.translate("Transcript", "Undo this call"), self._undo),)
+        """To undo it or to redo it, where that is possible."""
+        found: list[Action] = []
+        if self._call.can_be_undone:
+            found.append(Action(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
+        if self._call.can_be_redone:
+            found.append(Action(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
+        return found
 
     def _arguments(self) -> list[Block]:
         call = self._call

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QRect, Qt
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import UserItem
-from ui.look.visible_text import deceptive
+from desktop_agent.vocabulary.text.hidden_characters import deceptive
 from ui.transcript.blocks.block import Action
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.copying.passage import Extract

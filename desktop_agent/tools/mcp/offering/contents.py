@@ -1,12 +1,12 @@
 """Resources and prompts of a server, as the composer shows them and as a message takes them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from desktop_agent.tools.answers import MOST_PARTS
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.mcp.offering.naming import shown
-from desktop_agent.tools.mcp.offering.results import Taking
+from desktop_agent.tools.mcp.offering.results import Hidden, Taking
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.vocabulary.blocks import Image, Text
 from desktop_agent.vocabulary.mcp.contents import (
@@ -42,26 +42,28 @@ async def contents_of(live: LiveServer) -> ServerContents:
     )
 
 
-async def blocks_of_resource(result: "ReadResourceResult") -> tuple[Text | Image, ...]:
+async def blocks_of_resource(result: "ReadResourceResult", hidden: Hidden = str) -> tuple[Text | Image, ...]:
     """Text and pictures; of what is neither, a word about it."""
     found = result.contents
-    return await _taken([("resource", each) for each in found])
+    return await _taken([("resource", each) for each in found], hidden)
 
 
-async def blocks_of_prompt(result: "GetPromptResult") -> tuple[Text | Image, ...]:
+async def blocks_of_prompt(result: "GetPromptResult", hidden: Hidden = str) -> tuple[Text | Image, ...]:
     """Those of all its messages, in order."""
-    return await _taken([("block", each.content) for each in result.messages])
+    return await _taken([("block", each.content) for each in result.messages], hidden)
 
 
-async def completions_of(live: LiveServer, of: str, argument: str, value: str) -> tuple[str, ...]:
+async def completions_of(
+    live: LiveServer, of: str, argument: str, value: str, others: Mapping[str, str]
+) -> tuple[str, ...]:
     """What the server would fill in for an argument of a prompt, or of a template. Raises ToolFailed."""
-    found = await live.complete(of, argument, value)
+    found = await live.complete(of, argument, value, others)
     return tuple(shown(each, _LONGEST_WORDS) for each in found[:_MOST_COMPLETIONS])
 
 
-async def _taken(blocks: "list[tuple[str, Any]]") -> tuple[Text | Image, ...]:
+async def _taken(blocks: "list[tuple[str, Any]]", hidden: Hidden) -> tuple[Text | Image, ...]:
     def take() -> tuple[Text | Image, ...]:
-        taking = Taking()
+        taking = Taking(hidden)
         parts = [
             taking.resource(block) if kind == "resource" else taking.part(block) for kind, block in blocks[:MOST_PARTS]
         ]

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import re
+from typing import Any, cast
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.text.hidden_characters import without_hidden
 
 LONGEST = 64
 LONGEST_WORDS = 8_000
@@ -25,13 +27,27 @@ def name_of(server_id: str, tool: str) -> str:
     return f"{plain[: LONGEST - _SIGN - 1]}_{sign}"
 
 
-def digest_of(description: str, schema: JsonObject, connection: JsonObject) -> str:
+def digest_of(description: str, schema: JsonObject, hints: JsonObject, connection: JsonObject) -> str:
     """What a tool says that it is, and of whom: another of any of these is another tool to standing rules."""
-    whole = json.dumps([description, schema, connection], sort_keys=True, ensure_ascii=True)
+    whole = json.dumps([description, schema, hints, connection], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
 def shown(text: str, most: int = LONGEST_WORDS) -> str:
     """Without what nobody can see: a description could tell a model what a person cannot read."""
-    seen = "".join(each if each.isprintable() or each in "\n\t" else "�" for each in text[:most])
+    seen = without_hidden(text[:most])
     return seen if len(text) <= most else f"{seen}…"
+
+
+def shown_schema(value: Any) -> Any:
+    """The same of every text in a schema, which a model reads as a whole. Raises RecursionError."""
+    match value:
+        case str():
+            return without_hidden(value)
+        case dict():
+            pairs = cast("JsonObject", value).items()
+            return {without_hidden(name): shown_schema(inner) for name, inner in pairs}
+        case list():
+            return [shown_schema(each) for each in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,14 +1,14 @@
 """What a server answers to a call, as parts of a result."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from desktop_agent.tools.answers import MOST_PARTS, clean, first_of, left_out, whole
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence, ToolFailed
-from desktop_agent.vocabulary.images import Base64Source, decode_base64, media_type_of
+from desktop_agent.vocabulary.images import Base64Source, decode_base64, media_type_of, size_in_header
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
@@ -17,31 +17,40 @@ MOST_TEXT = 400_000
 """Characters of text in one result."""
 MOST_PICTURES = 20_000_000
 """Characters of base64 in one result."""
+LONGEST_EDGE = 8_000
+"""Pixels of a picture's side: a few bytes can say that it has millions."""
 LONGEST_FAILURE = 20_000
+Hidden = Callable[[str], str]
+"""Takes out what a server was given and must not repeat."""
 
 
-async def parts_of_result(result: "CallToolResult") -> tuple[ResultPart, ...]:
-    """Text, pictures and structured content. Raises ToolFailed where the server says that the call failed."""
+async def parts_of_result(result: "CallToolResult", hidden: Hidden = str) -> tuple[ResultPart, ...]:
+    """Text, pictures and structured content, each text as `hidden` leaves it.
+
+    Raises ToolFailed where the server says that the call failed.
+    """
     if result.is_error:
-        raise _failure(result)
-    return await by_size(lambda: _parts(result), [block.model_dump() for block in result.content[:MOST_PARTS]])
+        raise _failure(result, hidden)
+    said = [block.model_dump() for block in result.content[:MOST_PARTS]]
+    return await by_size(lambda: _parts(result, hidden), said, result.structured_content)
 
 
-def _failure(result: "CallToolResult") -> ToolFailed:
+def _failure(result: "CallToolResult", hidden: Hidden) -> ToolFailed:
     words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
-    shown = whole(words)[:LONGEST_FAILURE]
+    # Cut after that: half a secret would be found no more.
+    shown = hidden(whole(words)[: 10 * LONGEST_FAILURE])[:LONGEST_FAILURE]
     what = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
     return ToolFailed(what, "Correct the call, or do without it.")
 
 
-def _parts(result: "CallToolResult") -> tuple[ResultPart, ...]:
-    taking = Taking()
+def _parts(result: "CallToolResult", hidden: Hidden) -> tuple[ResultPart, ...]:
+    taking = Taking(hidden)
     blocks, rest = first_of(result.content)
     parts: list[ResultPart] = [taking.part(block) for block in blocks]
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
         said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
-        parts = [*([] if said else parts), Json(value=clean(structured))]
+        parts = [*([] if said else parts), Json(value=_hidden_in(clean(structured), hidden))]
     return (*parts, left_out(rest)) if rest else tuple(parts)
 
 
@@ -62,10 +71,24 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
     return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
 
 
+def _hidden_in(value: Any, hidden: Hidden) -> Any:
+    match value:
+        case str():
+            return hidden(value)
+        case dict():
+            pairs = cast("dict[str, Any]", value).items()
+            return {hidden(name): _hidden_in(each, hidden) for name, each in pairs}
+        case list():
+            return [_hidden_in(each, hidden) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
 class Taking:
     """Takes blocks until there is enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: Hidden = str) -> None:
+        self._hidden = hidden
         self._text = MOST_TEXT
         self._pictures = MOST_PICTURES
 
@@ -85,9 +108,12 @@ class Taking:
 
     def text(self, text: str) -> Text:
         """As much of it as there is room for."""
-        kept = text[: self._text]
+        # A little further, for a secret that the cut would halve.
+        known = self._hidden(text[: self._text + LONGEST_FAILURE])
+        kept = known[: self._text]
+        is_cut = len(kept) < len(known) or len(text) > self._text + LONGEST_FAILURE
         self._text -= len(kept)
-        cut = f"\n[cut: {len(text):,} characters in all]" if len(kept) < len(text) else ""
+        cut = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
         return Text(text=whole(kept) + cut)
 
     def picture(self, data: str, name: str | None = None) -> Text | Image:
@@ -95,9 +121,15 @@ class Taking:
         if len(data) > self._pictures:
             return self.text("[left out: a picture that is too large]")
         try:
-            media_type = media_type_of(decode_base64(data))
+            decoded = decode_base64(data)
+            media_type = media_type_of(decoded)
             if media_type is None:
                 return self.text("[left out: a picture that is no PNG, JPEG, GIF or WebP]")
+            size = size_in_header(decoded)
+            if size is None:
+                return self.text("[left out: a picture that is damaged]")
+            if max(size) > LONGEST_EDGE:
+                return self.text(f"[left out: a picture of {size[0]:,} × {size[1]:,} pixels]")
             source = Base64Source(media_type=media_type, data=data)
         except ImageRefused:
             return self.text("[left out: a picture that is damaged]")

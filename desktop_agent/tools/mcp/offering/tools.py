@@ -1,11 +1,11 @@
 """Tools of a server as tools of ours."""
 
-import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from desktop_agent.tools.mcp.offering.naming import digest_of, name_of, shown
+from desktop_agent.tools.in_thread import in_own_thread
+from desktop_agent.tools.mcp.offering.allowance import MOST_CHARACTERS, Allowance
+from desktop_agent.tools.mcp.offering.naming import digest_of, name_of, shown, shown_schema
 from desktop_agent.tools.mcp.offering.results import parts_of_result
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.tools.tool import RunningCall, Tool
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mcp_types import Tool as TheirTool
 
 _SLACK = 5.0
+# What a server says of a tool that nobody reads, but that counts: which questions are asked hangs on it.
+_HINTS = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class Made:
     name: str
     said: ToolClass | None
     tool: Tool[JsonObject]
+
+    @property
+    def digest(self) -> str:
+        """What it is."""
+        return self.tool.scope.rpartition(":")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Offer:
                 tool_class=tools[each.name].tool_class,
                 said=each.said,
                 on=each.name not in server.off_tools,
+                digest=each.digest,
+                is_other=each.name in server.classes and server.word_about(each.name, each.digest) is None,
             )
             for each in self.made
         )
@@ -64,40 +73,62 @@ class Offer:
 async def offer_of(live: LiveServer) -> Offer:
     """Ask a server for its tools. Raises ToolFailed."""
     listed = await live.tools()
-    return await asyncio.to_thread(_made, live, listed)
+    # In a thread of its own: one that is busy with a schema holds up nobody, not even the end of the program.
+    return await in_own_thread(lambda sign: _made(live, listed, Allowance(sign)), grace=0)
 
 
-def changed_tools(title: str, before: dict[str, str], now: Iterable[tuple[str, str]]) -> tuple[Sentence, ...]:
-    """A sentence for each tool that is another one than it was."""
+def changed_tools(title: str, before: dict[str, str], offer: Offer) -> tuple[tuple[Sentence, str], ...]:
+    """A sentence for each tool that is another one than it was, and the digest of what it is now."""
     template = (
         "The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it "
         "holds no more."
     )
-    changed = (name for name, digest in now if before.get(name, digest) != digest)
-    return tuple(Sentence(template, {"tool": name, "server": title}) for name in changed)
+    believed = (
+        "The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only "
+        "reads, and is believed: turn that off in its settings if this is not what you expect."
+    )
+    only_read = {each.name for each in offer.tools if each.tool_class is ToolClass.READ_ONLY}
+    changed = ((name, digest) for name, digest in offer.digests if before.get(name, digest) != digest)
+    return tuple(
+        (Sentence(believed if name in only_read else template, {"tool": name, "server": title}), digest)
+        for name, digest in changed
+    )
 
 
-def _made(live: LiveServer, listed: "tuple[TheirTool, ...]") -> Offer:
+def _made(live: LiveServer, listed: "tuple[TheirTool, ...]", allowance: Allowance) -> Offer:
     """In a thread: checking two hundred schemas takes a while."""
     tools: dict[str, Made] = {}
-    left_out: list[Sentence] = []
-    for theirs in listed:
-        values = {"tool": theirs.name[:100], "server": live.server.title}
+    title = live.server.title
+    left_out = [_unusable(title, name, why) for name, why in live.left_out]
+    for at, theirs in enumerate(listed):
+        if not allowance.lasts():
+            left_out.append(_unchecked(title, len(listed) - at))
+            break
         try:
-            made = Made(theirs.name, _said(theirs.annotations), _tool(live, theirs))
+            made = Made(theirs.name, _said(theirs.annotations), _tool(live, theirs, allowance))
         except WrongUse as error:
-            template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
-            left_out.append(Sentence(template, {**values, "why": error.sentence}))
+            left_out.append(_unusable(title, theirs.name, error.sentence))
             continue
         if made.tool.name in tools:
+            values = {"tool": theirs.name[:100], "server": title}
             left_out.append(Sentence("The server “{server}” has two tools named “{tool}”.", values))
             continue
         tools[made.tool.name] = made
-    digests = tuple((name, each.tool.scope.rpartition(":")[2]) for name, each in tools.items())
+    digests = tuple((name, each.digest) for name, each in tools.items())
     return Offer(tuple(tools.values()), digests, tuple(left_out)).under(live.server)
 
 
-def _tool(live: LiveServer, theirs: "TheirTool") -> Tool[JsonObject]:
+def _unusable(title: str, name: str, why: Sentence | str) -> Sentence:
+    template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
+    return Sentence(template, {"tool": name[:100], "server": title, "why": why})
+
+
+def _unchecked(title: str, count: int) -> Sentence:
+    template = "The server “{server}” describes its tools at such length that {n} of them are left out."
+    return Sentence(template, {"server": title, "n": str(count)})
+
+
+def _tool(live: LiveServer, theirs: "TheirTool", allowance: Allowance) -> Tool[JsonObject]:
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.schemas import JsonSchema
 
@@ -106,15 +137,31 @@ def _tool(live: LiveServer, theirs: "TheirTool") -> Tool[JsonObject]:
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        return await parts_of_result(await live.call(name, arguments, call.progress))
+        return await parts_of_result(await live.call(name, arguments, call.progress), live.log.hidden)
 
+    checked = JsonSchema(_visible(schema), allowance.lasts)
+    told = shown(description)
+    if not allowance.takes(len(told) + checked.size):
+        raise WrongUse(f"the tools of a server may say {MOST_CHARACTERS:,} characters together.")
     return Tool(
         name=name_of(server.id, name),
-        description=shown(description),
-        schema=JsonSchema(schema),
+        description=told,
+        schema=checked,
         run=run,
-        scope=f"{server.id}:{digest_of(description, schema, _identity(server.connection))}",
+        scope=f"{server.id}:{digest_of(description, schema, _hints(theirs), _identity(server.connection))}",
     )
+
+
+def _visible(schema: JsonObject) -> JsonObject:
+    try:
+        return shown_schema(schema)
+    except RecursionError:
+        raise WrongUse("its schema is nested too deep.") from None
+
+
+def _hints(theirs: "TheirTool") -> JsonObject:
+    said = theirs.annotations
+    return said.model_dump(mode="json", exclude_none=True, include=_HINTS) if said is not None else {}
 
 
 def _identity(connection: StdioConnection | HttpConnection) -> JsonObject:
@@ -123,7 +170,7 @@ def _identity(connection: StdioConnection | HttpConnection) -> JsonObject:
 
 
 def _set_up(made: Made, server: McpServer) -> Tool[JsonObject]:
-    source = Outsider("mcp", server.title)
+    source = Outsider("mcp", server.title, server.id)
 
     def brings(_: JsonObject) -> Outsider:
         return source
@@ -138,9 +185,9 @@ def _set_up(made: Made, server: McpServer) -> Tool[JsonObject]:
 
 
 def _class_of(made: Made, server: McpServer) -> ToolClass:
-    """The person's own word wins; the server's is believed where it is trusted."""
+    """The person's own word wins, if it was about this very tool; the server's is believed where it is trusted."""
     believed = made.said if server.trusted else None
-    return server.classes.get(made.name) or believed or ToolClass.MUTATING
+    return server.word_about(made.name, made.digest) or believed or ToolClass.MUTATING
 
 
 def _said(annotations: Any) -> ToolClass | None:

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 # Of one question to a server that is named for signing in; in seconds. And of questions in all.
 _PATIENCE = 30.0
 _MOST_QUESTIONS = 30
+_TOO_MANY = 429
 
 
 class Endless(Exception):
     """There is always one more thing to ask."""
+
+
+class OutOfOrder(Exception):
+    """Who gives tokens cannot answer now (RFC 9110, 15.6): that says nothing about the person."""
 
 
 @dataclass
@@ -81,7 +86,8 @@ async def driven(
 ) -> None:
     """Ask what the library wants to have asked, until it would send `request` again with what came of it.
 
-    `answered` says what is answered to `request` itself; without it, only what comes before is asked.
+    `answered` says what is answered to `request` itself; without it, only what comes before is asked. Then it raises
+    OutOfOrder where tokens cannot be had now.
     """
     flow: AsyncGenerator[Any, Any] = provider.async_auth_flow(request)
     try:
@@ -95,6 +101,8 @@ async def driven(
                 response = await answered(request)
             else:
                 response = await asked(client, outgoing)
+                if answered is None and (response.status_code >= 500 or response.status_code == _TOO_MANY):
+                    raise OutOfOrder
             outgoing = await flow.asend(response)
         raise Endless
     except StopAsyncIteration:

@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import hmac
+import html
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
+
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
 
 HOST = "127.0.0.1"
 _PATH = "/callback"
@@ -15,7 +18,7 @@ _MOST_AT_ONCE = 8
 # Seconds that a browser has for its question.
 _PATIENCE = 10.0
 _PAGE = (
-    "<!doctype html><html lang=en><meta charset=utf-8><title>Desktop Agent</title>"
+    "<!doctype html><html lang='{language}'><meta charset=utf-8><title>Desktop Agent</title>"
     "<style>body{{font:16px system-ui;margin:20vh auto;max-width:26em;text-align:center}}"
     ":root{{color-scheme:light dark}}</style>"
     "<p>{text}</p></html>"
@@ -35,10 +38,11 @@ class Came:
 class Listener:
     """Waits for one answer with the right state; every other one is sent away and changes nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: PageWords = ENGLISH) -> None:
+        self._words = words
         self._state: str | None = None
         self._answer: asyncio.Future[Came] = asyncio.get_running_loop().create_future()
-        self._at_once = 0
+        self._open: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
         self._port = 0
 
@@ -63,22 +67,29 @@ class Listener:
     async def close(self) -> None:
         """Nothing listens any more."""
         self._answer.cancel()
+        for writer in self._open:
+            # Whoever is being answered is told all of it first.
+            if not writer.is_closing() and not writer.transport.get_write_buffer_size():
+                writer.close()
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._at_once += 1
+        self._open.append(writer)
+        if len(self._open) > _MOST_AT_ONCE:
+            # Who only holds a connection open keeps the browser from none.
+            self._open.pop(0).transport.abort()
         try:
-            if self._at_once <= _MOST_AT_ONCE:
-                async with asyncio.timeout(_PATIENCE):
-                    head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(self._told(head.decode("latin-1")))
-                    await writer.drain()
+            async with asyncio.timeout(_PATIENCE):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(self._told(head.decode("latin-1")))
+                await writer.drain()
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass
         finally:
-            self._at_once -= 1
+            if writer in self._open:
+                self._open.remove(writer)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
@@ -93,24 +104,25 @@ class Listener:
         mine = self.address.partition("://")[2].partition("/")[0]
         # A page of the web that has its name lead here comes with that name.
         if len(words) != 3 or words[0] != "GET" or hosts not in ([mine], [mine.replace(HOST, "localhost")]):
-            return _page(400, "This is no answer to a sign-in.")
+            return self._page(400, self._words.no_answer)
         found = _read(words[1])
         if found is None:
-            return _page(404, "There is nothing here.")
+            return self._page(404, self._words.nothing)
         if self._state is None or not hmac.compare_digest(found.state.encode(), self._state.encode()):
-            return _page(400, "This is no answer to a sign-in.")
+            return self._page(400, self._words.no_answer)
         if self._answer.done():
-            return _page(400, "This sign-in is over.")
+            return self._page(400, self._words.over)
         self._answer.set_result(found)
-        if found.error:
-            return _page(200, "The sign-in was refused. You can close this page and go back to Desktop Agent.")
-        return _page(200, "You can close this page and go back to Desktop Agent.")
+        return self._page(200, self._words.refused if found.error else self._words.done)
+
+    def _page(self, status: int, text: str) -> bytes:
+        return _page(status, text, self._words.language)
 
 
 @asynccontextmanager
-async def listening(port: int = 0) -> AsyncGenerator[Listener]:
+async def listening(port: int = 0, words: PageWords = ENGLISH) -> AsyncGenerator[Listener]:
     """Listen at this port, or at another where it is taken. Raises OSError."""
-    listener = Listener()
+    listener = Listener(words)
     try:
         try:
             await listener.open(port)
@@ -133,8 +145,8 @@ def _read(target: str) -> Came | None:
     return Came(one.get("code", ""), one.get("state", ""), one.get("iss"), one.get("error", ""))
 
 
-def _page(status: int, text: str) -> bytes:
-    body = _PAGE.format(text=text).encode()
+def _page(status: int, text: str, language: str) -> bytes:
+    body = _PAGE.format(text=html.escape(text), language=html.escape(language)).encode()
     head = (
         f"HTTP/1.1 {status} {'OK' if status == 200 else 'Refused'}\r\nContent-Type: text/html; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"

@@ -48,10 +48,14 @@ def is_token(text: object) -> bool:
     return isinstance(text, str) and bool(_TOKEN.fullmatch(text))
 
 
+LONGEST_LIFE = 366 * 86_400
+"""Seconds: tokens that would live for longer are renewed by then."""
+
+
 def expiry_of(tokens: JsonObject) -> float | None:
     """When they expire, from now on."""
     seconds = tokens.get("expires_in")
-    return time.time() + seconds if isinstance(seconds, int) else None
+    return time.time() + min(max(seconds, 0), LONGEST_LIFE) if isinstance(seconds, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,11 @@ class Keeping:
     async def load(self, url: str) -> Record | None:
         """The one of this very server. What cannot be read is none."""
         found = await self.get()
-        if found is None:
-            return None
+        return self.read(found, url) if found is not None else None
+
+    @staticmethod
+    def read(found: SecretStr, url: str) -> Record | None:
+        """What was kept, if it can be read and is of this very server."""
         try:
             record = Record.model_validate_json(found.get_secret_value())
         except ValidationError:

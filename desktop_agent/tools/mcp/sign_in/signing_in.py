@@ -18,10 +18,11 @@ from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.sign_in.flow import Browser, Endless, Memory, asked, driven, provider_of, record_of
 from desktop_agent.tools.mcp.sign_in.listener import Listener, listening
 from desktop_agent.tools.mcp.sign_in.record import Keeping, Record, expiry_of, is_token
-from desktop_agent.tools.mcp.sign_in.session import Challenge
+from desktop_agent.tools.mcp.sign_in.renewing import Challenge
 from desktop_agent.tools.mcp.web.hosts import may_be_opened
 from desktop_agent.tools.mcp.web.streams import Place, new_client
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
@@ -31,6 +32,7 @@ PATIENCE = 300.0
 _WORD = re.compile(r"[a-z_]{1,40}")
 _ERROR = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
 _REMEDY = "Sign in again."
+_REGISTER = "Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header."
 
 
 class NotSignedIn(ToolFailed):
@@ -59,11 +61,13 @@ class SigningIn:
         keeping: Keeping,
         challenge: Challenge | None = None,
         identity: Identity = Identity(),
+        words: PageWords = ENGLISH,
     ) -> None:
         self._place = place
         self._keeping = keeping
         self._challenge = challenge
         self._identity = identity
+        self._words = words
         self._log = ServerLog()
         self._provider: OAuthClientProvider | None = None
 
@@ -72,7 +76,7 @@ class SigningIn:
         # Before the person is asked for anything: where would it be kept?
         known = await self._keeping.load(self._place.url)
         try:
-            async with asyncio.timeout(seconds), listening(_port_of(known)) as listener:
+            async with asyncio.timeout(seconds), listening(_port_of(known), self._words) as listener:
                 record = await self._signed_in(known, listener, open_page)
         except TimeoutError:
             raise NotSignedIn(Sentence("The sign-in took too long."), _REMEDY) from None
@@ -123,6 +127,7 @@ class SigningIn:
             if not may_be_opened(url, self._place.own):
                 what = Sentence("The page for signing in has an address that is not opened.")
                 raise NotSignedIn(what, "Ask who runs the server: it must begin with https:// and be public.")
+            self._require_pkce()
             self._choose_proof()
             (state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
             listener.expect(state)
@@ -136,6 +141,14 @@ class SigningIn:
             return AuthorizationCodeResult(code=came.code, state=came.state, iss=came.issuer)
 
         return Browser(listener.address, opened, answer)
+
+    def _require_pkce(self) -> None:
+        """Without it whoever sees the answer of the browser could use it (RFC 7636)."""
+        metadata = self._provider.context.oauth_metadata if self._provider is not None else None
+        ways = metadata.code_challenge_methods_supported if metadata is not None else None
+        if ways is not None and "S256" not in ways:
+            what = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
+            raise NotSignedIn(what, "Ask who runs the server.")
 
     def _choose_proof(self) -> None:
         """How an agreed name is proved; only now it is known which ways there are."""
@@ -205,7 +218,7 @@ def _explain(error: BaseException) -> NoReturn:
     values = {"why": found.group(1) if found else type(error).__name__}
     if isinstance(error, OAuthRegistrationError):
         template = "The server knows no programs that it was not told of before ({why})."
-        raise NotSignedIn(Sentence(template, values), "Ask who runs it for a key, and give that as a header.") from None
+        raise NotSignedIn(Sentence(template, values), _REGISTER) from None
     if isinstance(error, OAuthTokenError):
         raise NotSignedIn(Sentence("The server gave no token ({why}).", values), _REMEDY) from None
     if isinstance(error, OAuthFlowError | ValidationError | Endless):

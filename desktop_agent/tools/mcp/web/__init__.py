@@ -1,1 +1,1 @@
-"""Servers of tools that are somewhere else: streamable HTTP, and whom it may reach."""
+"""MCP servers that are somewhere else: streamable HTTP, and whom it may reach."""

@@ -22,6 +22,8 @@ from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 class Refused(ToolFailed):
     """The server wants us where we do not go."""
 
+    default_remedy = "Correct its address with Edit, or ask who runs it."
+
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to an address only after looking at it, and to no other. `own` are hosts that may be private."""

@@ -1,11 +1,11 @@
-"""Which hosts a server of tools may have us reach, and by which scheme."""
+"""Which hosts an MCP server may have us reach, and by which scheme."""
 
 import ipaddress
 from urllib.parse import urlsplit
 
-from desktop_agent.network.hosts import is_loopback
 from desktop_agent.network.public_addresses import is_own_name, is_public
 from desktop_agent.network.web_addresses import one_form
+from desktop_agent.vocabulary.endpoints import is_loopback
 
 LONGEST_ADDRESS = 8_000
 
@@ -13,10 +13,11 @@ LONGEST_ADDRESS = 8_000
 def own_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
     """Those that may have a private address: what the person entered as such, and what the settings allow.
 
-    A server with a public name is not among them: nothing may lead from there into a private network.
+    A server with a public name has none of them, unless it is allowed itself: nothing may lead from there into a
+    private network.
     """
     host = host_of(url)
-    return frozenset({*allowed, host}) if host and is_private(host) else allowed
+    return frozenset({*allowed, host}) if host and (is_private(host) or host in allowed) else frozenset()
 
 
 def host_of(url: str) -> str:

@@ -1,6 +1,7 @@
 """A server that is somewhere else: streamable HTTP, with a bound on what it may send."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ async def http_streams(
     """Requests carry the headers, and go to no other host: redirects elsewhere are not followed."""
     from mcp.client.streamable_http import streamable_http_client
 
+    # It writes what servers answered into the log: secrets, too.
+    logging.getLogger("mcp.client.streamable_http").disabled = True
     client = await new_client(place, log, auth)
     limit = LARGEST_ANSWER
     async with client, streamable_http_client(place.url, http_client=client, max_sse_event_size=limit) as streams:
@@ -90,10 +93,15 @@ async def _bounded(response: "httpx2.Response") -> None:
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server packs its answer unasked", request=response.request)
-    is_call = "text/event-stream" in response.request.headers.get("accept", "")
-    # Of a stream each event is bounded by who reads it.
-    if not is_call or not response.headers.get("content-type", "").startswith("text/event-stream"):
-        response.stream = _bounded_stream(response.stream, LARGEST_ANSWER if is_call else LARGEST_METADATA)
+    from desktop_agent.tools.mcp.wire.answers import EventStream, WholeAnswer
+
+    inner: Any = response.stream
+    if "text/event-stream" not in response.request.headers.get("accept", ""):
+        response.stream = _bounded_stream(inner, LARGEST_METADATA)
+    elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        response.stream = EventStream(inner, LARGEST_ANSWER)
+    else:
+        response.stream = WholeAnswer(inner, LARGEST_ANSWER)
 
 
 def _bounded_stream(inner: Any, most: int) -> "httpx2.AsyncByteStream":

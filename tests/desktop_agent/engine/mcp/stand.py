@@ -38,9 +38,8 @@ class Stand:
     ) -> None:
         self.configured = servers
         self.secrets = Memory()
-        self.servers = McpServers(
-            lambda: self.configured, self.secrets, folder, lambda: people or Answerers(), document=document
-        )
+        self.people = people or Answerers()
+        self.servers = McpServers(lambda: self.configured, self.secrets, folder, lambda: self.people, document=document)
         self.states: list[str] = []
         self.servers.on_state(lambda server_id: self.states.append(self.servers.state(server_id, None).state))
 

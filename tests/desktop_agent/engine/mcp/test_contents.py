@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.mcp import running
+from desktop_agent.engine.mcp import told as told_of
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.errors import Overloaded, ToolFailed
+from desktop_agent.vocabulary.mcp.asking import (
+    Answerers,
+    ElicitationAnswer,
+    ElicitationRequest,
+    SamplingAnswer,
+    SamplingRequest,
+)
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
 from tests.desktop_agent.tools.mcp.stage import until
@@ -76,6 +84,13 @@ async def test_completions_are_asked_of_prompts_and_templates(tmp_path):
         assert await at.servers.complete("own", None, "greet", "a", "x") == ()
 
 
+@pytest.mark.parametrize(("words", "told"), [((), ["b=2"]), (("old",), [])])
+async def test_what_is_filled_in_already_is_told_where_the_protocol_has_a_place_for_it(words, told, tmp_path):
+    async with stand(tmp_path, raw(*words)) as at:
+        found = await at.servers.complete("raw", None, "greet", "a", "x", {"a": "x", "b": "2", "c": ""})
+        assert [each for each in found if "=" in each] == told
+
+
 async def test_tools_in_several_pages_are_all_there(tmp_path):
     async with stand(tmp_path, raw()) as at:
         state = await at.servers.test("raw", None)
@@ -94,7 +109,7 @@ async def test_pages_without_end_are_given_up(words, most, tmp_path):
 
 
 async def test_one_that_says_without_end_that_its_tools_are_others_is_asked_now_and_then(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "_ASK_EVERY", 3_600.0)
+    monkeypatch.setattr(running, "_ASK_AGAIN", 3_600.0)
     async with stand(tmp_path, raw("floods")) as at:
         state = await at.servers.test("raw", None)
         assert (state.state, len(state.tools)) == ("running", 120)
@@ -120,6 +135,39 @@ async def test_content_of_an_unknown_kind_ends_neither_the_call_badly_nor_the_se
         assert live.starts == 1
 
 
+async def test_who_answers_is_looked_for_at_each_question(tmp_path):
+    async with stand(tmp_path, raw("asks")) as at:
+        await at.servers.test("raw", None)
+        live = at.servers.server("raw", None)
+        assert live is not None
+        assert "decline" in str(await live.call("t0", {}))
+
+        async def agree(request: ElicitationRequest) -> ElicitationAnswer:
+            return ElicitationAnswer("accept", {"word": request.message})
+
+        at.people = Answerers(elicit=agree)
+        assert "accept" in str(await live.call("t0", {}))
+        assert live.starts == 1
+
+
+async def test_a_model_that_fails_after_the_person_agreed_is_told_to_the_person_each_time(tmp_path):
+    async def busy(request: SamplingRequest) -> SamplingAnswer:
+        raise Overloaded("the model is busy")
+
+    async with stand(tmp_path, raw("samples"), people=Answerers(sample=busy)) as at:
+        read: list[str] = []
+        at.servers.on_failure(lambda sentence: read.append(str(sentence)))
+        await at.servers.test("raw", None)
+        live = at.servers.server("raw", None)
+        assert live is not None
+        for _ in range(2):
+            # The server hears nothing of the reasons.
+            assert "busy" not in str(await live.call("t0", {}))
+        assert len(read) == 2
+        assert all("“Raw”" in each and "the model is busy" in each for each in read)
+        assert str(at.servers.notices[-1]) == read[0]
+
+
 async def test_each_folder_has_a_server_of_its_own_which_is_told_that_folder_alone(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
@@ -133,3 +181,30 @@ async def test_each_folder_has_a_server_of_its_own_which_is_told_that_folder_alo
             assert other.as_uri() not in told
         assert at.servers.server("raw", one) is not at.servers.server("raw", two)
         assert (at.servers.state("raw", one).state, at.servers.state("raw", None).state) == ("running", "idle")
+
+
+async def test_it_is_told_when_a_server_offers_other_prompts(tmp_path):
+    async with stand(tmp_path, own("renews")) as at:
+        heard: list[str] = []
+        at.servers.on_contents(heard.append)
+        (contents,) = await at.servers.contents(None)
+        assert [each.name for each in contents.prompts] == ["first"]
+        assert heard == []
+        live = at.servers.server("own", None)
+        assert live is not None
+        await live.call("renew", {})
+        await until(lambda: bool(heard))
+        (contents,) = await at.servers.contents(None)
+        assert [each.name for each in contents.prompts] == ["first", "second"]
+
+
+async def test_a_server_that_says_it_without_end_is_heard_once_in_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(told_of, "_TELL_EVERY", 3600.0)
+    async with stand(tmp_path, raw("floods")) as at:
+        heard: list[str] = []
+        at.servers.on_contents(heard.append)
+        await at.servers.contents(None)
+        await until(lambda: any("flooded" in line.text for line in at.servers.log("raw", None)))
+        assert heard == ["raw"]
+        at.servers._rested("raw")
+        assert heard == ["raw", "raw"]

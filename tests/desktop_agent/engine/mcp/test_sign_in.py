@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.tools.mcp.server import LiveServer
+from desktop_agent.tools.mcp.sign_in import renewing
 from desktop_agent.tools.mcp.sign_in.record import Record
 from desktop_agent.tools.mcp.web import hosts
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET
+from desktop_agent.vocabulary.mcp.sign_in_words import PageWords
 from desktop_agent.vocabulary.mcp.states import ServerState
 from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
-from tests.desktop_agent.tools.mcp.sign_in.site import ENDLESS, Asked, Site, as_json, site
+from tests.desktop_agent.tools.mcp.sign_in.site import ENDLESS, Answer, Asked, Site, as_json, site
 from tests.desktop_agent.tools.mcp.stage import until
 
 SECRETS = ("access-secret", "refresh-secret", "client-secret", "the-code")
@@ -104,6 +107,87 @@ async def test_a_token_that_holds_no_more_is_renewed_or_the_person_is_asked(tmp_
         assert "seen" in await look(here)
 
 
+@pytest.mark.parametrize("how", ["gone", "503", "429"])
+async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp_path, monkeypatch):
+    monkeypatch.setattr(renewing, "_PAUSE", 0.0)
+    async with door(tmp_path) as (there, here):
+        if how == "gone":
+            there.metadata = {"token_endpoint": f"{there.root}/token"}
+        await signed_in(there, here)
+        kept = dict(here.secrets.kept)
+        there.tokens = set()
+        if how == "gone":
+            # As it was when the person signed in, but nothing answers there any more.
+            text = kept["mcp/web/ sign-in"].replace(f"{there.root}/token", "http://127.0.0.1:9/token")
+            await here.secrets.set("mcp/web/ sign-in", SecretStr(text))
+            await here.change(on=False)
+            await here.change(on=True)
+            kept = dict(here.secrets.kept)
+        else:
+            there.answers["/token"] = lambda _: (int(how), {}, b"")
+        state = await here.servers.test("web", None)
+        assert state.state == "failed"
+        assert "could not be renewed: who gives it cannot be reached" in str(state.why)
+        assert "you stay signed in" in str(state.remedy)
+        assert here.secrets.kept == kept
+        there.answers.clear()
+        if how == "gone":
+            there.tokens = {"access-secret-1"}
+        assert (await here.servers.test("web", None)).state == "running"
+        assert "seen" in await look(here)
+        assert len(there.pages) == 1
+
+
+async def test_a_call_that_meets_it_fails_and_the_next_one_is_served(tmp_path, monkeypatch):
+    monkeypatch.setattr(renewing, "_PAUSE", 0.0)
+    async with door(tmp_path) as (there, here):
+        await signed_in(there, here)
+        there.tokens, there.answers = set(), {"/token": lambda _: (503, {}, b"")}
+        with pytest.raises(ToolFailed, match="could not be renewed"):
+            await look(here)
+        state = here.servers.state("web", None)
+        assert (state.state, "you stay signed in" in str(state.remedy)) == ("failed", True)
+        there.answers.clear()
+        assert "seen" in await look(here)
+        assert here.servers.state("web", None).state == "running"
+
+
+async def test_many_calls_ask_once_for_what_cannot_be_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(renewing, "_PAUSE", 3_600.0)
+    async with door(tmp_path) as (there, here):
+        await signed_in(there, here)
+        there.tokens, there.answers = set(), {"/token": lambda _: (503, {}, b"")}
+        there.asked.clear()
+        failed = await asyncio.gather(*(look(here) for _ in range(4)), return_exceptions=True)
+        assert all(isinstance(each, ToolFailed) for each in failed)
+        with pytest.raises(ToolFailed, match="could not be renewed"):
+            await look(here)
+        assert there.paths().count("/token") == 1
+
+
+@pytest.mark.parametrize("how", ["whole", "refused", "gone", "unknown"])
+async def test_the_server_is_told_of_who_signs_out_and_need_not_listen(how, tmp_path):
+    async with site() as there:
+        root = "http://127.0.0.1:9" if how == "gone" else there.root
+        there.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_basic"]}
+        there.metadata |= {} if how == "unknown" else {"revocation_endpoint": f"{root}/revoke"}
+        there.answers["/revoke"] = lambda _: (200 if how == "whole" else 503, {}, b"")
+        server = at(there.url, sign_in=True, client_id="agreed")
+        async with stand(tmp_path, server) as here:
+            await here.servers.save(server, {CLIENT_SECRET: SecretStr("client-secret-2")}, here.keep)
+            await signed_in(there, here)
+            await here.servers.sign_out("web")
+            assert list(here.secrets.kept.values()) == ["client-secret-2"]
+        told = [each for each in there.asked if each.path == "/revoke"]
+        if how in ("gone", "unknown"):
+            assert told == []
+            return
+        about = [(each.form["token_type_hint"], each.form["token"]) for each in told]
+        assert about == [("refresh_token", "refresh-secret-1"), ("access_token", "access-secret-1")]
+        proofs = {each.headers.get("authorization", "") for each in there.asked if each.path in ("/token", "/revoke")}
+        assert [each.partition(" ")[0] for each in proofs] == ["Basic"]
+
+
 async def test_who_signs_out_leaves_nothing(tmp_path):
     async with door(tmp_path) as (there, here):
         await signed_in(there, here)
@@ -181,6 +265,7 @@ async def test_a_sign_in_that_is_refused_given_up_or_too_slow_leaves_nothing(tmp
         there.answers["/authorize"] = refuse
         refused = await here.servers.sign_in("web", there.opens)
         assert (refused.state, str(refused.why)) == ("signed_out", "The sign-in was refused (access_denied).")
+        assert str(refused.remedy) == "Sign in again."
         pages: list[str] = []
         given_up = asyncio.create_task(here.servers.sign_in("web", pages.append))
         await until(lambda: bool(pages))
@@ -393,3 +478,42 @@ def test_pages_that_may_be_opened():
     assert not hosts.may_be_opened("https://example.com:99999/", frozenset())
     assert not hosts.may_be_opened("https:///nowhere", frozenset())
     assert not hosts.may_be_opened("https://exa mple.com/", frozenset())
+
+
+async def test_the_page_at_the_end_speaks_the_persons_language(tmp_path):
+    words = PageWords(done="Fertig <b> & zurück", refused="Abgelehnt", language="de")
+    async with door(tmp_path) as (there, here):
+        read: list[str] = []
+
+        def opens(url: str) -> None:
+            task = asyncio.create_task(asyncio.to_thread(read_page, url))
+            task.add_done_callback(lambda done: read.append(done.result()))
+
+        await here.servers.sign_in("web", opens, words)
+        await until(lambda: bool(read))
+        assert "Fertig &lt;b&gt; &amp; zurück" in read[0]
+        assert "lang='de'" in read[0]
+
+        def refuses(asked: Asked) -> Answer:
+            where = f"{asked.query['redirect_uri']}?error=access_denied&state={asked.query['state']}"
+            return 302, {"location": where}, b""
+
+        there.answers["/authorize"] = refuses
+        await here.servers.sign_out("web")
+        await here.servers.sign_in("web", opens, words)
+        await until(lambda: len(read) == 2)
+        assert "Abgelehnt" in read[1]
+
+
+def read_page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as page:
+        return page.read().decode()
+
+
+async def test_who_does_not_protect_a_sign_in_is_not_signed_in_to(tmp_path):
+    weak = {"code_challenge_methods_supported": ["plain"]}
+    async with door(tmp_path, metadata=weak) as (there, here):
+        state = await here.servers.sign_in("web", there.opens)
+        assert state.state == "signed_out"
+        assert "PKCE" in str(state.why)
+        assert there.pages == []

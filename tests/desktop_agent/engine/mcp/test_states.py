@@ -7,7 +7,7 @@ import pytest
 from desktop_agent.engine.mcp.live_tools import LiveTools
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.tool_calls import ToolClass
+from desktop_agent.vocabulary.tool_calls import Outsider, ToolClass
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
 from tests.desktop_agent.tools.mcp.stage import until
 
@@ -38,11 +38,21 @@ async def test_one_that_cannot_be_started_has_failed_and_says_why(tmp_path):
         state = await at.servers.test("own", None)
         assert state.state == "failed"
         assert "There is no program" in str(state.why)
+        assert str(state.remedy) == "Install it, or give its whole path with Edit."
         again = await at.servers.test("own", None)
         assert "There is no program" in str(again.why)
         live = at.servers.server("own", None)
         assert live is not None
         assert live.starts == 2
+
+
+async def test_one_that_starts_for_long_is_told_and_its_tools_come_later(tmp_path):
+    async with stand(tmp_path, own()) as at:
+        await at.servers.ready(None, seconds=0.0)
+        assert [str(each) for each in at.servers.notices] == [
+            "The server “Own” is still starting; its tools come when it is there."
+        ]
+        await until(lambda: bool(at.servers.tools(None)))
 
 
 async def test_one_that_ends_by_itself_is_told_and_can_be_tested_again(tmp_path):
@@ -56,6 +66,7 @@ async def test_one_that_ends_by_itself_is_told_and_can_be_tested_again(tmp_path)
         await live.call("later_die", {})
         await until(lambda: at.servers.state("own", None).state == "failed")
         assert "ended by itself" in str(at.servers.state("own", None).why)
+        assert str(at.servers.state("own", None).remedy) == "If it happens again, look at its log."
         assert at.servers.state("own", None).tools
         assert (await at.servers.test("own", None)).state == "running"
 
@@ -87,10 +98,12 @@ async def test_the_persons_word_about_a_tool_wins_over_the_servers(tmp_path):
         await at.change(trusted=True)
         assert class_of(at, "own__look") is READ
         assert class_of(at, "own__add") is CHANGE
-        await at.change(classes={"look": CHANGE, "add": READ})
+        digests = {tool.name: tool.digest for tool in state.tools}
+        said = {"classes": {"look": CHANGE, "add": READ}, "chosen_for": digests}
+        await at.change(**said)
         assert class_of(at, "own__look") is CHANGE
         assert class_of(at, "own__add") is READ
-        await at.change(trusted=False, classes={"add": READ})
+        await at.change(trusted=False)
         assert class_of(at, "own__add") is READ
 
 
@@ -131,3 +144,13 @@ async def test_a_log_is_told_line_by_line_and_kept(tmp_path):
         await at.servers.test("own", None)
         assert any(server_id == "own" and "Welcome" in text for server_id, text in heard)
         assert [line.text for line in at.servers.log("own", None)] == [text for _, text in heard]
+
+
+async def test_servers_of_one_title_are_two_that_bring_something(tmp_path):
+    twins = own(server_id="one", title="Files"), own(server_id="two", title="Files")
+    async with stand(tmp_path, *twins) as here:
+        for each in twins:
+            await here.servers.test(each.id, None)
+        tools = {each.name: each for each in here.servers.tools(None)}
+        brought = [tools[f"{each.id}__add"].brings({}) for each in twins]
+        assert brought == [Outsider("mcp", "Files", "one"), Outsider("mcp", "Files", "two")]

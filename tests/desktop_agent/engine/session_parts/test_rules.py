@@ -10,7 +10,8 @@ import pytest
 
 from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.reopening import reopened
-from desktop_agent.engine.session_parts.rules import KeptStanding, RuleBook
+from desktop_agent.engine.rule_book import RuleBook
+from desktop_agent.engine.session_parts.rules import KeptStanding
 from desktop_agent.permissions.gate import Allowed, Ask
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome

@@ -1,5 +1,6 @@
 """What restoring would do is said beforehand, and is what it does, on a real disk."""
 
+import os
 import random
 import shutil
 from collections.abc import AsyncIterator
@@ -11,15 +12,17 @@ from desktop_agent.conversation.folding.undo_notes import is_undo_note
 from desktop_agent.engine.checkpoints import Telling
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.in_thread import StopSign
+from desktop_agent.tools.keeping import looking
 from desktop_agent.tools.keeping.looking import look, place_of
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, FileState, Forecast
-from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import DiffPreview, TextPreview
+from desktop_agent.vocabulary.tool_calls import DiffPreview
 from tests.desktop_agent.engine.test_checkpoints import Desk
 
 PATHS = ("a", "b", "in/c", "in")
+NOT_TEXT = "“{path}” is no text, or too long to be shown line by line."
 
 
 @pytest.fixture
@@ -131,6 +134,34 @@ async def test_a_tick_holds_for_one_file_and_for_all_of_its_calls(desk: Desk) ->
     assert desk.texts() == {"a": "0", "b": "mine"}
 
 
+async def test_a_tick_on_what_cannot_be_saved_holds_for_the_version_that_was_seen(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "SAVED_LIMIT", 10)
+    for name in ("a", "b"):
+        (desk.folder / name).write_text("0")
+        await call(desk, name, "1")
+        (desk.folder / name).write_text("mine, and too large")
+    found = await forecast(desk)
+    assert [each.can_be_saved for each in found.files] == [False, False]
+    (desk.folder / "a").write_text("mine, newer, and too large")
+    await desk.checkpoints.restore_foreseen(found, found.files)
+    assert desk.texts() == {"a": "mine, newer, and too large", "b": "0"}
+
+
+async def test_other_names_of_a_file_keep_what_is_there_and_that_is_said(desk: Desk) -> None:
+    (desk.folder / "a").write_text("0")
+    await call(desk, "a", "1")
+    await call(desk, "new", "1")
+    for name in ("a", "new"):
+        os.link(desk.folder / name, desk.folder / f"{name} too")
+    put_back, removed = (await forecast(desk)).files
+    assert "“a” is known on this disk by other names, too" in str(put_back.why)
+    assert removed.why is None
+    await desk.checkpoints.restore_foreseen(await forecast(desk))
+    assert desk.texts() == {"a": "0", "a too": "1", "new too": "1"}
+
+
 async def test_what_was_restored_meanwhile_is_left_out_and_each_call_is_counted(desk: Desk) -> None:
     for name in ("a", "b", "c"):
         await call(desk, name, "1")
@@ -179,12 +210,12 @@ class TestDifference:
         await call(desk, "a", "1\0")
         (file,) = (await forecast(desk)).files
         found = await desk.checkpoints.difference(file)
-        assert isinstance(found, TextPreview)
-        assert "is no text" in found.text
+        assert isinstance(found, Sentence)
+        assert (found.template, found.values) == (NOT_TEXT, {"path": "a"})
         (desk.folder / "a").write_text("2")
         found = await desk.checkpoints.difference(file)
-        assert isinstance(found, TextPreview)
-        assert "another one by now" in found.text
+        assert isinstance(found, Sentence)
+        assert "another one by now" in found.template
 
     async def test_what_stays_has_none_and_lost_bytes_are_told(self, desk: Desk, tmp_path: Path) -> None:
         (desk.folder / "a").write_text("0")
@@ -192,7 +223,7 @@ class TestDifference:
         (desk.folder / "a").write_text("mine")
         (file,) = (await forecast(desk)).files
         found = await desk.checkpoints.difference(file)
-        assert found == TextPreview("“a” stays as it is.")
+        assert found == Sentence("“{path}” stays as it is.", {"path": "a"})
         shutil.rmtree(tmp_path / "data/saved-files")
         with pytest.raises(StorageFailed):
             await desk.checkpoints.difference(file, replaced=True)

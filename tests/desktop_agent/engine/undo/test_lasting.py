@@ -1,19 +1,23 @@
 """Calls of which nothing can be taken back are named, from the journal."""
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.engine.undo import lasting
 from desktop_agent.engine.undo.lasting import lasting_since
+from desktop_agent.storage.database import journal
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.tools.toolsets import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import JsonObject, Outcome, ToolResult
+from desktop_agent.vocabulary.conduct.audit import AuditEntry
 from desktop_agent.vocabulary.conduct.checkpoints import LastingCalls
-from desktop_agent.vocabulary.engine_events import Envelope, ToolCallPending, ToolFinished, ToolStarted
+from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolCallPending, ToolFinished, ToolStarted
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.tool_calls import FileChanges, ToolClass
 
@@ -34,6 +38,7 @@ class Log:
         self.store = store
         self.id = conversation_id
         self.seq = 0
+        self.run = "run"
 
     async def ran(
         self,
@@ -55,7 +60,7 @@ class Log:
         rows = []
         for event in events:
             self.seq += 1
-            rows.append(Envelope(self.seq, "run", None, "turn", moment, event))
+            rows.append(Envelope(self.seq, self.run, None, "turn", moment, event))
         await self.store.append_journal(self.id, rows)
 
     async def found(self, tools: ToolRegistry, *specialists: str) -> list[LastingCalls]:
@@ -108,3 +113,47 @@ async def test_of_another_conversation_nothing_is_said(log: Log, tools: ToolRegi
     other = Log(log.store, (await log.store.create_conversation(title="other")).id)
     await other.ran("run_command", {"command": "make"})
     assert await log.found(tools) == []
+
+
+async def test_only_rows_of_this_conversation_since_then_are_read_and_off_the_event_loop(
+    log: Log, tools: ToolRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Log(log.store, (await log.store.create_conversation(title="other")).id)
+    for number in range(5):
+        await log.ran("run_command", {"command": f"early {number}"}, at=-10)
+        await other.ran("run_command", {"command": "make"})
+        await log.ran("run_command", {"command": f"make {number}"})
+    read: list[str] = []
+    threads: set[int] = set()
+    parse, fold = journal.read_event, lasting.audited
+
+    def counted(text: str) -> Event | None:
+        read.append(text)
+        return parse(text)
+
+    def watched(rows: Iterable[tuple[str, str, Envelope]]) -> tuple[AuditEntry, ...]:
+        threads.add(threading.get_ident())
+        return fold(rows)
+
+    monkeypatch.setattr(journal, "read_event", counted)
+    monkeypatch.setattr(lasting, "audited", watched)
+    # Pages end in the middle of a call.
+    monkeypatch.setattr(lasting, "_PAGE", 4)
+    (found,) = await log.found(tools)
+    assert (found.count, found.examples[0]) == (5, "make 0")
+    assert len(read) == 5 * 3
+    assert threads.isdisjoint({threading.get_ident()})
+
+
+async def test_of_several_runs_all_are_read_page_by_page(log: Log, tools: ToolRegistry) -> None:
+    for number in range(3):
+        log.run = f"run {number}"
+        await log.ran("run_command", {"command": f"make {number}"})
+    pages: list[int] = []
+    after: int | None = -1
+    while after is not None:
+        page, after = await log.store.calls.since(log.id, START, after, 2)
+        pages.append(len(page))
+    assert sum(pages) == 3 * 3
+    assert max(pages) == 2
+    assert (await log.found(tools))[0].count == 3

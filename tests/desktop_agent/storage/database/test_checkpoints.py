@@ -1,5 +1,6 @@
 """Checkpoints in the database, and the saved files that live and die with them."""
 
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -157,3 +158,13 @@ def test_a_row_of_before_there_was_undo_still_loads() -> None:
     assert (read.tool, read.input, read.undone, read.owes_undo) == ("", None, False, False)
     known = read.model_copy(update={"tool": "book", "input": {"a": [1]}, "succeeded": True, "undone": True})
     assert _read(_text(known)) == known
+
+
+async def test_fields_that_older_versions_do_not_know_are_written_only_where_they_say_something(store: Store) -> None:
+    id_ = await conversation(store)
+    plain = await checkpoint_of(store, id_, "plain", b"old")
+    redo = plain.model_copy(update={"id": "redo", "undoes": "plain", "is_redo": True, "note_id": "note"})
+    known = {"id", "conversation_id", "tool_use_id", "message_id", "workspace", "created_at", "files", "new_folders"}
+    assert set(json.loads(_text(plain))) == known
+    assert set(json.loads(_text(redo))) == known | {"undoes", "is_redo", "note_id"}
+    assert [_read(_text(each)) for each in (plain, redo)] == [plain, redo]

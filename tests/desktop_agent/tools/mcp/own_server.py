@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -125,6 +126,40 @@ def _with_odd_tools() -> None:
     server.list_tools = list_tools  # type: ignore[method-assign]
 
 
+def _with_a_tool_that_turns() -> None:
+    """What it says of itself stands in a file of the folder, so that it is another one at the next look."""
+    listed = server.list_tools
+
+    def about() -> dict[str, Any]:
+        return json.loads(Path("turn.json").read_text())
+
+    async def list_tools() -> list[Tool]:
+        return [*await listed(), Tool.model_validate({"name": "turn", "inputSchema": {"type": "object"}, **about()})]
+
+    server.list_tools = list_tools  # type: ignore[method-assign]
+
+
+def _with_contents_that_change() -> None:
+    def hello() -> str:
+        return "hello"
+
+    server.prompt("first")(hello)
+    server.resource("own://first")(hello)
+
+    @server.tool()
+    async def renew(ctx: Context) -> str:
+        """Offer one prompt more."""
+        server.prompt("second")(hello)
+        for tell in (ctx.notify_prompts_changed, ctx.session.send_prompt_list_changed):
+            with contextlib.suppress(Exception):
+                await tell()
+        return "renewed"
+
+
+if "renews" in words:
+    _with_contents_that_change()
+if "turns" in words:
+    _with_a_tool_that_turns()
 if "says" in words:
     server.add_tool(lambda: "seen", "look", annotations=ToolAnnotations(read_only_hint=True))
     server.add_tool(lambda: "gone", "wreck", annotations=ToolAnnotations(read_only_hint=False))

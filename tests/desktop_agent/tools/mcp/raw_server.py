@@ -7,6 +7,7 @@ from typing import Any
 words = sys.argv[1:]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 asked: dict[str, int] = {}
+waiting: list[Any] = []
 
 
 def send(message: dict[str, Any]) -> None:
@@ -59,7 +60,8 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "initialize":
             able = {name: {"listChanged": True} for name in ("tools", "resources", "prompts")}
             server = {"name": "raw", "version": "1"}
-            return {"protocolVersion": "2025-06-18", "capabilities": {**able, "completions": {}}, "serverInfo": server}
+            version = "2025-03-26" if "old" in words else "2025-06-18"
+            return {"protocolVersion": version, "capabilities": {**able, "completions": {}}, "serverInfo": server}
         case "tools/list":
             return page(params.get("cursor"))
         case "tools/call":
@@ -76,7 +78,12 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "prompts/get":
             return prompt()
         case "completion/complete":
-            return {"completion": {"values": [params["ref"]["type"], params["argument"]["value"] + "s"] + ["v"] * 300}}
+            known = [f"{name}={text}" for name, text in params.get("context", {}).get("arguments", {}).items()]
+            return {
+                "completion": {
+                    "values": [params["ref"]["type"], params["argument"]["value"] + "s", *known] + ["v"] * 300
+                }
+            }
         case _:
             return None
 
@@ -88,7 +95,25 @@ for line in sys.stdin:
     print(f"{method} {asked[method]}", file=sys.stderr, flush=True)
     if "result" in message:
         print("told", json.dumps(message["result"]), file=sys.stderr, flush=True)
+        if message["id"] == "q":
+            send(
+                {"id": waiting.pop(), "result": {"content": [{"type": "text", "text": json.dumps(message["result"])}]}}
+            )
+    if "error" in message:
+        failed = {"content": [{"type": "text", "text": message["error"]["message"]}], "isError": True}
+        send({"id": waiting.pop(), "result": failed})
+        continue
     if "id" not in message or "result" in message:
+        continue
+    if method == "tools/call" and "asks" in words:
+        waiting.append(message["id"])
+        form = {"type": "object", "properties": {"word": {"type": "string"}}}
+        send({"id": "q", "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}})
+        continue
+    if method == "tools/call" and "samples" in words:
+        waiting.append(message["id"])
+        said = {"role": "user", "content": {"type": "text", "text": "Name a colour."}}
+        send({"id": "q", "method": "sampling/createMessage", "params": {"messages": [said], "maxTokens": 9}})
         continue
     result = result_of(method, message.get("params") or {})
     if result is None:
@@ -98,5 +123,9 @@ for line in sys.stdin:
     if method == "tools/list" and "floods" in words:
         for _ in range(2_000):
             send({"method": "notifications/tools/list_changed"})
+    if method == "prompts/list" and "floods" in words:
+        for number in range(500):
+            send({"method": f"notifications/{('prompts', 'resources')[number % 2]}/list_changed"})
+        send({"method": "notifications/message", "params": {"level": "info", "data": "flooded"}})
     if method == "tools/list" and "roots" in words:
         send({"id": "r", "method": "roots/list"})

@@ -11,7 +11,7 @@ from mcp_types import (
     TextContent,
 )
 
-from desktop_agent.tools.mcp.answering import LONGEST_SAMPLING, LONGEST_WORDS, MOST_MESSAGES, Answering
+from desktop_agent.tools.mcp.answering import LONGEST_SAMPLING, LONGEST_WORDS, MOST_MESSAGES, MOST_REFUSALS, Answering
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.vocabulary.errors import Overloaded
 from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, SamplingAnswer
@@ -36,7 +36,9 @@ class Told:
 
     def __init__(self, answer=None):
         self.requests = []
+        self.action = "accept"
         self.log = ServerLog()
+        self.told = []
         self._answer = answer or SamplingAnswer("forty-two", "m", is_cut=True)
 
     async def sample(self, request):
@@ -47,11 +49,15 @@ class Told:
 
     async def elicit(self, request):
         self.requests.append(request)
-        return ElicitationAnswer("accept", {})
+        return ElicitationAnswer(self.action, {})
 
     @property
     def answering(self):
-        return Answering(lambda: "Server", Answerers(self.elicit, self.sample), None, self.log)
+        made = Answering(
+            lambda: "Server", lambda: Answerers(self.elicit, self.sample), None, self.log, self.told.append
+        )
+        made.of_calls(1)
+        return made
 
 
 async def test_all_messages_reach_the_person_whole_and_a_cut_answer_says_so():
@@ -85,6 +91,10 @@ async def test_a_model_that_fails_is_told_without_its_reasons_which_stand_in_the
     assert isinstance(answer, ErrorData)
     assert "ada" not in answer.message
     assert "ada@example.org" in told.log.last_words
+    (sentence,) = told.told
+    assert str(sentence).startswith("No model could answer the server “Server”: ")
+    assert "the account of ada@example.org is busy" in str(sentence)
+    assert str(sentence).endswith(Overloaded.default_remedy)
 
 
 @pytest.mark.parametrize(("length", "action"), [(LONGEST_WORDS, "accept"), (LONGEST_WORDS + 1, "decline")])
@@ -93,3 +103,33 @@ async def test_words_of_a_form_are_shown_whole_or_not_at_all(length, action):
     params = ElicitRequestFormParams(message="x" * length, requested_schema={"type": "object", "properties": {}})
     assert (await told.answering.elicit(None, params)).action == action
     assert [len(each.message) for each in told.requests] == ([length] if action == "accept" else [])
+
+
+FORM = ElicitRequestFormParams(message="m", requested_schema={"type": "object", "properties": {}})
+
+
+async def test_nothing_is_asked_while_nothing_was_asked_of_the_server():
+    told = Told()
+    answering = told.answering
+    answering.of_calls(0)
+    assert (await answering.elicit(None, FORM)).action == "decline"
+    assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
+    assert told.requests == []
+    answering.of_calls(1)
+    assert (await answering.elicit(None, FORM)).action == "accept"
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_who_says_no_three_times_is_not_asked_again_in_that_call(action):
+    told = Told()
+    told.action = action
+    answering = told.answering
+    for _ in range(10):
+        assert (await answering.elicit(None, FORM)).action in {action, "decline"}
+    assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
+    assert len(told.requests) == MOST_REFUSALS
+    answering.of_calls(0)
+    answering.of_calls(1)
+    told.action = "accept"
+    for _ in range(10):
+        assert (await answering.elicit(None, FORM)).action == "accept"

@@ -71,7 +71,7 @@ async def test_everything_lists_and_answers(way, tmp_path):
         assert {"echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"} <= names
         echo = next(each for each in offer.tools if each.name.endswith("__echo"))
         assert echo.brings is not None
-        assert echo.brings({}) == Outsider("mcp", live.server.title)
+        assert echo.brings({}) == Outsider("mcp", live.server.title, live.server.id)
         prefix = live.server.id
         assert await called(live, f"{prefix}__echo", {"message": "hello"}) == (Text(text="Echo: hello"),)
         text, picture, *_ = await called(live, f"{prefix}__get-tiny-image", {})
@@ -107,7 +107,7 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         asked.append(request)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
-    async with everything(way, tmp_path, people=Answerers(elicit=person)) as live:
+    async with everything(way, tmp_path, people=lambda: Answerers(elicit=person)) as live:
         parts = await called(live, f"{live.server.id}__trigger-elicitation-request", {})
         assert "name" in asked[0].form["properties"]
         assert asked[0].server == live.server.title
@@ -129,7 +129,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
         prompts.append(request.messages[0][1])
         return SamplingAnswer("forty-two", "some-model") if len(prompts) == 1 else None
 
-    async with everything("stdio", tmp_path, people=Answerers(sample=agreed)) as live:
+    async with everything("stdio", tmp_path, people=lambda: Answerers(sample=agreed)) as live:
         asking = {"prompt": "What is it?", "maxTokens": 10}
         parts = await called(live, "srv__trigger-sampling-request", asking)
         assert any("forty-two" in part.text for part in parts if isinstance(part, Text))
@@ -170,7 +170,7 @@ async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
     argv = node_server("everything", "streamableHttp")
     port = free_port()
     async with address(f"http://127.0.0.1:{port}/mcp") as live:
-        with pytest.raises(ToolFailed, match="could not be started"):
+        with pytest.raises(ToolFailed, match="nothing answers at"):
             await offer_of(live)
         async with listening(argv, tmp_path, port):
             assert await called(live, "web__echo", {"message": "one"}) == (Text(text="Echo: one"),)

@@ -45,9 +45,9 @@ async def test_a_tool_that_changes_is_another_one_and_is_told(tmp_path):
         identities = [{tool.name: tool.identity for tool in offer.tools} for offer in (before, after)]
         differing = {name for name in identities[0] if identities[0][name] != identities[1][name]}
         assert differing == {"srv__add"}
-        (sentence,) = changed_tools("Server", dict(before.digests), after.digests)
+        ((sentence, _),) = changed_tools("Server", dict(before.digests), after)
         assert "srv__add" in str(sentence)
-        assert changed_tools("Server", {}, after.digests) == ()
+        assert changed_tools("Server", {}, after) == ()
         old, new = (next(t for t in offer.tools if t.name == "srv__add") for offer in (before, after))
         assert old.digest({"a": 1, "b": 2}) != new.digest({"a": 1, "b": 2})
 
@@ -86,25 +86,46 @@ async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "words"),
+    ("argv", "words", "remedy"),
     [
-        (["/nowhere/program"], "There is no program"),
-        (own_server("refuses"), "the configuration is missing"),
-        (["true"], "could not be started"),
+        (["/nowhere/program"], "There is no program", "Install it"),
+        (["npx -y files"], "There is no program “npx -y files”", "Write the program alone"),
+        (["{folder}/plain.sh"], "may not be run", "Make it executable"),
+        (["{folder}"], "is a folder", "whole path"),
+        (["{folder}/text"], "no program that this machine can run", "Name the program that runs it"),
+        (["{folder}/astray"], "by its first line", "Install that"),
+        (own_server("refuses"), "ended with the exit code 1: the configuration is missing", "Look at its log"),
+        (["false"], "ended with the exit code 1, and said nothing", "in a terminal"),
+        (["sh", "-c", "kill -9 $$"], "ended by the signal 9", "Look at its log"),
+        (["sh", "-c", "echo usage"], "ended with the exit code 0: usage", "Look at its log"),
     ],
 )
-async def test_one_that_cannot_be_started_says_why(argv, words, tmp_path):
-    async with program(argv, tmp_path) as live:
+async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, remedy, tmp_path):
+    (tmp_path / "plain.sh").write_text("#!/bin/sh\n")
+    for name, text in (("text", "no program"), ("astray", "#!/nowhere/python\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    async with program([each.replace("{folder}", str(tmp_path)) for each in argv], tmp_path) as live:
         with pytest.raises(ToolFailed, match=words) as caught:
             await offer_of(live)
-        assert str(caught.value.remedy)
+        assert remedy in str(caught.value.remedy)
+        assert remedy in str(live.standing.remedy)
+        assert "can be tried again" not in str(live.standing.remedy)
         assert not live.is_running
 
 
-async def test_one_that_says_nothing_at_the_start_is_given_up(tmp_path):
-    async with program(own_server("silent"), tmp_path, start_seconds=1.0) as live:
-        with pytest.raises(ToolFailed, match="did not answer within"):
+@pytest.mark.parametrize(
+    ("argv", "words", "remedy"),
+    [
+        (own_server("silent"), "did not answer within 2 seconds", "If it is fetched first"),
+        (["sh", "-c", "echo lorem; exec sleep 60"], "wrote “lorem” where only messages", "must speak MCP over stdio"),
+    ],
+)
+async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words, remedy, tmp_path):
+    async with program(argv, tmp_path, start_seconds=2.0) as live:
+        with pytest.raises(ToolFailed, match=words):
             await offer_of(live)
+        assert remedy in str(live.standing.remedy)
 
 
 async def test_a_message_without_end_closes_the_connection(tmp_path):

@@ -23,3 +23,17 @@ def test_what_cannot_be_shown_is_replaced_and_secrets_are_taken_out():
     assert line.level == "error"
     log.add("   ")
     assert log.last_words == line.text
+
+
+def test_a_secret_is_hidden_whole_wherever_a_line_is_cut():
+    log = ServerLog()
+    secret = "S3CRET" + "secretvalue" * 30
+    log.hide(("S3CRETse", secret))
+    for text in (f"{secret} " * 50, "x" * (LONGEST_LINE - 9) + secret, "x" * (LONGEST_LINE * 2 - 9) + secret):
+        log.add(text)
+        log.add_stray(text)
+        for shown in (log.lines[-1].text, log.last_words, log.stray):
+            assert len(shown) <= LONGEST_LINE
+            assert "S3C" not in shown
+            assert "secretvalue" not in shown
+    assert log.hidden(f"a {secret} b") == "a ••• b"

@@ -1,5 +1,7 @@
 """The dialog for what servers ask, by itself."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -14,6 +16,7 @@ from desktop_agent.vocabulary.mcp.asking import (
 )
 from desktop_agent.vocabulary.requests import Price
 from desktop_agent.vocabulary.usage import Usage
+from ui.approval.asking import asking_dialog
 from ui.approval.asking.asking_dialog import AskingDialog
 from ui.approval.visible_text import FOLD_MARK
 from ui.bridge.mcp.asking import AskedElicitation, AskedSampling
@@ -207,3 +210,34 @@ def test_the_answer_is_shown_with_its_cost_before_it_goes(driver):
         assert each in driver.words
     driver.press("Do not send")
     assert driver.answers == [("1", False)]
+
+
+class Unshowable(asking_dialog.AskedPage):
+    """The page of one server cannot be built."""
+
+    def __init__(self, themes, asked, settle_ms):
+        super().__init__(themes, asked, settle_ms)
+        if asked.request.server == "Odd":
+            raise OverflowError
+
+
+def test_a_question_that_cannot_be_shown_is_declined_and_the_others_go_on(driver, monkeypatch, caplog):
+    monkeypatch.setattr(asking_dialog, "AskedPage", Unshowable)
+    odd = [
+        AskedElicitation("1", ElicitationRequest("Odd", "m", NAME)),
+        AskedSampling("2", replace(REVIEW, server="Odd")),
+    ]
+    driver.show(*odd, AskedElicitation("3", ElicitationRequest("Good", "m", NAME)))
+    assert driver.dialog.current.server == "Good"
+    assert driver.answers == [("1", ElicitationAnswer("decline")), ("2", False)]
+    assert "“Odd” cannot be shown" in caplog.text
+    driver.dialog.set_asked(odd)
+    assert not driver.dialog.isVisible()
+
+
+def test_a_page_that_leads_where_the_server_has_no_business_is_not_opened(qtbot):
+    for may in (True, False):
+        driver = Driver(qtbot)
+        request = ElicitationRequest("Notes", "Open it.", url="https://10.0.0.1/", may_open=may)
+        driver.show(AskedElicitation("1", request))
+        assert driver.button("Open the page").isEnabled() is may

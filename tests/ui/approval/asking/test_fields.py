@@ -118,3 +118,10 @@ def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
     assert value_of(optional, "") is None
     assert problem_of(optional, "") == ""
     assert value_of(Field("it", "it", "several"), []) is None
+
+
+@pytest.mark.parametrize("bound", [10**400, -(10**16), float("inf"), float("nan")])
+def test_a_bound_that_nobody_could_write_is_none(bound):
+    made = field(type="integer", minimum=bound, maximum=bound)
+    assert (made.least, made.most) == (None, None)
+    assert problem_of(made, "5") == ""

@@ -131,6 +131,23 @@ def test_a_file_that_goes_is_shown_as_removed(view):
     assert view.shown_text == "one\ntwo"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "heading", "text"),
+    [
+        ("one\n", None, "Deletes a.txt: 1 line", "one"),
+        ("one\n\n", None, "Deletes a.txt: 2 lines", "one\n"),
+        ("", None, "Deletes a.txt: 0 lines", ""),
+        (None, "one\n", "New file: a.txt", "one"),
+        ("one\n", "two\n", "a.txt: 1 line added, 1 removed", "one\ntwo\n"),
+        ("one\n", "two\nthree\n", "a.txt: 2 lines added, 1 removed", "one\ntwo\nthree\n"),
+    ],
+)
+def test_lines_are_counted_as_a_person_counts_them(view, before, after, heading, text):
+    view.show_preview(DiffPreview("a.txt", before, after))
+
+    assert (view.heading, view.shown_text) == (heading, text)
+
+
 def test_the_view_follows_the_kind(view):
     for preview in (command("ls"), TextPreview("words"), NetworkPreview("GET", "u", "h"), DiffPreview("p", None, "a")):
         view.show_preview(preview)

@@ -18,6 +18,12 @@ def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):
         for each in (*many, before, *many):
             bridge.engine.mcp._tell(each)
         assert told == [before, *many]
+        for digest in ("one", "other", "one"):
+            bridge.engine.mcp._tell(Sentence(before.template), digest)
+        assert told[21:] == [before, before]
+        bridge.engine.mcp._tell_failure(before)
+        bridge.engine.mcp._tell_failure(before)
+        assert told[-2:] == [before, before]
         told.leave()
         await bridge.close()
 

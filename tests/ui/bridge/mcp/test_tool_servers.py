@@ -79,6 +79,19 @@ def test_secrets_lie_in_the_keyring_until_the_server_goes(in_loop, tmp_path, kep
     in_loop(work())
 
 
+def test_it_is_said_which_secrets_have_a_value(in_loop, tmp_path, kept):
+    async def work():
+        async with opened(tmp_path, own(secret_env=("TOKEN", "OTHER"))) as (_, tools):
+            held = Heard(tools.held_names)
+            tools.look_up_held("own")
+            assert await held.next() == ("own", frozenset())
+            kept["mcp/own/OTHER"] = "value"
+            tools.look_up_held("own")
+            assert await held.next() == ("own", frozenset({"OTHER"}))
+
+    in_loop(work())
+
+
 def test_without_a_keyring_nothing_is_saved_and_it_is_said(in_loop, tmp_path):
     async def work():
         async with opened(tmp_path) as (_, tools):
@@ -176,5 +189,21 @@ def test_a_sign_in_that_fails_says_why(in_loop, tmp_path, kept):
             server_id, why = await ended.next()
             assert server_id == "web"
             assert str(why)
+
+    in_loop(work())
+
+
+def test_two_changes_at_once_are_both_kept(in_loop, tmp_path):
+    def without(name):
+        return lambda server: server.model_copy(update={"off_tools": server.off_tools | {name}})
+
+    async def work():
+        async with opened(tmp_path, own()) as (_, tools):
+            tools.change("gone", without("add"))
+            tools.change("own", without("add"))
+            tools.change("own", without("die"))
+            tools.change("own", lambda server: server.model_copy(update={"on": False}))
+            await until(lambda: not tools.servers[0].on)
+            assert tools.servers[0].off_tools == {"add", "die"}
 
     in_loop(work())

@@ -1,5 +1,7 @@
 """Modes are written, copied, checked as one types, changed, removed and put back."""
 
+from datetime import timedelta
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -24,9 +26,11 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
+from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.preferences import MOST_MODES, Modes, Preferences
 from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
 from ui.look.theme import ThemeSource
+from ui.preferences.modes.rule_editor import EFFECTS, RuleEditor
 from ui.preferences.settings_dialog import SettingsDialog
 
 NO_NETWORK = Rule(id="n", effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS, origin="a mode")
@@ -293,3 +297,88 @@ def test_there_is_an_end_of_them(qtbot):
     assert driver.part(QLineEdit, "Name") is None
     driver.click("Remove M0")
     assert driver.part(QPushButton, "Add mode…").isEnabled()
+
+
+IN_A_DAY = now() + timedelta(days=1)
+WRITES = Rule(
+    effect=RuleEffect.DENY, tool="write_file", also=("edit_file",), scope=RuleScope.ALWAYS, expires_at=IN_A_DAY
+)
+
+
+def changed(qtbot, rule, do=lambda editor: None):
+    editor = RuleEditor(rule, [BUILT_IN])
+    qtbot.addWidget(editor)
+    got = []
+    editor.saved.connect(got.append)
+    do(editor)
+    editor._save()
+    return got[0]
+
+
+def test_what_is_not_shown_of_a_rule_stands_when_it_is_changed(qtbot):
+    rule = WRITES.model_copy(update={"pattern": PathPattern(prefix="/a")})
+    made = changed(qtbot, rule)
+    assert made.id != rule.id
+    assert made == rule.model_copy(update={"id": made.id})
+    asks = changed(qtbot, WRITES, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ASK)))
+    assert (asks.effect, asks.also, asks.expires_at) == (RuleEffect.ASK, ("edit_file",), IN_A_DAY)
+
+
+def test_other_tools_go_with_the_tool_that_they_were_named_with(qtbot):
+    other = changed(qtbot, WRITES, lambda editor: editor._tools.choose("run_command"))
+    assert (other.tool, other.also) == ("run_command", ())
+
+
+def test_what_was_held_back_together_is_not_allowed_together(qtbot):
+    rule = WRITES.model_copy(update={"tool": "read_file"})
+    allows = changed(qtbot, rule, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ALLOW)))
+    assert (allows.effect, allows.tool, allows.also) == (RuleEffect.ALLOW, "read_file", ())
+
+
+def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
+    other = Mode(name="other", title="Other")
+    driver = Driver(qtbot, CAREFUL, other)
+    driver.click("Edit Careful")
+    driver.part(QPlainTextEdit, "Instructions").setPlainText("Look thrice.")
+    begins = [driver.part(QPushButton, name) for name in ("Edit Other", "Copy Other", "Copy Plan", "Add mode…")]
+    assert [each.isEnabled() for each in begins] == [False] * 4
+    assert begins[0].toolTip() == "Save or cancel what you are writing first"
+    driver.dialog.modes.edit("other")
+    driver.dialog.modes.copy(other)
+    driver.click("Remove Other")
+    assert driver.said[-1] == (CAREFUL,)
+    driver.click("Undo")
+    assert driver.said[-1] == (CAREFUL, other)
+    driver.dialog.modes.show_modes([other, CAREFUL, Mode(name="third", title="Third")])
+    assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "Look thrice."
+    assert driver.part(QPushButton, "Edit Careful") is None
+    driver.click("Save")
+    assert [each.name for each in driver.said[-1]] == ["other", "careful", "third"]
+    assert driver.said[-1][1].addendum == "Look thrice."
+    assert driver.part(QPushButton, "Edit Other").isEnabled()
+
+
+def test_a_mode_that_is_gone_meanwhile_is_made_again(qtbot):
+    driver = Driver(qtbot, CAREFUL)
+    driver.click("Edit Careful")
+    driver.dialog.modes.show_modes([])
+    driver.click("Save")
+    assert driver.said[-1] == (CAREFUL,)
+
+
+def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
+    driver = Driver(qtbot)
+    driver.click("Copy Plan")
+    name = driver.part(QLineEdit, "Short name").text()
+    driver.dialog.modes.show_modes([Mode(name=name, title="Mine")])
+    driver.click("Save")
+    assert any("Another mode has this short name" in each for each in driver.words)
+    assert driver.said == []
+
+
+def test_editors_have_names(qtbot):
+    driver = Driver(qtbot, CAREFUL)
+    driver.click("Edit Careful")
+    assert driver.part(QWidget, "Mode being written") is not None
+    driver.click("Add rule…")
+    assert driver.part(RuleEditor, "Rule being written") is not None

@@ -39,6 +39,8 @@ def test_a_shell_line_is_taken_apart():
         (("sk-proj-0123456789abcdef",), "sk-pro…"),
         (("-y", "@modelcontextprotocol/server-filesystem", "/home/ada"), None),
         (("--token=$TOKEN", "--token-file"), None),
+        (("--auth", "abc"), "--auth"),
+        (("--author", "ada"), None),
         (("--api-key", "--verbose"), None),
         (("a-very-long-name-of-a-package-without-digits",), None),
     ],

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox
 
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from ui.look.theme import ThemeSource
 from ui.preferences.tool_servers.editing.server_editor import ServerEditor, free_id
@@ -21,6 +21,11 @@ PROGRAM = McpServer(
     connection=StdioConnection(command="npx", args=("-y", "a b"), env={"LOG": "warn"}, secret_env=("TOKEN",)),
 )
 WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", headers=("X-Key",)))
+
+
+KNOWN = McpServer(
+    id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", sign_in=True, client_id="agreed")
+)
 
 
 class Driver:
@@ -51,10 +56,30 @@ class Driver:
 
 
 def test_saving_without_a_change_changes_nothing(qtbot):
-    for kind, server in (("program", PROGRAM), ("address", WEB)):
+    for kind, server in (("program", PROGRAM), ("address", WEB), ("address", KNOWN)):
         driver = Driver(qtbot, kind, server, {server.id})
         driver.click("Save")
         assert driver.said == [(server, {})]
+
+
+@pytest.mark.parametrize(("kind", "server", "name"), [("program", PROGRAM, "variable"), ("address", WEB, "header")])
+def test_a_secret_that_was_never_given_is_not_called_kept(qtbot, kind, server, name):
+    driver = Driver(qtbot, kind, server, {server.id})
+
+    def value():
+        return next(each for each in driver.all(QLineEdit, f"Value of the {name}") if not each.text())
+
+    assert value().placeholderText() == "Kept in the keyring"
+    driver.editor.show_held(frozenset(server.secret_names))
+    assert value().placeholderText() == "Kept in the keyring"
+    driver.editor.show_held(frozenset({"OTHER"}))
+    assert value().placeholderText() == "Value"
+    driver.click("Save")
+    assert driver.said == []
+    assert "has no value" in driver.words
+    value().setText("given now")
+    driver.click("Save")
+    assert driver.secrets() == {server.secret_names[0]: "given now"}
 
 
 def test_a_program_is_written(qtbot):
@@ -160,12 +185,12 @@ def test_a_new_one_is_not_blamed_before_anything_is_typed(qtbot):
 def test_a_whole_line_is_taken_apart_when_it_is_wanted(qtbot):
     driver = Driver(qtbot, "program")
     driver.write("Program", "npx -y 'my files' --token=abc")
-    assert "Taken apart: npx  ·  -y  ·  my files  ·  --token=abc" in driver.words
+    assert "This is a whole command line: npx  ·  -y  ·  my files  ·  --token=abc" in driver.words
     assert "“--token” seems to hold a secret" in driver.words
-    driver.click("Take apart")
+    driver.click("Split it")
     assert driver.all(QLineEdit, "Program")[0].text() == "npx"
     assert driver.all(QPlainTextEdit, "Arguments")[0].toPlainText() == "-y\nmy files\n--token=abc"
-    assert driver.all(QPushButton, "Take apart") == []
+    assert driver.all(QPushButton, "Split it") == []
 
 
 def test_nothing_is_lost_when_it_cannot_be_kept(qtbot):
@@ -190,3 +215,39 @@ def test_ids_are_made_of_titles():
     assert free_id("会议", ()) == "server"
     assert free_id("A" * 50, {"a" * 20}) == "a" * 20 + "-2"
     McpServer(id=free_id("x" * 50, ()), title="x", connection=WEB.connection)
+
+
+def test_an_agreed_client_id_and_its_secret_are_entered_where_one_signs_in(qtbot):
+    driver = Driver(qtbot, "address", WEB, {"web"})
+    assert driver.all(QLineEdit, "Client id") == []
+    sign_in = next(each for each in driver.editor.findChildren(QCheckBox) if "OAuth" in each.accessibleName())
+    sign_in.click()
+    assert not driver.all(QLineEdit, "Client secret")[0].isEnabled()
+    driver.write("Client id", " agreed ")
+    driver.write("Client secret", "s3cret-value")
+    assert driver.all(QLineEdit, "Client secret")[0].echoMode() is QLineEdit.EchoMode.Password
+    driver.click("Save")
+    made, _ = driver.said[-1]
+    assert (made.connection.client_id, made.connection.headers) == ("agreed", ("X-Key",))
+    assert driver.secrets() == {CLIENT_SECRET: "s3cret-value"}
+    driver.editor.show_failure(Sentence("no"))
+    sign_in.click()
+    driver.click("Save")
+    assert driver.said[-1][0].connection.client_id == ""
+    assert driver.secrets() == {}
+
+
+def test_a_kept_client_secret_belongs_to_one_id_at_one_address(qtbot):
+    driver = Driver(qtbot, "address", KNOWN, {"web"})
+    secret = driver.all(QLineEdit, "Client secret")[0]
+    kept, open_ = "Kept in the keyring", "Client secret, if it has one"
+    assert secret.placeholderText() == kept
+    driver.write("Client id", "other")
+    assert secret.placeholderText() == open_
+    driver.write("Client id", "agreed")
+    driver.write("Address", "https://b.example/mcp")
+    assert secret.placeholderText() == open_
+    driver.write("Address", "https://a.example/mcp")
+    assert secret.placeholderText() == kept
+    driver.editor.show_held(frozenset())
+    assert secret.placeholderText() == open_

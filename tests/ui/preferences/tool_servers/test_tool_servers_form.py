@@ -33,11 +33,17 @@ class Driver:
         self.form = ToolServersForm(ThemeSource())
         qtbot.addWidget(self.form)
         self.facts = []
+        self.form.change_wanted.connect(self.change)
         for name in ("saved", "removed", "test_requested", "log_watched", "sign_in_requested", "states_wanted"):
             getattr(self.form, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
         self.form.resize(600, 900)
         self.form.show()
+        self.kept = {each.id: each for each in servers}
         self.form.show_servers(servers)
+
+    def change(self, server_id, change):
+        """Kept at once, and not shown."""
+        self.kept[server_id] = change(self.kept[server_id])
 
     def part(self, kind, name):
         found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
@@ -119,19 +125,60 @@ def test_what_counts_about_a_tool_is_chosen_in_words(driver):
     assert "The server says: it only reads." in driver.words
     choice.setCurrentIndex(2)
     choice.activated.emit(2)
-    assert driver.facts[-1][1].classes == {"read": ToolClass.MUTATING}
-    driver.form.show_servers((driver.facts[-1][1], WEB))
+    assert driver.kept["files"].classes == {"read": ToolClass.MUTATING}
+    driver.form.show_servers((driver.kept["files"].model_copy(update={"trusted": True}), WEB))
     assert choice.currentIndex() == 2
     choice.setCurrentIndex(0)
     choice.activated.emit(0)
-    assert driver.facts[-1][1].classes == {}
+    assert driver.kept["files"].classes == {}
+
+
+def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
+    said = FILES.with_word("read", "before", ToolClass.READ_ONLY)
+    driver.form.show_servers((said, WEB))
+    driver.show_state("running", tools=(tool(digest="now", is_other=True), tool("write")))
+    driver.click("Show the tools of Files")
+    choice = driver.part(QComboBox, "What counts about read")
+    rows = driver.part(QListView, "Tools of Files")
+    assert choice.currentIndex() == 0
+    assert any("but of what it was before" in each for each in driver.words)
+    spoken = [rows.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
+    assert ["Changed: choose again" in each for each in spoken] == [True, False]
+    choice.setCurrentIndex(1)
+    choice.activated.emit(1)
+    saved = driver.kept["files"]
+    assert (saved.classes, saved.chosen_for) == ({"read": ToolClass.READ_ONLY}, {"read": "now"})
+    driver.form.show_servers((saved, WEB))
+    driver.show_state("running", tools=(tool(digest="now"), tool("write")))
+    assert choice.currentIndex() == 1
+    assert not any("but of what it was before" in each for each in driver.words)
+
+
+def test_the_remedy_of_the_state_comes_before_a_general_one(driver):
+    driver.show_state("failed", why=Sentence("It is not there."), remedy=Sentence("Install it."))
+    assert "It is not there.\nInstall it." in driver.words
+    assert not any("Look at its log" in each for each in driver.words)
+    driver.show_state("failed", why=Sentence("It is not there."))
+    assert any("Look at its log" in each for each in driver.words)
+
+
+def test_one_that_is_off_is_tried_all_the_same(driver):
+    driver.show_state("off")
+    assert driver.part(QPushButton, "Test Files").isEnabled()
+    off = {"why": Sentence("There is no program “npx”."), "remedy": Sentence("Install it.")}
+    driver.form.card("files").show_tested(ServerState("files", "off", **off))
+    assert "Off. It was tried: There is no program “npx”.\nInstall it." in driver.words
+    assert driver.part(QListView, "Tools of Files") is None
+    driver.form.card("files").show_tested(ServerState("files", "off", tools=(tool(),)))
+    assert "Off. It was tried, and works · 1 tool" in driver.words
+    assert driver.part(QListView, "Tools of Files") is not None
 
 
 def test_what_is_not_believed_is_said(driver):
     driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), left_out=(Sentence("Too many tools."),))
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "What counts about read")
-    assert choice.itemText(0) == "As the server says, which is not believed (Can change things)"
+    assert choice.itemText(0) == "To be safe (Can change things)"
     assert "Too many tools." in driver.words
 
 
@@ -141,10 +188,15 @@ def test_a_tool_is_switched_where_it_is_ticked(driver):
     rows = driver.part(QListView, "Tools of Files")
     middle = rows.visualRect(rows.model().index(1, 0)).center()
     driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=middle)
-    assert [each for each in driver.facts if each[0] == "saved"] == []
+    assert driver.kept["files"].off_tools == set()
     middle.setX(rows.visualRect(rows.model().index(1, 0)).left() + 20)
     driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=middle)
-    assert driver.facts[-1][1].off_tools == {"write"}
+    assert driver.kept["files"].off_tools == {"write"}
+    # Nothing was shown yet of what was kept.
+    middle.setY(rows.visualRect(rows.model().index(0, 0)).center().y())
+    driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    driver.part(QCheckBox, "Use Files").click()
+    assert (driver.kept["files"].off_tools, driver.kept["files"].on) == ({"read", "write"}, False)
 
 
 def test_two_hundred_tools_cost_what_is_seen(driver, monkeypatch):
@@ -181,10 +233,37 @@ def test_what_is_being_written_stays_when_another_server_changes(driver):
     assert "It is locked." in driver.words
 
 
+def test_nothing_else_is_begun_while_something_is_being_written(driver):
+    driver.click("Edit Files")
+    driver.part(QLineEdit, "Title").setText("Mine")
+    begins = driver.part(QPushButton, "Edit Web")
+    assert (begins.isEnabled(), begins.toolTip()) == (False, "Save or cancel what you are writing first")
+    driver.form.edit("web")
+    driver.form.add("address")
+    driver.form.begin_import()
+    assert driver.part(QLineEdit, "Title").text() == "Mine"
+    assert driver.part(QPlainTextEdit, "Servers as JSON") is None
+    # What was switched on the card before is kept only now.
+    driver.form.show_saved("files")
+    assert driver.part(QLineEdit, "Title").text() == "Mine"
+    driver.click("Cancel")
+    assert driver.part(QPushButton, "Edit Web").isEnabled()
+
+
+def test_what_is_being_written_keeps_its_place_and_outlives_its_card(driver):
+    driver.click("Edit Files")
+    driver.part(QLineEdit, "Title").setText("Mine")
+    driver.form.show_servers((FILES, WEB.model_copy(update={"on": False})))
+    driver.bot.waitUntil(lambda: driver.part(QLineEdit, "Title").height() > 0)
+    assert driver.form._editor.y() < driver.form.card("web").y()
+    driver.form.show_servers((WEB,))
+    assert driver.part(QLineEdit, "Title").text() == "Mine"
+
+
 def test_a_switch_that_could_not_be_kept_goes_back(driver):
     switch = driver.part(QCheckBox, "Use Files")
     switch.click()
-    assert driver.facts[-1] == ("saved", FILES.model_copy(update={"on": False}), {})
+    assert driver.kept["files"] == FILES.model_copy(update={"on": False})
     driver.form.show_failure("files", Sentence("The disk is full."))
     assert switch.isChecked()
 
@@ -217,17 +296,17 @@ def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
     assert driver.part(QPlainTextEdit, "Command line of a").toPlainText() == "x"
     assert "Plain variables: LOG=1" in driver.words
     assert any("“b” cannot be taken over" in each for each in driver.words)
-    driver.part(QCheckBox, "Take over a").click()
-    assert not driver.part(QPushButton, "Take over").isEnabled()
-    driver.part(QCheckBox, "Take over a").click()
+    driver.part(QCheckBox, "Import a").click()
+    assert not driver.part(QPushButton, "Import").isEnabled()
+    driver.part(QCheckBox, "Import a").click()
     taken = []
     panel.taken.connect(lambda *given: taken.append(given[1]))
-    driver.click("Take over 1 server")
+    driver.click("Import 1 server")
     assert taken == [{"a"}]
     assert not driver.part(QPushButton, "Cancel").isEnabled()
     panel.show_problem(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words
-    assert driver.part(QPushButton, "Take over 1 server").isEnabled()
+    assert driver.part(QPushButton, "Import 1 server").isEnabled()
 
 
 def test_a_long_command_line_is_shown_whole(driver):
@@ -254,7 +333,10 @@ def test_every_word_is_translated(qtbot, marked):
     driver.form.add("program")
     driver.form._editor._fields._variables._add_row()
     assert bare_texts(driver.form) == []
+    driver.form._editor.cancelled.emit()
     driver.form.add("address")
+    assert bare_texts(driver.form) == []
+    driver.form._editor.cancelled.emit()
     driver.form.begin_import()
     driver.form._import.show_preview(
         preview_of('{"mcpServers": {"α": {"command": "β", "env": {"κ": "sk-${μ}", "ν": "1"}}}}', ())

@@ -1,6 +1,7 @@
 """Undo in the window: at a call's card, and of all since a prompt, with a real conversation and real files."""
 
 import asyncio
+from time import monotonic
 
 import pytest
 from PySide6.QtCore import Qt
@@ -16,6 +17,10 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.preferences import Specialists
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from ui.approval.parts.middle import Middle
+from ui.approval.previews.code_view import CodeView
+from ui.bridge.calls.checkpoints import Wish
+from ui.shell.calls import undo_dialog
 from ui.transcript.surface.places import row_in_hand
 
 
@@ -382,3 +387,200 @@ def test_the_command_is_about_the_prompt_at_hand(on_screen, folder):
         opened.reject()
 
     on_screen(work, Turn(write(1)), DONE, DONE)
+
+
+def banner_button(screen, text):
+    shown = [each for each in screen.banners.findChildren(QPushButton) if each.text() == text and each.isVisible()]
+    return shown[-1] if shown else None
+
+
+async def calm(screen):
+    """Past the time in which a press counts as the second of a double one."""
+    await undone(screen)
+    screen.window.page.undoing._pressed = (Wish(""), 0.0)
+
+
+def notices(screen):
+    return [str(each.sentence).split(".")[0] for each in items(screen, NoticeItem)]
+
+
+def test_a_card_offers_redo_and_then_undo_again(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        assert control(screen, card(screen), "Redo") is None
+        for _ in range(2):
+            control(screen, card(screen), "Undo").press()
+            await calm(screen)
+            assert (folder / "a.txt").read_text() == "mine"
+            assert control(screen, card(screen), "Undo") is None
+            control(screen, card(screen), "Redo").press()
+            await calm(screen)
+            assert (folder / "a.txt").read_text() == "agent"
+            assert said(screen) == ["Redone: a.txt."]
+            assert control(screen, card(screen), "Redo") is None
+        assert dialog(screen) is None
+        assert notices(screen) == ["What calls had changed was undone", "What had been undone was redone"] * 2
+        assert [each.injected_by for each in notes(screen)] == ["undo", "redo"] * 2
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_second_press_of_a_double_one_does_not_take_it_back(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        control(screen, card(screen), "Undo").press()
+        await until(lambda: control(screen, card(screen), "Redo"))
+        screen.window.page.undoing._pressed = (Wish(card(screen).id), monotonic())
+        control(screen, card(screen), "Redo").press()
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_banner_offers_redo_of_all_that_was_undone_and_undo_of_that(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        press(await since(screen), "Undo")
+        await calm(screen)
+        assert not (folder / "b.txt").exists()
+        banner_button(screen, "Redo").click()
+        await calm(screen)
+        assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
+        assert said(screen) == ["Redone: a.txt, b.txt."]
+        banner_button(screen, "Undo").click()
+        await calm(screen)
+        assert (folder / "a.txt").read_text() == "mine"
+        assert not (folder / "b.txt").exists()
+        assert all(each.is_undone for each in items(screen, ToolCallItem))
+
+    on_screen(work, Turn(write(1), write(2, "b.txt")), DONE)
+
+
+def test_the_line_that_tells_of_an_undoing_offers_redo_until_it_is_done_also_after_a_restart(
+    on_screen, folder, tmp_path
+):
+    async def before(screen):
+        await worked(screen, folder)
+        press(await since(screen), "Undo")
+        await calm(screen)
+
+    async def after(screen):
+        await until(lambda: items(screen, NoticeItem)[-1].can_be_redone)
+        line = items(screen, NoticeItem)[-1]
+        control(screen, line, "Redo").press()
+        opened = await until(lambda: dialog(screen))
+        assert opened.words[0] == "Redo what was undone"
+        assert rows_of(opened) == {"a.txt": "Put back", "b.txt": "Brought back"}
+        press(opened, "Redo")
+        await calm(screen)
+        assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
+        assert control(screen, line, "Redo") is None
+        assert all(each.can_be_undone and not each.can_be_redone for each in items(screen, ToolCallItem))
+
+    async def later(screen):
+        await until(lambda: card(screen).can_be_undone)
+        assert not any(each.can_be_redone for each in items(screen, NoticeItem))
+        assert not any(each.can_be_redone for each in items(screen, ToolCallItem))
+
+    on_screen(before, Turn(write(1), write(2, "b.txt")), DONE, folder=tmp_path / "kept")
+    on_screen(after, folder=tmp_path / "kept")
+    on_screen(later, folder=tmp_path / "kept")
+
+
+def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        control(screen, card(screen), "Undo").press()
+        await calm(screen)
+        (folder / "a.txt").write_text("mine, newer")
+        control(screen, card(screen), "Redo").press()
+        opened = await until(lambda: dialog(screen))
+        assert "Redo what “write_file” changed" in opened.words
+        assert rows_of(opened) == {"a.txt": "Stays as it is"}
+        assert any(each.startswith("It was changed after it was undone.") for each in opened.words)
+        opened.findChild(QTreeWidget).topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)
+        assert any("Undo brings it back" in each for each in opened.words)
+        press(opened, "Redo")
+        await calm(screen)
+        assert (folder / "a.txt").read_text() == "agent"
+        control(screen, card(screen), "Undo").press()
+        await calm(screen)
+        assert (folder / "a.txt").read_text() == "mine, newer"
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_menu_of_a_call_offers_redo(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        control(screen, card(screen), "Undo").press()
+        await calm(screen)
+        view = screen.window.page.transcript
+        point = view.surface.row_box(view.surface.rows.index_of(card(screen).id)).center()
+        menu = view.offers.menu_about(point, view)
+        words = {each.text(): each for each in menu.actions()}
+        assert "Undo this call" not in words
+        words["Redo this call"].trigger()
+        menu.deleteLater()
+        await calm(screen)
+        assert (folder / "a.txt").read_text() == "agent"
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_nothing_is_undone_behind_the_open_dialog(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        transcript, called = screen.window.page.transcript, card(screen).id
+        opened = await since(screen)
+        words = opened.words
+        transcript.undo_requested.emit(called)
+        await undone(screen)
+        assert (folder / "a.txt").read_text() == "agent"
+        assert dialog(screen) is opened
+        assert opened.words == words
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_what_was_put_back_by_hand_is_undone_and_the_card_says_so(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").write_text("mine")
+        control(screen, card(screen), "Undo").press()
+        await until(lambda: card(screen).is_undone and said(screen))
+        await until(lambda: control(screen, card(screen), "Undo") is None)
+        assert (folder / "a.txt").read_text() == "mine"
+        assert said(screen) == ["It was undone already: everything is as it was before."]
+        assert dialog(screen) is None
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_difference_has_room_and_gives_way_before_what_stands_below(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        opened = await since(screen)
+        lines = opened.findChild(CodeView)
+        await until(lambda: "line 59" in lines.toPlainText())
+        row = lines.blockBoundingRect(lines.firstVisibleBlock()).height()
+        assert opened.height() == opened.sizeHint().height()
+        await until(lambda: lines.height() >= 12 * row)
+        middle = opened.findChild(Middle)
+        # No more scrolls than the difference itself.
+        await until(lambda: middle.verticalScrollBar().maximum() == 0)
+
+    on_screen(work, Turn(write(1, text="".join(f"line {number}\n" for number in range(60)))), DONE)
+
+
+def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen, folder, monkeypatch):
+    async def work(screen):
+        await worked(screen, folder)
+        monkeypatch.setattr(undo_dialog, "spoken", lambda sentence: f"translated: {sentence.template}")
+        opened = await since(screen)
+        lines = opened.findChild(CodeView)
+        await until(lambda: lines.toPlainText().startswith("translated: “{path}” is no text"))
+
+    on_screen(work, Turn(write(1, text="a\0b")), DONE)

@@ -300,3 +300,46 @@ def test_one_that_is_removed_while_it_holds_gives_way_and_undo_widens_nothing(on
         assert mode(screen) == "default"
 
     on_screen(work)
+
+
+def in_dialog(dialog):
+    return next(each for each in dialog.findChildren(QToolButton) if each.accessibleName() == "Mode")
+
+
+def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it(on_screen, tmp_path, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        dialog = await two_wait(screen, tmp_path)
+        button = in_dialog(dialog)
+        assert button.text().strip() == "Default mode"
+        QTest.keyClick(dialog, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+        menu = button.findChild(QMenu)
+        assert menu.isVisible()
+        QTest.keyClick(menu, Qt.Key.Key_Down)
+        QTest.keyClick(menu, Qt.Key.Key_Return)
+        assert mode(screen) == "accept-edits"
+        await until((tmp_path / "a.txt").exists)
+        await until(lambda: dialog.current is not None and dialog.current.tool == "run_command")
+        assert dialog.isVisible()
+        assert [each.text().strip() for each in (button, screen.find(QToolButton, "Mode"))] == ["Accept edits"] * 2
+        next(each for each in menu.actions() if each.text().startswith("Plan")).trigger()
+        await until(lambda: not screen.conversation.working)
+        assert not dialog.isVisible()
+        assert outcomes(screen) == [Outcome.SUCCEEDED, Outcome.DENIED]
+        await screen.idle()
+
+    on_screen(work, *TWO)
+
+
+def test_a_mode_that_is_chosen_elsewhere_is_shown_in_the_dialog(on_screen, tmp_path):
+    async def work(screen):
+        dialog = await two_wait(screen, tmp_path)
+        screen.conversation.conduct.set_mode("accept-edits")
+        assert in_dialog(dialog).text().strip() == "Accept edits"
+        await until((tmp_path / "a.txt").exists)
+        screen.conversation.conduct.set_mode("plan")
+        await until(lambda: not screen.conversation.working)
+        await screen.idle()
+
+    on_screen(work, *TWO)

@@ -33,7 +33,7 @@ async def dialog(screen):
     """The dialog with a question that can be answered."""
 
     def settled():
-        found = screen.find(QDialog, "A server of tools asks")
+        found = screen.find(QDialog, "An MCP server asks")
         return found if found is not None and not found.current.bar.is_resting else None
 
     return await until(settled)

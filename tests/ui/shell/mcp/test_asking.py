@@ -1,4 +1,4 @@
-"""What a real server of tools asks, answered in the window."""
+"""What a real MCP server asks, answered in the window."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ def test_stop_takes_the_question_away(on_screen):
         screen.write("Ask me.")
         screen.press("Send")
         shown = await dialog(screen)
-        stop = next(each for each in shown.findChildren(QPushButton) if each.accessibleName().startswith("Stop what"))
+        stop = next(each for each in shown.findChildren(QPushButton) if each.accessibleName() == "Stop the agent")
         click(stop)
         await until(lambda: not shown.isVisible())
         await until(lambda: not screen.conversation.working)
@@ -208,7 +208,7 @@ def test_a_window_that_closes_answers_with_cancel(on_screen):
             heard.append((await people.elicit(ElicitationRequest("S", "Once more?", {"properties": {}}))).action)
 
         asking = asyncio.create_task(ask())
-        await until(lambda: screen.find(QDialog, "A server of tools asks"))
+        await until(lambda: screen.find(QDialog, "An MCP server asks"))
         screen.desk._servers_at_work.close()
         await asking
 

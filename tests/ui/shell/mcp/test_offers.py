@@ -1,4 +1,4 @@
-"""What a real server of tools offers, put into a message."""
+"""What a real MCP server offers, put into a message."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,11 +11,12 @@ from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.preferences import Mcp
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import Outsider
+from tests.desktop_agent.tools.mcp.stage import own_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, turn_on
 
 OK = Turn(ContentDelta("ok"))
-SERVER = Outsider("mcp", TITLE)
+SERVER = Outsider("mcp", TITLE, "every")
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def popups_open(request, qt_messages):
 
 
 def popup(screen):
-    return screen.find(QFrame, "From servers of tools")
+    return screen.find(QFrame, "From MCP servers")
 
 
 def rows(screen):
@@ -91,7 +92,8 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         first, second = prompt(screen).blocks
         assert first == Text(text="What can it do?")
         head, _, body = second.text.strip().partition("\n")
-        assert head == ("[“features.md”, demo://resource/static/document/features.md, from the server “Everything”:]")
+        whose = "[“features.md”, demo://resource/static/document/features.md, from the server “Everything”, up to "
+        assert head.startswith(whose)
         assert body.startswith("# ")
         assert session(screen).standing.taint.outsiders == (SERVER,)
         assert chips(screen) == []
@@ -134,13 +136,13 @@ def test_a_slash_opens_prompts_and_the_text_can_be_edited_before_it_is_sent(on_s
     on_screen(work, OK)
 
 
-def test_a_prompt_that_was_wiped_out_marks_nothing(on_screen):
+def test_a_draft_that_was_replaced_marks_nothing(on_screen):
     async def work(screen):
         await turn_on(screen)
         screen.write("/")
         await take(screen, "Simple Prompt")
         await until(screen.editor.toPlainText)
-        screen.editor.clear()
+        screen.window.page.composer.set_draft("")
         await screen.say("Mine alone")
         assert session(screen).standing.taint.outsiders == ()
 
@@ -240,12 +242,28 @@ def test_a_server_that_does_not_start_says_why(on_screen, way):
             await screen.engine.mcp.ready(None)
             told = [each for each in screen.banners.keys if "could not be started" in each]
             assert len(told) == 1
-            screen.press("Servers of tools…")
+            screen.press("MCP servers…")
             await screen.wait_for(QDialog, "Settings")
         else:
             screen.press("Insert from a server")
             await until(lambda: any("could not be started" in each for each in rows(screen)))
             popup(screen).hide()
         await screen.idle()
+
+    on_screen(work)
+
+
+def test_an_open_list_follows_a_server_that_offers_something_else_now(on_screen):
+    async def work(screen):
+        command, *args = own_server("renews")
+        server = McpServer(id="own", title="Own", connection=StdioConnection(command=command, args=tuple(args)))
+        preferences = screen.engine.preferences.model_copy(update={"mcp": Mcp(servers=(server,))})
+        await screen.engine.change_preferences(preferences)
+        screen.press("Insert from a server")
+        await offered(screen, "first")
+        assert "second" not in rows(screen)
+        live = screen.engine.mcp.server("own", None)
+        await live.call("renew", {})
+        await offered(screen, "second")
 
     on_screen(work)

@@ -1,17 +1,18 @@
-"""The page of servers of tools in the real window, with a real server behind it."""
+"""The page of MCP servers in the real window, with a real server behind it."""
 
+import asyncio
 import json
 
-import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
 
-from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer
+from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import ToolClass
+from tests.desktop_agent.tools.mcp.sign_in.site import site
 from tests.desktop_agent.tools.mcp.stage import own_server
 from tests.ui.bridge.in_loop import until
-from ui.shell.mcp.server_settings import may_open
 
 
 class Page:
@@ -145,7 +146,10 @@ def test_a_server_is_turned_off_and_on_and_its_log_is_live(on_screen):
         page.part(QCheckBox, "Use Own tools").click()
         await until(lambda: not page.servers[0].on)
         await until(lambda: "Off" in page.words.splitlines())
-        assert not page.part(QPushButton, "Test Own tools").isEnabled()
+        page.press("Test Own tools")
+        await until(lambda: "Off. It was tried, and works" in page.words)
+        assert screen.engine.mcp.tools(None) == ()
+        assert not page.servers[0].on
         page.part(QCheckBox, "Use Own tools").click()
         await until(lambda: "It starts when a conversation needs it." in page.words)
 
@@ -180,12 +184,31 @@ def test_servers_are_imported_once_they_were_seen(on_screen, kept):
         assert "Goes to the keyring: API_TOKEN" in page.words
         assert "s3cret-value" not in page.words
         assert (page.servers, kept) == ((), {})
-        page.part(QCheckBox, "Take over files").click()
-        page.press("Take over 1 server")
+        page.part(QCheckBox, "Import files").click()
+        page.press("Import 1 server")
         await page.wait_for(QPushButton, "Edit notes")
         assert [each.id for each in page.servers] == ["notes"]
         assert kept == {"mcp/notes/API_TOKEN": "s3cret-value"}
         await until(lambda: page.part(QPlainTextEdit, "Servers as JSON") is None)
+
+    on_screen(work)
+
+
+def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(on_screen, kept):
+    async def work(screen):
+        server = McpServer(id="own", title="Own", connection=StdioConnection(command="x", secret_env=("TOKEN",)))
+        await screen.desk.tool_servers.imports.keep((server,))
+        page = Page(screen)
+        page.press("Edit Own")
+        value = page.part(QLineEdit, "Value of the variable")
+        await until(lambda: value.placeholderText() == "Value")
+        page.press("Cancel")
+        kept["mcp/own/TOKEN"] = "t0ken-value"
+        page.press("Edit Own")
+        held = []
+        screen.desk.tool_servers.held_names.connect(lambda *found: held.append(found))
+        await until(lambda: held)
+        assert page.part(QLineEdit, "Value of the variable").placeholderText() == "Kept in the keyring"
 
     on_screen(work)
 
@@ -204,22 +227,40 @@ def test_signing_in_that_fails_is_said_where_it_was_begun(on_screen, kept):
     on_screen(work)
 
 
-@pytest.mark.parametrize(
-    ("address", "may"),
-    [
-        ("https://login.example.com/authorize?x=1", True),
-        ("http://127.0.0.1:8123/go", True),
-        ("http://[::1]:8123/go", True),
-        ("http://localhost/go", True),
-        ("http://login.example.com/", False),
-        ("http://localhost.example.com/", False),
-        ("file:///etc/passwd", False),
-        ("file://localhost/etc/passwd", False),
-        ("ftp://127.0.0.1/", False),
-        ("javascript:alert(1)", False),
-        ("https:///nowhere", False),
-        ("https://[", False),
-    ],
-)
-def test_only_safe_pages_are_opened(address, may):
-    assert may_open(address) is may
+def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, monkeypatch):
+    opened = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url) or True)
+
+    async def work(screen):
+        async with site() as there:
+            there.metadata = {"authorization_endpoint": "https://10.0.0.1/authorize"}
+            connection = HttpConnection(url=there.url, sign_in=True)
+            await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+            page = Page(screen)
+            page.press("Sign in to Web")
+            await page.wait_for(QPushButton, "Sign in to Web")
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert "has an address that is not opened" in page.words
+            assert "https://" in page.words
+            assert not opened
+
+    on_screen(work)
+
+
+def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, monkeypatch):
+    opened = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.host()) or True)
+
+    async def work(screen):
+        async with site(host="127.0.0.2") as there:
+            connection = HttpConnection(url=there.url, sign_in=True)
+            await screen.desk.tool_servers.imports.keep((McpServer(id="web", title="Web", connection=connection),))
+            page = Page(screen)
+            page.press("Sign in to Web")
+            await until(lambda: bool(opened))
+            assert opened == ["127.0.0.2"]
+            page.press("Cancel signing in")
+            await page.wait_for(QPushButton, "Sign in to Web")
+
+    on_screen(work)

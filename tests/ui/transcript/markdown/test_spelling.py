@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.look.visible_text import deceptive
+from desktop_agent.vocabulary.text.hidden_characters import deceptive
 from ui.transcript.blocks.code.lines.hidden import shown_line
 from ui.transcript.markdown.inline import Line, Span, Style, inline
 from ui.transcript.markdown.inline.spelling import spelled_out

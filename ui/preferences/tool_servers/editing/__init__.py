@@ -1,1 +1,1 @@
-"""A server of tools being written."""
+"""An MCP server being written."""

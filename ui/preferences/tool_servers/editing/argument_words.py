@@ -4,11 +4,10 @@ import json
 import re
 import shlex
 
+from desktop_agent.vocabulary.mcp.secret_looks import KEY_BEGINNINGS, option_with_secret
+
 # Long runs of letters and digits together, and the beginnings of well-known keys.
-_KEY = re.compile(
-    r"(?:sk-|gh[a-z]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_)[\w.-]{8,}|[A-Za-z0-9+_-]{28,}={0,2}"
-)
-_SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd)[\w-]*", re.IGNORECASE)
+_KEY = re.compile(rf"(?:{KEY_BEGINNINGS})[\w.-]{{8,}}|[A-Za-z0-9+_-]{{28,}}={{0,2}}")
 
 
 def as_lines(arguments: tuple[str, ...]) -> str:
@@ -32,17 +31,13 @@ def taken_apart(line: str) -> tuple[str, ...]:
 
 def secret_looking(arguments: tuple[str, ...]) -> str | None:
     """The first argument that is probably a secret; it may be none."""
-    before = ""
+    option = option_with_secret(arguments)
+    if option is not None:
+        return option
     for each in arguments:
-        option, _, value = each.partition("=")
-        if _SECRET_OPTION.fullmatch(option) and value and not value.startswith("$"):
-            return option
-        if _SECRET_OPTION.fullmatch(before) and not each.startswith(("-", "$")):
-            return before
-        meant = value or each
+        meant = each.partition("=")[2] or each
         if _KEY.fullmatch(meant) and re.search(r"\d", meant) and re.search(r"[A-Za-z]", meant):
             return meant[:6] + "…"
-        before = each
     return None
 
 

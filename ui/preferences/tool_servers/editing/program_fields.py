@@ -1,5 +1,7 @@
 """A server that is a program of this machine: what is started, with which arguments and variables."""
 
+from collections.abc import Collection
+
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
@@ -28,7 +30,7 @@ class ProgramFields(QObject):
         self._arguments.setPlaceholderText(self.tr("For example -y"))
         self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * _LINES + 3 * SPACE_S)
         self._apart = label(kind="muted", wrap=True)
-        self._take_apart = button(self.tr("Take apart"), self._split)
+        self._take_apart = button(self.tr("Split it"), self._split)
         self._warning = label(kind="warning", wrap=True)
         self._variables = ValueRows(themes, variable_words())
         if connection is not None:
@@ -63,6 +65,10 @@ class ProgramFields(QObject):
         """Values that are new."""
         return self._variables.secrets
 
+    def show_held(self, names: Collection[str]) -> None:
+        """These secrets have a value."""
+        self._variables.show_held(names)
+
     def wrong(self) -> tuple[QWidget, str] | None:
         """The first field that cannot be saved, and why."""
         if not self._program.text().strip():
@@ -75,7 +81,7 @@ class ProgramFields(QObject):
         words = taken_apart(self._program.text())
         is_line = len(words) > 1
         shown = "  ·  ".join(with_hidden_shown(each) for each in words)
-        self._apart.setText(self.tr("This is more than a program. Taken apart: {0}").format(shown))
+        self._apart.setText(self.tr("This is a whole command line: {0}").format(shown))
         for each in (self._apart, self._take_apart):
             each.setVisible(is_line)
         secret = secret_looking((*words[1:], *from_lines(self._arguments.toPlainText())))
@@ -93,7 +99,7 @@ class ProgramFields(QObject):
         self._arguments.setPlainText(as_lines((*arguments, *rest)))
         self._program.setText(program)
         self._arguments.setFocus()
-        announce(self._program, self.tr("Taken apart"))
+        announce(self._program, self.tr("Split into program and arguments"))
 
     def _program_part(self) -> QWidget:
         self._program.setAccessibleName(self.tr("Program"))
@@ -110,7 +116,7 @@ class ProgramFields(QObject):
         return part
 
     def _arguments_part(self) -> QWidget:
-        words = self.tr("One a line. No shell reads them: ~, * and $HOME stay as they are.")
+        words = self.tr("One per line. No shell reads them: ~, * and $HOME stay as they are.")
         self._arguments.setAccessibleName(self.tr("Arguments"))
         self._arguments.setAccessibleDescription(words)
         part = QWidget()

@@ -1,4 +1,4 @@
-"""One server of tools being written: what is wrong is said as one types, and nothing is lost when saving fails."""
+"""One MCP server being written: what is wrong is said as one types, and nothing is lost when saving fails."""
 
 import re
 from collections.abc import Collection
@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QLineEdit,
     QSizePolicy,
@@ -23,6 +22,8 @@ from PySide6.QtWidgets import (
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from ui.look.controls import announce, button, label, set_kind
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.parts.wrapped_choice import WrappedChoice
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
@@ -59,7 +60,7 @@ class ServerEditor(QFrame):
         self._title = QLineEdit()
         self._fields = _fields(themes, kind, server, self)
         self._rows = self._fields.rows()
-        self._trust = QCheckBox(self.tr("Believe what it says about its tools"))
+        self._trust = QCheckBox()
         self._effects = {effect: QCheckBox(words) for effect, words in effects_in_words().items()}
         self._timeout = QSpinBox()
         self._problem = label(kind="error", wrap=True)
@@ -75,6 +76,11 @@ class ServerEditor(QFrame):
     def server_id(self) -> str:
         """The id that it has, or got when it was saved first."""
         return self._id
+
+    @property
+    def is_saving(self) -> bool:
+        """Whether it was handed on, and nothing came of it yet."""
+        return not self._save.isEnabled()
 
     def begin(self) -> None:
         """The person wants to write."""
@@ -102,6 +108,10 @@ class ServerEditor(QFrame):
         self._say("", None)
         self._show_busy(busy=True)
         self.saved.emit(made, self._fields.secrets)
+
+    def show_held(self, names: Collection[str]) -> None:
+        """These secrets have a value; the others were never given one, or lost it."""
+        self._fields.show_held(names)
 
     def show_failure(self, sentence: Sentence) -> None:
         """It is not kept; all that was written is still here."""
@@ -155,6 +165,7 @@ class ServerEditor(QFrame):
         self.setProperty("kind", "card")
         self._heading.setText(self.tr("A program of this machine") if kind == "program" else self.tr("An address"))
         self.setAccessibleName(self._heading.text())
+        self.setFocusProxy(self._title)
         self._title.setMaxLength(100)
         self._title.setAccessibleName(self.tr("Title"))
         self._timeout.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -177,6 +188,7 @@ class ServerEditor(QFrame):
     def _arrange(self) -> None:
         form = QFormLayout()
         form.setSpacing(SPACE_S)
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(self.tr("Title"), self._title)
         for title, field in self._rows:
@@ -193,7 +205,7 @@ class ServerEditor(QFrame):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._heading)
         layout.addLayout(form)
-        layout.addWidget(self._trust)
+        layout.addWidget(WrappedChoice(self._trust, self.tr("Believe what it says about its tools")))
         words = self.tr(
             "A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever "
             "made the server: what it says about its tools, nobody checks."
@@ -205,13 +217,12 @@ class ServerEditor(QFrame):
 
     def _effects_part(self) -> QWidget:
         part = QWidget()
-        grid = QGridLayout(part)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(SPACE_XS)
-        for place, box in enumerate(self._effects.values()):
-            grid.addWidget(box, place // 2, place % 2)
+        rows = QVBoxLayout(part)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(SPACE_XS)
+        rows.addWidget(FlowRows(self._effects.values()))
         words = self.tr("This stands in the question when a tool wants to run, and decides which rules hold for it.")
-        grid.addWidget(label(words, "muted", wrap=True), len(self._effects) // 2 + 1, 0, 1, 2)
+        rows.addWidget(label(words, "muted", wrap=True))
         return part
 
 

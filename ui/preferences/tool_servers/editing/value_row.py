@@ -1,6 +1,7 @@
 """One name and its value."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Signal
@@ -110,6 +111,12 @@ class ValueRow(QWidget):
         """One whose value lies in the keyring."""
         self._kept = name
         self.name_field.setText(name)
+
+    def show_held(self, names: Collection[str]) -> None:
+        """These have a value in the keyring: one that is not among them has to be given."""
+        if self._kept not in names:
+            self._kept = ""
+            self._on_change()
 
     def forget_kept(self, *, forgotten: bool) -> None:
         """What lies in the keyring was given for something else."""

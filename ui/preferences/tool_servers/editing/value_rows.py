@@ -1,6 +1,6 @@
 """Names and values, of variables or of headers: each plain, or a secret that goes to the keyring."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from pydantic import SecretStr
@@ -43,6 +43,11 @@ class ValueRows(QWidget):
         """The values in the keyring were given for something else: each must be given again, or not any more."""
         for row in self._rows:
             row.forget_kept(forgotten=forgotten)
+
+    def show_held(self, names: Collection[str]) -> None:
+        """Of those whose values should lie in the keyring these do."""
+        for row in self._rows:
+            row.show_held(names)
 
     @property
     def has_kept(self) -> bool:

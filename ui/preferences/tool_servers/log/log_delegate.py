@@ -38,6 +38,8 @@ class LogDelegate(QStyledItemDelegate):
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
         painter.setFont(self._font)
+        # Columns stand as a program writes them, whatever the language around.
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         inks = {2: theme.warning, 3: theme.danger}
         ink = inks.get(index.data(LogRole.GRAVITY))
         area = option.rect.adjusted(SPACE_S, 0, -SPACE_S, 0)

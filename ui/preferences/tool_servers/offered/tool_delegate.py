@@ -32,6 +32,7 @@ class ToolDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """One row."""
         painter.save()
+        painter.setLayoutDirection(option.direction)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         is_on = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
         self._paint_ground(painter, option)
@@ -63,7 +64,8 @@ class ToolDelegate(QStyledItemDelegate):
     def _box(self, option: QStyleOptionViewItem) -> QRect:
         side = round(_BOX * self._themes.zoom / 100)
         area = option.rect
-        return QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
+        box = QRect(area.left() + SPACE_M, area.center().y() - side // 2, side, side)
+        return QStyle.visualRect(option.direction, area, box)
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         theme, state = self._themes.theme, option.state
@@ -105,7 +107,9 @@ class ToolDelegate(QStyledItemDelegate):
         height = painter.fontMetrics().height() + 4
         area = option.rect
         left = area.right() - SPACE_M - width
-        pill = QRectF(left, area.center().y() - height / 2, width, height)
+        pill = QRectF(
+            QStyle.visualRect(option.direction, area, QRect(left, area.center().y() - height // 2, width, height))
+        )
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground))
         painter.drawRoundedRect(pill, height / 2, height / 2)
@@ -118,7 +122,8 @@ class ToolDelegate(QStyledItemDelegate):
     ) -> None:
         theme = self._themes.theme
         area = option.rect
-        left = self._box(option).right() + SPACE_M
+        # Reckoned from left to right, and mirrored where it is drawn.
+        left = area.left() + self._box(option).width() + 2 * SPACE_M
         line = round(option.fontMetrics.height() * 0.95)
         under = str(index.data(ToolRole.UNDER) or "")
         top = area.center().y() - (line if under else line // 2)
@@ -131,5 +136,5 @@ class ToolDelegate(QStyledItemDelegate):
             painter.setPen(QColor(colour))
             place = QRect(left, top, max(0, right - SPACE_S - left), line)
             shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, place.width())
-            painter.drawText(place, flags, shown)
+            painter.drawText(QStyle.visualRect(option.direction, area, place), flags, shown)
             top += line

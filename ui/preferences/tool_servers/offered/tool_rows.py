@@ -64,6 +64,8 @@ class ToolRows(QAbstractListModel):
             return None
         name = with_hidden_shown(tool.name)
         under = with_hidden_shown(" ".join(tool.description[:_MOST_OF_A_LINE].split()))
+        if tool.is_other:
+            under = " · ".join(each for each in (self.tr("Changed: choose again"), under) if each)
         tag = class_in_words(tool.tool_class)
         match role:
             case Qt.ItemDataRole.DisplayRole:

@@ -23,10 +23,10 @@ _MOST_ROWS = 6
 
 
 class ToolsPane(QWidget):
-    """Says how the server shall be; what is shown follows when that is kept."""
+    """Says what shall become of the server; what is shown follows when that is kept."""
 
     changed = Signal(object)
-    """The McpServer as it shall be."""
+    """A Change."""
 
     def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,12 +35,13 @@ class ToolsPane(QWidget):
         self._rows = ToolRows(self)
         self._rows.switched.connect(self._switch)
         self._list = QListView()
-        self._none = label(self.tr("It offered no tools yet. Test it to see what it offers."), "muted", wrap=True)
+        self._none = label(kind="muted", wrap=True)
         self._left_out = label(kind="warning", wrap=True)
         self._details = QWidget()
         self._name = label(kind="strong", wrap=True)
         self._description = WholeText("", self.tr("Description of the tool"))
         self._said = label(kind="muted", wrap=True)
+        self._other = label(kind="warning", wrap=True)
         self._class = QComboBox()
         self._on = QCheckBox(self.tr("The agent may call it"))
         self._build()
@@ -59,6 +60,7 @@ class ToolsPane(QWidget):
         if state.tools:
             self._list.setCurrentIndex(self._rows.index(row))
         self._show_left_out(state.left_out)
+        self._none.setText(self._no_tools(state))
         self._none.setVisible(not state.tools)
         self._list.setVisible(bool(state.tools))
         self._fit(state.tools)
@@ -67,6 +69,11 @@ class ToolsPane(QWidget):
     def take_focus(self) -> None:
         """The person wants to see the tools."""
         self._list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _no_tools(self, state: ServerState) -> str:
+        if state.state == "running":
+            return self.tr("It offers no tools.")
+        return self.tr("What it offers is not known yet. Press Test to see its tools.")
 
     def _fit(self, tools: Sequence[OfferedTool]) -> None:
         if tools:
@@ -88,24 +95,33 @@ class ToolsPane(QWidget):
         name = with_hidden_shown(tool.name)
         self._name.setText(name)
         self._description.show_text(cleandoc(tool.description) or self.tr("It has no description."))
-        self._said.setText(said_in_words(tool.said))
+        self._said.setText(self._said_words(tool))
         self._on.setChecked(tool.on)
         self._class.setAccessibleName(self.tr("What counts about {0}").format(name))
         self._on.setAccessibleName(self.tr("The agent may call {0}").format(name))
         self._class.setItemText(0, self._as_the_server_says(tool))
-        chosen = self._server.classes.get(tool.name)
+        self._other.setVisible(tool.is_other)
+        chosen = self._server.word_about(tool.name, tool.digest)
         self._class.setCurrentIndex(self._class.findData(chosen.value if chosen is not None else ""))
 
     def _as_the_server_says(self, tool: OfferedTool) -> str:
         believed = tool.said if self._server.trusted and tool.said is not None else ToolClass.MUTATING
         words = class_in_words(believed)[0]
-        if self._server.trusted:
-            return self.tr("As the server says ({0})").format(words)
-        return self.tr("As the server says, which is not believed ({0})").format(words)
+        title = self.tr("As the server says ({0})") if self._server.trusted else self.tr("To be safe ({0})")
+        return title.format(words)
+
+    def _said_words(self, tool: OfferedTool) -> str:
+        words = said_in_words(tool.said)
+        if tool.said is None or self._server.trusted:
+            return words
+        return f"{words} {self.tr('That is not believed.')}"
 
     def _switch(self, name: str, on: bool) -> None:  # noqa: FBT001  # a slot
-        off = self._server.off_tools - {name} if on else self._server.off_tools | {name}
-        self.changed.emit(self._server.model_copy(update={"off_tools": frozenset(off)}))
+        def change(server: McpServer) -> McpServer:
+            off = server.off_tools - {name} if on else server.off_tools | {name}
+            return server.model_copy(update={"off_tools": frozenset(off)})
+
+        self.changed.emit(change)
 
     def _switch_chosen(self) -> None:
         tool = self._tool()
@@ -116,10 +132,12 @@ class ToolsPane(QWidget):
         tool = self._tool()
         if tool is None:
             return
-        classes = {name: each for name, each in self._server.classes.items() if name != tool.name}
-        if self._class.currentData():
-            classes[tool.name] = ToolClass(self._class.currentData())
-        self.changed.emit(self._server.model_copy(update={"classes": classes}))
+        chosen = ToolClass(self._class.currentData()) if self._class.currentData() else None
+
+        def change(server: McpServer) -> McpServer:
+            return server.with_word(tool.name, tool.digest, chosen)
+
+        self.changed.emit(change)
 
     def _build(self) -> None:
         self._list.setModel(self._rows)
@@ -141,7 +159,10 @@ class ToolsPane(QWidget):
         inner = QVBoxLayout(self._details)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.setSpacing(SPACE_S)
-        for each in (self._name, self._description, self._said):
+        self._other.setText(
+            self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
+        )
+        for each in (self._name, self._description, self._said, self._other):
             inner.addWidget(each)
         inner.addLayout(choice)
         inner.addWidget(self._on)
@@ -150,6 +171,7 @@ class ToolsPane(QWidget):
         layout.setSpacing(SPACE_S)
         for each in (self._none, self._list, self._left_out, self._details):
             layout.addWidget(each)
+        self._none.setText(self._no_tools(ServerState(self._server.id, "idle")))
         self._left_out.hide()
         self._details.hide()
         self._list.hide()

@@ -27,7 +27,7 @@ class FoundCard(QFrame):
         server, title = found.server, with_hidden_shown(found.server.title)
         self.server_id = server.id
         self._take = QCheckBox(literal(title))
-        self._take.setAccessibleName(self.tr("Take over {0}").format(title))
+        self._take.setAccessibleName(self.tr("Import {0}").format(title))
         self._take.setChecked(True)
         self._take.toggled.connect(self.changed)
         self.setProperty("kind", "card")

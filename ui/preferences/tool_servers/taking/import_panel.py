@@ -49,13 +49,13 @@ class ImportPanel(QFrame):
         self._refused = label(kind="warning", wrap=True)
         self._caution = label(
             self.tr(
-                "Programs run on your machine, with your rights. Read their command lines, and take what you know."
+                "Programs run on your machine, with your rights. Read each command line, and import only what you know."
             ),
             wrap=True,
         )
         self._found = QVBoxLayout()
         self._found.setSpacing(SPACE_S)
-        self._take = button(self.tr("Take over"), self._say_taken, "primary")
+        self._take = button(self.tr("Import"), self._say_taken, "primary")
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
         self._arrange()
         self._show(None, "")
@@ -87,7 +87,7 @@ class ImportPanel(QFrame):
     def show_preview(self, preview: ImportPreview) -> None:
         """What would be taken over."""
         self._show(preview, "")
-        words = self.tr("{0} can be taken over, {1} cannot.").format(len(preview.found), len(preview.refused))
+        words = self.tr("{0} can be imported, {1} cannot.").format(len(preview.found), len(preview.refused))
         announce(self, words)
 
     def show_problem(self, sentence: Sentence) -> None:
@@ -137,8 +137,8 @@ class ImportPanel(QFrame):
 
     def _count(self) -> None:
         wanted = sum(card.is_wanted for card in self._cards)
-        words = self.tr("Take over 1 server") if wanted == 1 else self.tr("Take over {0} servers").format(wanted)
-        self._take.setText(words if wanted else self.tr("Take over"))
+        words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
+        self._take.setText(words if wanted else self.tr("Import"))
         self._take.setAccessibleName(self._take.text())
         self._take.setEnabled(wanted > 0)
 
@@ -165,6 +165,7 @@ class ImportPanel(QFrame):
         self._is_taking = False
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Import servers"))
+        self.setFocusProxy(self._text)
         words = self.tr(
             "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
         )

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ui.look.visible_text import DECEPTIVE
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
 from ui.transcript.markdown.inline.endings import ENDINGS
 from ui.transcript.markdown.inline.hosts import ascii_host, skeleton
 

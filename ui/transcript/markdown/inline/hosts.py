@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from ui.look.visible_text import DECEPTIVE
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
 
 _HIDDEN = re.compile(f"[{DECEPTIVE}]")
 _LONGEST = 63

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from ui.look.visible_text import DECEPTIVE, with_hidden_shown
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
+from ui.look.visible_text import with_hidden_shown
 from ui.transcript.markdown.inline.claims import Claims, address_in, claims, legible
 from ui.transcript.markdown.inline.hosts import ascii_host, own_host, shown_host
 

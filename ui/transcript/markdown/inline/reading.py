@@ -5,7 +5,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from ui.look.visible_text import DECEPTIVE, deceptive
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE, deceptive
 from ui.transcript.markdown.inline.lines import (
     FOOTNOTE_TARGET,
     LINE_BREAK,

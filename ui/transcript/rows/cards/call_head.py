@@ -1,4 +1,4 @@
-"""The first line of a call's card: which tool, how the call stands, and whether it can be undone."""
+"""The first line of a call's card: which tool, how the call stands, and whether it can be undone or redone."""
 
 from time import monotonic
 
@@ -37,9 +37,15 @@ def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
         state_color=color,
         is_open=unfolded,
         control=QCoreApplication.translate("Transcript", "Show details"),
-        action=QCoreApplication.translate("Transcript", "Undo") if call.can_be_undone else "",
-        action_icon="undo",
+        action=_action(call),
+        action_icon="undo" if call.can_be_undone else "redo",
     )
+
+
+def _action(call: ToolCallItem) -> str:
+    if call.can_be_undone:
+        return QCoreApplication.translate("Transcript", "Undo")
+    return QCoreApplication.translate("Transcript", "Redo") if call.can_be_redone else ""
 
 
 def one_line(name: str) -> str:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from ui.look.visible_text import DECEPTIVE
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE
 from ui.transcript.blocks.block import Span
 from ui.transcript.markdown.inline import units
 

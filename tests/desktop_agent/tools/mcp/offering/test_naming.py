@@ -22,13 +22,14 @@ def test_names_stay_apart_and_the_same():
     assert len(name_of("s" * 24, "t" * 100)) == LONGEST
 
 
-def test_another_description_schema_or_server_is_another_tool():
-    connection = {"command": "x"}
-    plain = digest_of("Reads.", {"type": "object"}, connection)
-    assert plain == digest_of("Reads.", {"type": "object"}, dict(connection))
+def test_another_description_schema_hint_or_server_is_another_tool():
+    hints, connection = {"read_only_hint": True}, {"command": "x"}
+    plain = digest_of("Reads.", {"type": "object"}, hints, connection)
+    assert plain == digest_of("Reads.", {"type": "object"}, dict(hints), dict(connection))
     others = {
-        digest_of("Reads!", {"type": "object"}, connection),
-        digest_of("Reads.", {"type": "object", "title": "t"}, connection),
-        digest_of("Reads.", {"type": "object"}, {"command": "y"}),
+        digest_of("Reads!", {"type": "object"}, hints, connection),
+        digest_of("Reads.", {"type": "object", "title": "t"}, hints, connection),
+        digest_of("Reads.", {"type": "object"}, {"read_only_hint": False}, connection),
+        digest_of("Reads.", {"type": "object"}, hints, {"command": "y"}),
     }
-    assert len(others | {plain}) == 4
+    assert len(others | {plain}) == 5

@@ -2,12 +2,14 @@
 
 import base64
 import io
+import struct
+import zlib
 
 import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 from PIL import Image as Pictures
 
-from desktop_agent.tools.mcp.offering.results import MOST_PICTURES, parts_of_result
+from desktop_agent.tools.mcp.offering.results import LONGEST_EDGE, MOST_PICTURES, MOST_TEXT, parts_of_result
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 
@@ -60,3 +62,43 @@ async def test_a_link_is_named_and_a_failure_is_one():
         await parts_of_result(CallToolResult(content=[text("no such thing")], is_error=True))
     with pytest.raises(ToolFailed):
         await parts_of_result(CallToolResult(content=[], is_error=True))
+
+
+def png_that_says(width: int, height: int) -> str:
+    inside = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    made = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + inside + struct.pack(">I", zlib.crc32(inside))
+    return base64.b64encode(made).decode()
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (png_that_says(1, 2**31 - 1), "2,147,483,647 pixels"),
+        (png_that_says(LONGEST_EDGE + 1, 1), "8,001"),
+        (base64.b64encode(b"\x89PNG\r\n\x1a\n").decode(), "damaged"),
+        (base64.b64encode(b"\xff\xd8\xff\xe0").decode(), "damaged"),
+    ],
+)
+async def test_a_picture_of_no_or_of_a_hostile_size_is_left_out(data, word):
+    content = [ImageContent(type="image", data=data, mime_type="image/png")]
+    (part,) = await parts_of_result(CallToolResult(content=content))
+    assert isinstance(part, Text)
+    assert part.text.startswith("[left out: ")
+    assert word in part.text
+    content = [ImageContent(type="image", data=png_that_says(LONGEST_EDGE, 1), mime_type="image/png")]
+    assert isinstance((await parts_of_result(CallToolResult(content=content)))[0], Image)
+
+
+async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_stands():
+    def hidden(words: str) -> str:
+        return words.replace("s3cr3t", "•••")
+
+    long = "x" * (MOST_TEXT - 3) + "s3cr3t"
+    said = CallToolResult(content=[text("a s3cr3t"), text(long)], structured_content={"s3cr3t": [{"b": "s3cr3t"}, 4]})
+    first, second, third = await parts_of_result(said, hidden)
+    assert first == Text(text="a •••")
+    assert "s3c" not in second.text
+    assert third == Json(value={"•••": [{"b": "•••"}, 4]})
+    with pytest.raises(ToolFailed, match="echo •••") as caught:
+        await parts_of_result(CallToolResult(content=[text("echo s3cr3t")], is_error=True), hidden)
+    assert "s3cr3t" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -47,12 +48,13 @@ class Site:
     metadata: dict[str, Any] = field(default_factory=dict)
     pages: list[str] = field(default_factory=list)
     sent: int = 0
+    context: ssl.SSLContext | None = None
     _count: int = 0
     browsing: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def root(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"{'https' if self.context else 'http'}://{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -180,7 +182,7 @@ async def site(host: str = "127.0.0.1", **fields: Any) -> AsyncIterator[Site]:
         finally:
             open_now.discard(task)
 
-    server = await asyncio.start_server(serve, host, 0)
+    server = await asyncio.start_server(serve, host, 0, ssl=made.context)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

@@ -40,3 +40,10 @@ def test_whatever_is_given_is_judged_and_nothing_private_is_opened(url):
         assert urlsplit(url).scheme == "https"
         assert not is_private(host)
         assert "@" not in urlsplit(url).netloc
+
+
+def test_what_the_settings_allow_is_not_open_to_every_public_server():
+    allowed = frozenset({"wiki.corp.example", "10.0.0.7"})
+    assert own_hosts("https://public.example/mcp", allowed) == frozenset()
+    assert own_hosts("https://wiki.corp.example/mcp", allowed) == allowed
+    assert own_hosts("http://127.0.0.1:8000/mcp", allowed) == {*allowed, "127.0.0.1"}

@@ -11,7 +11,8 @@ from itertools import groupby
 
 from PySide6.QtCore import QCoreApplication, QLocale
 
-from ui.look.visible_text import DECEPTIVE, by_number, deceptive
+from desktop_agent.vocabulary.text.hidden_characters import DECEPTIVE, deceptive
+from ui.look.visible_text import by_number
 from ui.transcript.blocks.code.lines.lengths import unit_length
 
 _MAY_HIDE = re.compile(f"[{DECEPTIVE}]")

@@ -51,8 +51,10 @@ class ModePicker(FoldingButton):
             announce(self, self.tr("Mode: {0}").format(mode_title(current)))
 
     def open_menu(self) -> None:
-        """Offer all of them, above the button."""
-        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
+        """Offer all of them: above the button, or below where the window has no room above."""
+        above = -self._menu.sizeHint().height() - SPACE_XS
+        has_room = self.mapTo(self.window(), QPoint(0, above)).y() >= 0
+        self._menu.popup(self.mapToGlobal(QPoint(0, above if has_room else self.height() + SPACE_XS)))
         self._menu.setActiveAction(self._group.checkedAction())
 
     def _show(self) -> None:

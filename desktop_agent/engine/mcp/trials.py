@@ -1,0 +1,80 @@
+"""Servers that are off, started once to see what they offer, and ended again."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from desktop_agent.engine.mcp.place import Running, is_same
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.mcp.log import LogLine
+from desktop_agent.vocabulary.mcp.servers import McpServer
+from desktop_agent.vocabulary.mcp.states import ServerState
+
+_SIGN_IN = Sentence("Turn it on, then sign in.")
+
+
+class Trials:
+    """What came of the last trial of each, for the settings. Nobody else is offered its tools.
+
+    `make` makes a server, `ask` asks it for its tools, and `tell` is called with the id of one that was tried.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[McpServer, Path | None], Running],
+        ask: Callable[[Running], asyncio.Task[None]],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._make = make
+        self._ask = ask
+        self._tell = tell
+        self._tried: dict[tuple[str, Path | None], Running] = {}
+        self._under_way: dict[tuple[str, Path | None], tuple[asyncio.Task[None], Running]] = {}
+
+    async def run(self, config: McpServer, workspace: Path | None) -> None:
+        """Start it, ask it for its tools, end it. One that is being tried is waited for."""
+        place = (config.id, workspace)
+        if place not in self._under_way:
+            running = self._tried[place] = self._make(config, workspace)
+            # A task of its own: it comes to its end also when nobody waits for it any more.
+            self._under_way[place] = asyncio.create_task(self._try(place, running)), running
+        await asyncio.wait([self._under_way[place][0]])
+
+    async def _try(self, place: tuple[str, Path | None], running: Running) -> None:
+        try:
+            await asyncio.wait([self._ask(running)])
+        finally:
+            await running.end()
+            del self._under_way[place]
+            self._tell(place[0])
+
+    def state(self, config: McpServer, workspace: Path | None) -> ServerState:
+        """Off, and what was seen when it was tried, as long as it is reached in the same way."""
+        running = self._tried.get((config.id, workspace))
+        if running is None or not is_same(config, running.live.server):
+            return ServerState(config.id, "off")
+        if (config.id, workspace) in self._under_way:
+            return ServerState(config.id, "starting")
+        offer, failure = running.offer.under(config), running.trouble
+        remedy = failure.remedy if failure is not None else None
+        if running.live.standing.state == "signed_out":
+            remedy = _SIGN_IN
+        why = failure.sentence if failure is not None else None
+        return ServerState(config.id, "off", "", why, offer.listed, offer.left_out, remedy)
+
+    def log(self, server_id: str, workspace: Path | None) -> tuple[LogLine, ...]:
+        """What it said when it was tried."""
+        running = self._tried.get((server_id, workspace))
+        return () if running is None else running.live.log.lines
+
+    def forget(self, on: frozenset[str], known: frozenset[str]) -> None:
+        """Those that are on now, or gone."""
+        for place in [each for each in self._tried if each[0] in on or each[0] not in known]:
+            del self._tried[place]
+
+    async def close(self) -> None:
+        """End those that run."""
+        under_way = tuple(self._under_way.values())
+        await asyncio.gather(*(running.end() for _, running in under_way))
+        if under_way:
+            await asyncio.wait([task for task, _ in under_way])

@@ -1,0 +1,99 @@
+"""Saves what a restoring is about to change, as a checkpoint that belongs to it: nothing is lost."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from desktop_agent.tools.in_thread import StopSign, in_thread
+from desktop_agent.tools.keeping.looking import Look, look, path_of, place_of
+from desktop_agent.tools.keeping.putting_back import ChangedMeanwhile, Step
+from desktop_agent.tools.workspace import Place, Workspace
+from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
+from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.messages import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class SavingFirst:
+    """`put` keeps bytes and `keep` writes a checkpoint, both durably. `note_id` as in Checkpoint."""
+
+    workspace: Workspace
+    put: Callable[[bytes], Awaitable[str]]
+    keep: Callable[[Checkpoint], Awaitable[None]]
+    note_id: str = ""
+
+    async def save(
+        self, checkpoint: Checkpoint, steps: Sequence[Step]
+    ) -> tuple[Checkpoint | None, list[Step], list[tuple[Step, ToolFailed]]]:
+        """Save what these steps would change: the new checkpoint, the steps that may be taken, and why others may not.
+
+        What was let be replaced although it cannot be saved is in no checkpoint.
+        Raises StorageFailed: then no step may be taken.
+        """
+        files: list[SavedFile] = []
+        taken: list[Step] = []
+        left: list[tuple[Step, ToolFailed]] = []
+        for step in steps:
+            try:
+                found = await in_thread(partial(self._look, step))
+            except ToolFailed as error:
+                left.append((step, error))
+                continue
+            if found.data is not None:
+                await self.put(found.data)
+            taken.append(step)
+            if found.state.unread in {None, "folder"}:
+                # How it is expected to be found: so it is told from what anybody makes of it after a crash, too.
+                files.append(SavedFile(path=step.file.path, before=found.state, after=step.file.before))
+        if not files:
+            return None, taken, left
+        saved = Checkpoint(
+            id=new_id(),
+            conversation_id=checkpoint.conversation_id,
+            tool_use_id=checkpoint.tool_use_id,
+            message_id=checkpoint.message_id,
+            workspace=checkpoint.workspace,
+            created_at=checkpoint.created_at,
+            files=tuple(files),
+            new_folders=await in_thread(lambda _sign: missing_folders(self.workspace, [step.place for step in taken])),
+            undoes=checkpoint.id,
+            is_redo=not checkpoint.is_redo,
+            note_id=self.note_id,
+        )
+        await self.keep(saved)
+        return saved, taken, left
+
+    async def conclude(
+        self, saved: Checkpoint, done: Collection[str], untouched: Collection[str], folders: tuple[str, ...]
+    ) -> Checkpoint:
+        """Leave in it the files that the restoring changed: `done` certainly were, `untouched` were not.
+
+        `folders` are those that it made. Raises StorageFailed.
+        """
+        doubtful = [file for file in saved.files if file.path not in untouched]
+        files = await in_thread(lambda sign: tuple(file for file in doubtful if self._is_changed(file, done, sign)))
+        noted = saved.model_copy(update={"files": files, "new_folders": folders})
+        if noted != saved:
+            await self.keep(noted)
+        return noted
+
+    def _look(self, step: Step, sign: StopSign) -> Look:
+        found = look(self.workspace, step.place, sign, with_data=True)
+        if (found.stamp, found.state) != (step.now.stamp, step.now.state):
+            raise ChangedMeanwhile(step.place)
+        return found
+
+    def _is_changed(self, file: SavedFile, done: Collection[str], sign: StopSign) -> bool:
+        if file.path in done:
+            return True
+        with suppress(ToolFailed):
+            # What failed may have taken effect all the same.
+            return look(self.workspace, place_of(file.path), sign).state == file.after
+        return True
+
+
+def missing_folders(workspace: Workspace, places: Iterable[Place]) -> tuple[str, ...]:
+    """The folders on the way to these places that are not there yet."""
+    folders = dict.fromkeys(Place(place.parts[:count]) for place in places for count in range(1, len(place.parts)))
+    return tuple(path_of(each) for each in folders if workspace.stat(each) is None)

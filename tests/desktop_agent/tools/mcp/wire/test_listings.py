@@ -1,0 +1,77 @@
+"""Lists in which some things are wrong."""
+
+import pytest
+from mcp_types.methods import validate_server_result
+
+from desktop_agent.tools.mcp.wire.listings import (
+    LEFT_OUT,
+    LONGEST_NAME,
+    MOST_LISTED,
+    MOST_TOOLS,
+    with_bounded_lists,
+)
+
+GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object", "required": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        5,
+        {"name": 5, "inputSchema": {"type": "object"}},
+        {"name": " ", "inputSchema": {"type": "object"}},
+        {"name": "n" * (LONGEST_NAME + 1), "inputSchema": {"type": "object"}},
+        {"name": "bad", "inputSchema": {"type": "string"}},
+        {"name": "bad"},
+        {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": "x"}}},
+        {"name": "bad", "inputSchema": {"type": "object", "properties": []}},
+        {"name": "bad", "inputSchema": {"type": "object", "required": [1]}},
+        {"name": "bad", "inputSchema": {"type": "object", "$schema": 5}},
+    ],
+)
+def test_one_bad_tool_leaves_the_others(bad):
+    read = with_bounded_lists({"tools": [bad, GOOD], "_meta": {LEFT_OUT: "forged", "other": 1}})
+    assert read["tools"] == [GOOD]
+    ((name, why),) = read["_meta"][LEFT_OUT]
+    assert len(name) <= LONGEST_NAME
+    assert why.endswith(".")
+    validate_server_result("tools/list", "2025-11-25", read)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"description": 5},
+        {"title": []},
+        {"annotations": {"readOnlyHint": "yes!", "title": 4}},
+        {"annotations": 7},
+        {"icons": [{"src": "x" * 1_000_000}]},
+        {"outputSchema": {"type": "string"}},
+        {"execution": "often"},
+    ],
+)
+def test_what_is_said_beside_is_left_away_where_it_is_of_no_use(odd):
+    read = with_bounded_lists({"tools": [{**GOOD, **odd}]})
+    assert read["_meta"][LEFT_OUT] == []
+    assert len(str(read)) < 500
+    validate_server_result("tools/list", "2025-11-25", read)
+
+
+def test_hints_are_kept_as_they_are():
+    hints = {
+        "title": "T",
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+    (tool,) = with_bounded_lists({"tools": [{**GOOD, "annotations": hints}]})["tools"]
+    assert tool["annotations"] == hints
+
+
+def test_long_lists_are_cut_before_anybody_goes_through_them():
+    assert len(with_bounded_lists({"tools": [GOOD] * 100_000})["tools"]) == MOST_TOOLS + 1
+    for name in ("resources", "resourceTemplates", "prompts"):
+        assert len(with_bounded_lists({name: [{}] * 100_000})[name]) == MOST_LISTED + 1
+    for other in ({}, [], "x", {"tools": {}}, {"resources": 5}):
+        assert with_bounded_lists(other) == other

@@ -1,0 +1,109 @@
+"""Bytes that a hostile server sends, and what is made of them."""
+
+import json
+
+import pytest
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from desktop_agent.tools.mcp.wire import messages
+from desktop_agent.tools.mcp.wire.messages import LARGEST_LOGGED, MOST_VALUES, read, values_in
+
+
+def answer(inside: str, call: str = "7") -> bytes:
+    return f'{{"jsonrpc":"2.0","id":{call},"result":{{"x":{inside}}}}}'.encode()
+
+
+def only(data: bytes):
+    (found,) = read(data).messages
+    return found
+
+
+def test_what_can_be_read_comes_as_it_is():
+    found = read(answer('"\\u00e4"'))
+    assert found.is_whole
+    assert found.messages[0].result == {"x": "ä"}
+
+
+@pytest.mark.parametrize("inside", [",".join(["[]"] * 200_000), ",".join(["{}"] * 200_000)])
+@pytest.mark.parametrize("order", [answer, lambda inside: b'{"result":{"x":%b},"id":7}' % inside.encode()])
+def test_an_answer_of_too_many_values_fails_its_call_unread(inside, order, monkeypatch):
+    parsed = []
+    monkeypatch.setattr(messages.json, "loads", lambda text, **_: parsed.append(len(text)) or int(text))
+    found = only(order(f"[{inside}]"))
+    assert isinstance(found, JSONRPCError)
+    assert found.id == 7
+    assert "values" in found.error.message
+    assert parsed == [1]  # the id alone
+
+
+def test_signs_within_a_text_are_no_values():
+    table = json.dumps('a,b,"c\\",[{' * 50_000)
+    assert values_in(answer(table)) < 10
+    assert read(answer(table)).is_whole
+
+
+def test_counting_ends_where_there_is_enough(monkeypatch):
+    looked = []
+    counted = messages._counted
+    monkeypatch.setattr(messages, "_counted", lambda *span: looked.append(span) or counted(*span))
+    values_in(b'["a",' * 1_000_000)
+    assert len(looked) < MOST_VALUES + 10
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        (b'"a\\ud800b"', "a?b"),
+        (b'"a\xff"', "a�"),
+        (b'"tail\\udc00"', "tail?"),
+        (b"9" * 5_000, "9" * 5_000),
+        (b"[1," + b"9" * 301 + b",1e999999]", None),
+    ],
+)
+def test_what_only_python_can_read_is_repaired(inside, expected):
+    found = only(b'{"jsonrpc":"2.0","id":"q","result":{"x":%b}}' % inside)
+    assert isinstance(found, JSONRPCResponse)
+    assert expected is None or found.result == {"x": expected}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        answer("[" * 100_000 + "]" * 100_000),
+        answer("[" * 400 + "]" * 400),
+        b'{"jsonrpc":"2.0","id":7,"result":{"x":',
+        b'{"jsonrpc":"2.0","id":7,"result":"no object"}',
+        b'{"jsonrpc":"2.0","id":7,"result":{"method":"x","y":[}}',
+    ],
+)
+def test_what_nobody_can_read_fails_its_call_at_once(data):
+    found = only(data)
+    assert isinstance(found, JSONRPCError)
+    assert found.id == 7
+
+
+def test_a_request_that_is_too_much_is_answered_by_the_library_without_its_inside():
+    asked = b'{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"x":[%b]}}'
+    for count in (20_000, 200_000):
+        found = only(asked % b",".join([b"1"] * count))
+        assert isinstance(found, JSONRPCRequest)
+        assert (found.id, found.method, found.params) == ("e", "elicitation/create", {})
+
+
+def test_a_large_message_for_the_log_is_a_word_about_it():
+    told = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%b"}}'
+    small, large = only(told % b"x"), only(told % (b"x" * LARGEST_LOGGED))
+    assert isinstance(small, JSONRPCNotification)
+    assert small.params == {"level": "error", "data": "x"}
+    assert "left out" in large.params["data"]
+
+
+def test_a_batch_is_taken_apart():
+    one = json.loads(answer("1"))
+    found = read(json.dumps([one, "odd", {"jsonrpc": "2.0", "id": 8, "result": {}}]).encode()).messages
+    assert [each.id for each in found] == [7, 8]
+
+
+@pytest.mark.parametrize("data", [b"Listening on port 80", b"<html>", b"", b"5", b'{"a": ', b"\xff\xfe"])
+def test_what_is_no_message_is_none(data):
+    assert read(data).messages == ()

@@ -1,0 +1,80 @@
+"""The size of the approval dialog: what its parts need, over its window, and never beyond the screen."""
+
+from PySide6.QtCore import QObject, QRect, QTimer
+from PySide6.QtWidgets import QDialog, QStyle, QWidget
+
+from ui.approval.parts.middle import Middle
+from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
+
+WIDTH, LEAST_WIDTH = 780, 480
+LIST_WIDTH, LEAST_LIST_WIDTH = 220, 120
+
+
+class DialogRoom(QObject):
+    """Lets a dialog grow with its `middle`. It never becomes lower by itself: the buttons would jump."""
+
+    def __init__(self, themes: ThemeSource, dialog: QDialog, beside: QWidget, middle: Middle, bar: QWidget) -> None:
+        super().__init__(dialog)
+        self._themes, self._dialog = themes, dialog
+        self._beside, self._middle, self._bar = beside, middle, bar
+        self.soon = QTimer(self, singleShot=True, interval=0)
+        self.soon.timeout.connect(self.grow)
+        middle.needs_changed.connect(self.soon.start)
+
+    def start(self) -> None:
+        """Before it is shown: its width, so that the height can be told."""
+        self._dialog.ensurePolished()
+        self._dialog.resize(self._usual_width(), 1)
+
+    def fit(self) -> None:
+        """As high as all parts need, or as the screen is."""
+        room = self.available()
+        width = max(min(self._dialog.width(), room.width()), self._usual_width())
+        self._beside.setFixedWidth(self._list_width(width))
+        inside = width - 2 * SPACE_L - (0 if self._beside.isHidden() else self._beside.width() + SPACE_L)
+        around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L
+        wanted = max(self._middle.wanted_height(inside) + around, self._dialog.height())
+        self._dialog.resize(width, min(wanted, room.height()))
+
+    def grow(self) -> None:
+        """Fit, and stay where it can be seen."""
+        if not self._dialog.isVisible():
+            return
+        before = self._dialog.size()
+        self.fit()
+        # Where it stands is not known at once after it was shown: only what grew is moved.
+        if self._dialog.size() != before:
+            self._come_inside(is_wider=self._dialog.width() > before.width())
+        self._middle.bring_what_waits()
+
+    def available(self) -> QRect:
+        """What the dialog may cover of its window's screen, without its own title bar."""
+        dialog = self._dialog
+        title = dialog.geometry().top() - dialog.frameGeometry().top()
+        title = max(title, dialog.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight))
+        return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, 0)
+
+    def _usual_width(self) -> int:
+        """No wider than the window, as long as that has some width."""
+        usual = WIDTH * self._themes.zoom // 100
+        if not self._beside.isHidden():
+            usual += self._list_width(usual) + SPACE_L
+        window = self._dialog.parentWidget()
+        most = usual if window is None else max(window.width(), LEAST_WIDTH)
+        return min(usual, most, self.available().width())
+
+    def _list_width(self, dialog_width: int) -> int:
+        return max(LEAST_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
+
+    def _come_inside(self, *, is_wider: bool) -> None:
+        """What grew goes back over its window, if that is large enough, and in any case onto the screen."""
+        area, room, window = self._dialog.geometry(), self.available(), self._dialog.parentWidget()
+        if window is not None and is_wider:
+            area.moveLeft(window.geometry().center().x() - area.width() // 2)
+        for around in (room if window is None else window.geometry(), room):
+            area.moveRight(min(area.right(), around.right()))
+            area.moveBottom(min(area.bottom(), around.bottom()))
+            area.moveLeft(max(area.left(), around.left()))
+            area.moveTop(max(area.top(), around.top()))
+        if area != self._dialog.geometry():
+            self._dialog.setGeometry(area)

@@ -1,0 +1,49 @@
+"""A quiet line with a way to read all of it."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from ui.approval.parts.wrapped_text import WrappedText
+from ui.look.controls import ElidedLabel, button
+from ui.look.theme import SPACE_S
+
+
+class ShortNote(QWidget):
+    """The first sentence, and the rest when the person asks for it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._short = ElidedLabel()
+        self._short.setProperty("kind", "muted")
+        self._whole = WrappedText(kind="muted")
+        self._more = button(self.tr("Read all"), self._turn, "link")
+        line = QHBoxLayout()
+        line.setSpacing(SPACE_S)
+        line.addWidget(self._short, 1)
+        line.addWidget(self._more, 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(self._whole)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._whole.text()
+
+    def show_note(self, short: str, whole: str) -> None:
+        """`short` stands on one line; `whole` is all there is to say."""
+        self._short.show_text(short)
+        self._whole.setText(whole)
+        self._more.setVisible(whole != short)
+        self._open(whole=False)
+
+    def _turn(self) -> None:
+        self._open(whole=self._whole.isHidden())
+
+    def _open(self, *, whole: bool) -> None:
+        self._whole.setVisible(whole)
+        words = self.tr("Read less") if whole else self.tr("Read all")
+        self._more.setText(words)
+        self._more.setAccessibleName(words)

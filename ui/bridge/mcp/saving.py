@@ -1,0 +1,33 @@
+"""Keeps MCP servers as the person wants them, one wish after the other."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from pydantic import SecretStr
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.vocabulary.mcp.servers import McpServer
+from ui.bridge.mcp.imports import Imports
+
+Change = Callable[[McpServer], McpServer]
+
+
+class Saving:
+    """A change is made to what is kept by the time when all that was wanted before it is kept."""
+
+    def __init__(self, engine: Engine, imports: Imports) -> None:
+        self._engine = engine
+        self._keep = imports.keep
+        self._turn = asyncio.Lock()
+
+    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+        """A new server, or one that is changed. Raises AgentError."""
+        async with self._turn:
+            await self._engine.mcp.save(server, secrets, self._keep)
+
+    async def change(self, server_id: str, change: Change) -> None:
+        """Nothing happens if it is gone by then. Raises AgentError."""
+        async with self._turn:
+            for server in self._engine.preferences.mcp.servers:
+                if server.id == server_id:
+                    await self._engine.mcp.save(change(server), {}, self._keep)

@@ -1,0 +1,111 @@
+"""Controls side by side, in as many rows as their width wants."""
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import QEvent, QRect, QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+
+from ui.look.theme import SPACE_S
+
+# What its items say while it is hidden is not heard, and its size may be the same when it is shown again.
+_MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
+
+
+class FlowRows(QWidget):
+    """`wide` takes what is left of its row. Else rows begin at the leading edge, or end at the other one."""
+
+    def __init__(
+        self, items: Iterable[QWidget], *, wide: QWidget | None = None, trailing: bool = False, gap: int = SPACE_S
+    ) -> None:
+        super().__init__()
+        self._items: list[QWidget] = list(items)
+        self._wide, self._trailing, self._gap = wide, trailing, gap
+        for each in self._items:
+            each.setParent(self)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def hasHeightForWidth(self) -> bool:
+        """Always."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Of all rows."""
+        rows = self._rows(width)
+        return sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
+
+    def rows_for(self, width: int) -> int:
+        """How many rows there are at this width."""
+        return len(self._rows(width))
+
+    def sizeHint(self) -> QSize:
+        """All in one row."""
+        shown = self._shown()
+        width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
+        return QSize(width, self._height_of(shown))
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest; the wide one gives way."""
+        width = max((_least(each) for each in self._shown() if each is not self._wide), default=0)
+        return QSize(width, self._height_of(self._shown()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other rows."""
+        super().resizeEvent(event)
+        self._place()
+
+    def event(self, event: QEvent) -> bool:
+        """One of them wants another size, comes or goes."""
+        if event.type() in _MOVING:
+            self._place()
+            self.updateGeometry()
+        return super().event(event)
+
+    def _shown(self) -> list[QWidget]:
+        return [each for each in self._items if not each.isHidden()]
+
+    def _width_of(self, item: QWidget, room: int) -> int:
+        wanted = item.minimumSizeHint().width() if item is self._wide else item.sizeHint().width()
+        return min(max(wanted, item.minimumWidth()), room)
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        shown, rows = self._shown(), list[list[QWidget]]()
+        left = -1
+        whole = sum(self._width_of(each, width) + self._gap for each in shown) - self._gap
+        if self._wide in shown and whole > width:
+            shown.remove(self._wide)
+            rows.append([self._wide])
+        for each in shown:
+            wanted = self._width_of(each, width)
+            if left < wanted + self._gap:
+                rows.append([])
+                left = width + self._gap
+            rows[-1].append(each)
+            left -= wanted + self._gap
+        return rows
+
+    def _height_of(self, row: Sequence[QWidget]) -> int:
+        return max((each.sizeHint().height() for each in row), default=0)
+
+    def _place(self) -> None:
+        width, top = self.width(), 0
+        for row in self._rows(width):
+            height = self._height_of(row)
+            widths = [self._width_of(each, width) for each in row]
+            left = width - sum(widths) - self._gap * (len(row) - 1)
+            if self._wide in row:
+                widths[row.index(self._wide)] += left
+                left = 0
+            at = left if self._trailing else 0
+            for each, own in zip(row, widths, strict=True):
+                tall = each.sizeHint().height()
+                area = QRect(at, top + (height - tall) // 2, own, tall)
+                each.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), area))
+                at += own + self._gap
+            top += height + self._gap
+
+
+def _least(item: QWidget) -> int:
+    return max(item.minimumSizeHint().width(), item.minimumWidth())

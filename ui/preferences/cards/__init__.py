@@ -1,0 +1,1 @@
+"""Cards on a page of the settings, and the one that is being written."""

@@ -1,0 +1,90 @@
+"""Cards one under the other, and what is being written among them."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+
+from ui.look.theme import SPACE_S
+from ui.preferences.scrolling import bring_into_sight
+
+
+class Card(QFrame):
+    """One thing as it is. The buttons that begin to write something rest while something is being written."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "card")
+        self._writing: tuple[QPushButton, ...] = ()
+
+    def writes_with(self, *buttons: QPushButton) -> None:
+        """These begin to write something."""
+        self._writing = buttons
+
+    def set_can_write(self, *, can: bool) -> None:
+        """Whether they can."""
+        words = QCoreApplication.translate("Cards", "Save or cancel what you are writing first")
+        for each in self._writing:
+            each.setEnabled(can)
+            each.setToolTip("" if can else words)
+
+
+class CardColumn(QVBoxLayout):
+    """What is being written stays, however the cards around it change, until it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSpacing(SPACE_S)
+        self._cards: Mapping[str, Card] = {}
+        self._panel: QWidget | None = None
+        self._instead_of = ""
+
+    def show_cards(self, cards: Mapping[str, Card]) -> None:
+        """These and no others, by what they are known by. Needs a widget that has this layout."""
+        for gone in self._cards.values():
+            if gone not in cards.values():
+                self._drop(gone)
+        self._cards = dict(cards)
+        self._settle()
+
+    def open(self, panel: QWidget, instead_of: str = "") -> None:
+        """Write here, in the place of this card or under all of them."""
+        self._panel, self._instead_of = panel, instead_of
+        self._settle()
+        bring_into_sight(panel)
+
+    def stand_for(self, card: str) -> None:
+        """What is being written stands in the place of this card from the next change on."""
+        self._instead_of = card
+
+    def close(self) -> None:
+        """Nothing is being written any more."""
+        panel, self._panel = self._panel, None
+        if panel is not None:
+            self._drop(panel)
+        self._settle()
+
+    def _settle(self) -> None:
+        place = 0
+        for key, card in self._cards.items():
+            is_written = self._panel is not None and key == self._instead_of
+            if self._panel is not None and is_written:
+                place = self._put(place, self._panel)
+            place = self._put(place, card)
+            card.setVisible(not is_written)
+            card.set_can_write(can=self._panel is None)
+        if self._panel is not None:
+            if self._instead_of not in self._cards:
+                self._put(place, self._panel)
+            # What a layout shows later takes no focus now.
+            self._panel.show()
+
+    def _put(self, place: int, widget: QWidget) -> int:
+        if self.indexOf(widget) != place:
+            self.insertWidget(place, widget)
+        return place + 1
+
+    def _drop(self, widget: QWidget) -> None:
+        self.removeWidget(widget)
+        widget.hide()
+        widget.deleteLater()

@@ -1,0 +1,54 @@
+"""Tab walks a page as it is read, although cards and rows are made later than what stands below them."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QLayout, QScrollArea, QWidget
+
+
+class TabOrder(QObject):
+    """Keeps the keys' way through a page in the order of its layouts, right after `before`."""
+
+    def __init__(self, before: QWidget, page: QWidget) -> None:
+        super().__init__(page)
+        self._before = before
+        self._page = page
+        self._chain: list[QWidget] = []
+        page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Something came, went or moved."""
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
+            self._follow()
+        return False
+
+    def _follow(self) -> None:
+        chain = [self._before, *_stops(self._page)]
+        if chain == self._chain:
+            return
+        self._chain = chain
+        for first, second in pairwise(chain):
+            QWidget.setTabOrder(first, second)
+
+
+def _stops(widget: QWidget) -> Iterator[QWidget]:
+    """It and all in it that Tab stops at."""
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
+        yield widget
+    layout = widget.layout()
+    inside = widget.widget() if isinstance(widget, QScrollArea) else None
+    if inside is not None:
+        yield from _stops(inside)
+    elif layout is not None:
+        yield from _laid_out(layout)
+
+
+def _laid_out(layout: QLayout) -> Iterator[QWidget]:
+    for place in range(layout.count()):
+        item = layout.itemAt(place)
+        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
+        if widget is not None:
+            yield from _stops(widget)
+        elif inner is not None:
+            yield from _laid_out(inner)
