@@ -72,7 +72,7 @@ def _applies_at_once(real: Any) -> Any:
 
 
 def _forgets_the_mode(_real: Any) -> Any:
-    return lambda name, modes, writer: None
+    return lambda state, modes, say: (None, None)
 
 
 def _never_enough(_real: Any) -> Any:
@@ -126,7 +126,7 @@ OF_RUNS = (
     Fault("what was delivered waits after a crash", (7,), replaced(conduct, "_undelivered", _believes_the_queue)),
     Fault("the person's mode waits", (8,), replaced(_Modes, "set_by_person", _waits_for_the_edge)),
     Fault("the agent's mode does not wait", (8,), replaced(_Modes, "request_by_agent", _applies_at_once)),
-    Fault("the mode is forgotten", (8,), replaced(conduct, "_named", _forgets_the_mode)),
+    Fault("the mode is forgotten", (8,), replaced(conduct, "_held", _forgets_the_mode)),
     Fault("no limit holds", (12,), replaced(Budget, "exceeded", _never_enough)),
     Fault("a guard has no bound", (12,), replaced(Guards, "_counted", _goes_on_for_ever)),
     Fault("pauses have no bound", (12,), replaced(turn, "MOST_PAUSES", lambda _: 10**9)),

@@ -12,12 +12,13 @@ from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Outsider
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.drafts import DraftResource, KeptDraft
 
 NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
+OUTSIDE = Outsider("mcp", "Notes", "notes")
 
 
 def run(in_loop, folder, work, *turns, connected=True):
@@ -127,7 +128,7 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         id_ = await say(bridge, "Hello")
         spoken = bridge.library.current
         taken = await bridge.pictures.take(data.getvalue(), "red.png")
-        await bridge.library.drafts.keep(spoken, KeptDraft("half a", [(taken, "red.png")], (NOTES,), ("Notes",)))
+        await bridge.library.drafts.keep(spoken, KeptDraft("half a", [(taken, "red.png")], (NOTES,), (OUTSIDE,)))
         bridge.library.new()
         fresh = bridge.library.current
         assert await bridge.library.drafts.load(fresh) == KeptDraft("", [])
@@ -137,11 +138,11 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         draft = await bridge.library.drafts.load(bridge.library.current)
         ((picture, name),) = draft.pictures
         assert (draft.text, name, picture.data) == ("half a", "red.png", taken.data)
-        assert (draft.resources, draft.outside) == ((NOTES,), ("Notes",))
+        assert (draft.resources, draft.outside) == ((NOTES,), (OUTSIDE,))
         # A picture whose file is gone is left out.
         for path in (tmp_path / "pictures").rglob("*.png"):
             path.unlink()
-        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("half a", [], (NOTES,), ("Notes",))
+        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("half a", [], (NOTES,), (OUTSIDE,))
         # Sent: neither its own nor the one from before it existed stays.
         await bridge.library.drafts.keep(bridge.library.current, KeptDraft("", []))
         assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
