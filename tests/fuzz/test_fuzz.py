@@ -1,11 +1,11 @@
 """A small part of the fuzzing with one fixed seed; `make fuzz` does the rest."""
 
-from collections.abc import mmap
+import mmap
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
-import Sequence
 
 from desktop_agent.providers.dialects import answering
 from desktop_agent.providers.transport.sse import SIZE_LIMIT, SseDecoder
