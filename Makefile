@@ -13,10 +13,9 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 run: setup-run
 	@$(BIN)/desktop-agent $(ARGS)
 
-# Everything else first, so that the last words are pytest's. JOBS=0: all in one process, as for a debugger.
-JOBS := 2
+# Everything else first, so that the last words are pytest's.
 test: setup-test lint
-	@$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest $(ARGS)
 
 lint: setup-test
 	@packaging/step.sh "ruff check" $(BIN)/ruff check --quiet .
