@@ -13,9 +13,10 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 run: setup-run
 	@$(BIN)/desktop-agent $(ARGS)
 
-# Everything else first, so that the last words are pytest's.
+# Everything else first, so that the last words are pytest's. JOBS=0: all in one process, as for a debugger.
+JOBS := 2
 test: setup-test lint
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 lint: setup-test
 	@packaging/step.sh "ruff check" $(BIN)/ruff check --quiet .

@@ -8,4 +8,4 @@ from tests.frame.examples import repeat_examples
 
 repeat_examples()
 
-pytest_plugins = ("tests.frame.homes", "tests.frame.leaks", "tests.frame.displays")
+pytest_plugins = ("tests.frame.homes", "tests.frame.leaks", "tests.frame.displays", "tests.frame.children")

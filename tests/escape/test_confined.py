@@ -15,6 +15,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview
 from tests.escape.attack import Trial, run
+from tests.frame.children import Children
 
 SECRET = "only for me"
 
@@ -119,11 +120,10 @@ DAEMONS = {
 
 
 @pytest.mark.parametrize("trick", DAEMONS)
-async def test_nothing_stays_behind(trick: str, tmp_path: Path) -> None:
+async def test_nothing_stays_behind(trick: str, tmp_path: Path, new_children: Children) -> None:
     async with Trial(tmp_path, run(f"{DAEMONS[trick]}\necho begun"), person=lambda _: AllowOnce()) as trial:
         await trial.play()
         assert trial.result().outcome is Outcome.SUCCEEDED
         assert "begun" in str(trial.result().content)
-        left = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
-        assert left == []
+        assert new_children() == []
         assert not [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "4711"]]

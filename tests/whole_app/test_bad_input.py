@@ -124,11 +124,11 @@ def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Pat
             assert "full" in told
             assert "Free some space and try again" in told
             screen.wait_for("Send")
-            assert screen.last("You said") == "While it is full"
+            screen.wait_last("You said", "While it is full")
             filler.unlink()
             work_goes_on(screen, server)
         with opened(real_display, data) as (_, screen):
-            wait_until("all is there", lambda: screen.last("You said") == "And now?")
+            screen.wait_last("You said", "And now?")
             stored = all_text(data)
             for text in ("Before it was full", "While it is full", "Said while the disk is full.", "And now?"):
                 assert text in stored

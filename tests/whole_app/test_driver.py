@@ -33,7 +33,7 @@ def idle(screen: Screen) -> None:
 def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
     _, screen = demo
     screen.send("Hello there")
-    assert screen.last("You said") == "Hello there"
+    screen.wait_last("You said", "Hello there")
     screen.wait_for("Stop")
     screen.wait_for("Thinking")
     lengths = [wait_until("text arrives", lambda: len(screen.last("Assistant said")))]
@@ -109,8 +109,8 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
         assert program.end() == 0
     with opened(real_display, data) as (_, screen):
         screen.wait_for("Assistant said")
-        assert screen.last("Assistant said") == kept
-        assert screen.last("You said") == "tell me a long story"
+        screen.wait_last("Assistant said", kept)
+        screen.wait_last("You said", "tell me a long story")
 
 
 def test_stop_closes_the_connection_at_once(real_display: dict[str, str], tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) ->
     """The broken answer, without the mark that it must have."""
     with opened(environment, data) as (running, screen):
         screen.wait_for("Assistant said")
-        assert screen.last("You said") == prompt
+        screen.wait_last("You said", prompt)
         text = screen.last("Assistant said")
         assert text.endswith(MARK), text[-200:]
         assert screen.find("Stop") is None

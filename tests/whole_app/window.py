@@ -105,6 +105,13 @@ class Screen(Reader):
         self.press("Send")
         wait_until("the message is sent", lambda: self.last("Message") == "")
 
+    def wait_last(self, name: str, text: str) -> None:
+        """Until the last of this name says this; a failure tells what it said."""
+        try:
+            wait_until(f"{name!r} says {text!r}", lambda: self.last(name) == text)
+        except pytest.fail.Exception:
+            pytest.fail(f"{name!r} does not say {text!r}, but {self.last(name)!r}")
+
     def new_conversation(self) -> None:
         """Have a conversation on the screen that has not begun."""
         # Qt holds a button down for 100 ms when assistive technology presses it: the title tells when it was pressed.

@@ -159,30 +159,28 @@ async def test_interrupt__while_a_tool_runs_signals_it_and_nothing_else_starts()
     assert len(desk.memory.of(ToolFinished)) == 2
 
 
-TREE = """
+TREE = r"""
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if os.fork() == 0:
     os.setsid()
-print(os.getpid(), flush=True)
+os.write(1, b"%d\n" % os.getpid())
 time.sleep(60)
 """
 
 
 async def test_interrupt__kills_the_whole_tree_of_a_program(tmp_path: Path) -> None:
-    pids: list[int] = []
+    heard: list[str] = []
 
     @made_tool(tool_class=ToolClass.READ_ONLY)
     async def program(word: str) -> str:
-        def heard(text: str) -> None:
-            pids.extend(int(line) for line in text.split())
-
-        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=heard, grace=0.2)
+        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=heard.append, grace=0.2)
         return word
 
     desk = Desk(Turn(call("1", "program")), DONE, tools=(program,))
     running = desk.start()
-    await until(lambda: len(pids) == 2)
+    await until(lambda: "".join(heard).count("\n") == 2)
+    pids = [int(line) for line in "".join(heard).split()]
     assert all(psutil.pid_exists(pid) for pid in pids)
     desk.run.interrupt()
     assert await running is RunEnd.CANCELLED

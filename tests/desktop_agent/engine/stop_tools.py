@@ -126,6 +126,7 @@ class Scene:
     release: Callable[[], None] = lambda: None
     hooks: Hooks = field(default_factory=Hooks)
     face: BySession | None = None
+    before: frozenset[psutil.Process] = field(default_factory=lambda: frozenset(children()))
 
     def told(self, depth: int = 0) -> str:
         return "".join(each.text for each in self.stand.told(depth) if isinstance(each, ToolProgress))
@@ -184,9 +185,9 @@ def children() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
-def busy_child(_: Scene) -> bool:
+def busy_child(scene: Scene) -> bool:
     """One that has come past its own start."""
-    for each in children():
+    for each in set(children()) - scene.before:
         with contextlib.suppress(psutil.Error):
             if each.cpu_times().user > 0.5:
                 return True

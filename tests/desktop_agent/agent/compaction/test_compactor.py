@@ -256,7 +256,7 @@ async def test_with_nothing_before_the_last_prompt_nobody_is_asked() -> None:
         Turn(ContentDelta("First I"), ToolUse(id="1", name="calculate")),
         Turn(Expect("never so", lambda _: False)),
     ],
-    ids=lambda turn: str(turn.steps)[:60],
+    ids=range(8),
 )
 async def test_a_failed_or_empty_summary_leaves_the_history_as_it_was(turn: Turn) -> None:
     assert await Desk(turn).compact() is None

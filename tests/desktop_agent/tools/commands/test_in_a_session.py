@@ -3,8 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import psutil
-
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolUse
@@ -14,6 +12,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, CommandPreview, FileChanges, Preview, Risk
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office, card
+from tests.frame.children import Children
 
 
 def asks(line: str) -> Turn:
@@ -49,19 +48,18 @@ async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> N
         assert finished.changes == FileChanges(deleted=("gone",), count=1)
 
 
-async def test_stop_ends_everything_that_it_started(tmp_path: Path) -> None:
+async def test_stop_ends_everything_that_it_started(tmp_path: Path, new_children: Children) -> None:
     async with Office(tmp_path, asks("sleep 500 & sleep 500 & echo begun; wait; touch late")) as office:
         session = office.new_session()
         await allowed(session)
         async with asyncio.timeout(LIMIT):
             while not office.of(ToolProgress):
                 await asyncio.sleep(0.01)
-        running = psutil.Process().children(recursive=True)
-        assert running
+        assert new_children()
         session.interrupt()
         async with asyncio.timeout(LIMIT):
             await session.wait_idle()
-        assert not [each for each in running if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+        assert not new_children()
         (result,) = results_of(session.history).values()
         assert result.outcome is Outcome.CANCELLED
         assert not (office.work / "late").exists()

@@ -17,6 +17,7 @@ from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, ToolClass
+from tests.frame.children import Children
 
 PATIENCE = 30
 
@@ -83,12 +84,14 @@ async def test_output_is_told_while_it_runs(workspace: Workspace) -> None:
     assert "".join(heard) == "first\nlast\n"
 
 
-async def test_what_takes_too_long_is_ended_and_what_it_wrote_stays(workspace: Workspace) -> None:
+async def test_what_takes_too_long_is_ended_and_what_it_wrote_stays(
+    workspace: Workspace, new_children: Children
+) -> None:
     with pytest.raises(ToolFailed, match=r"longer than 1 s") as told:
         await run(workspace, "echo begun; sleep 500 & sleep 500", timeout_seconds=1)
     assert "begun\n" in str(told.value)
     assert "timeout_seconds" in str(told.value.remedy)
-    assert not psutil.Process().children(recursive=True)
+    assert not new_children()
 
 
 async def test_stop_leaves_nothing_running(workspace: Workspace) -> None:

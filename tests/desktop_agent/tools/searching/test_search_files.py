@@ -2,7 +2,6 @@
 
 import asyncio
 
-import psutil
 import pytest
 
 from desktop_agent.tools.searching import search_files as module
@@ -11,6 +10,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
+from tests.frame.children import Children
 
 HOSTILE = "(a+)+$"
 BAIT = "a" * 60 + "!"
@@ -47,25 +47,27 @@ async def test_an_expression_that_matches_nothing_everywhere_names_each_line_onc
     assert await search(workspace, "x*", is_expression=True) == "a\n     1: ab\n     2: \n     3: c"
 
 
-async def test_a_hostile_expression_is_ended_and_what_was_found_stays(workspace: Workspace) -> None:
+async def test_a_hostile_expression_is_ended_and_what_was_found_stays(
+    workspace: Workspace, new_children: Children
+) -> None:
     (workspace.folder / "a").write_text("aaa")
     (workspace.folder / "b").write_text(BAIT)
     (workspace.folder / "c").write_text("aaa")
     found = await search(workspace, HOSTILE, is_expression=True, patience=3)
     assert found.startswith("a\n     1: aaa\n[Stopped after 3 s in b;")
-    assert not psutil.Process().children()
+    assert not new_children()
 
 
-async def test_stop_ends_the_search(workspace: Workspace) -> None:
+async def test_stop_ends_the_search(workspace: Workspace, new_children: Children) -> None:
     (workspace.folder / "b").write_text(BAIT)
     task = asyncio.ensure_future(search(workspace, HOSTILE, is_expression=True))
     async with asyncio.timeout(30):
-        while not psutil.Process().children():
+        while not new_children():
             await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not psutil.Process().children()
+    assert not new_children()
 
 
 async def test_binary_large_and_hidden_files_are_passed_over(workspace: Workspace) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 
-import psutil
 import pytest
 
 from desktop_agent.tools.web.reading import child
@@ -62,22 +61,22 @@ FOR_EVER = "<div>" * 400_000
 
 
 @pytest.mark.parametrize("html", [FOR_EVER, "<b><p>" * 100_000])
-async def test_what_takes_for_ever_is_ended(html):
+async def test_what_takes_for_ever_is_ended(html, new_children):
     reader = own_reader()
     impatient = Reader(reader.command, patience=1.0)
     with pytest.raises(ToolFailed, match="took longer than 1 seconds"):
         await impatient.read(html, ADDRESS)
-    assert not psutil.Process().children(recursive=True)
+    assert not new_children()
 
 
-async def test_a_cancel_ends_the_process():
+async def test_a_cancel_ends_the_process(new_children):
     task = asyncio.create_task(own_reader().read(FOR_EVER, ADDRESS))
-    while not psutil.Process().children():
+    while not new_children():
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not psutil.Process().children(recursive=True)
+    assert not new_children()
 
 
 def confined(code: str) -> Reader:

@@ -1,0 +1,26 @@
+"""What a test began is told from what others began before it."""
+
+import subprocess
+
+import pytest
+
+from tests.frame.children import Children
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "500"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_only_the_test_s_own_living_ones_count(sleeper: "subprocess.Popen[bytes]", new_children: Children) -> None:
+    assert new_children() == []
+    own = subprocess.Popen(["sleep", "500"])
+    assert [each.pid for each in new_children()] == [own.pid]
+    own.kill()
+    while own.poll() is None:
+        pass
+    assert new_children() == []
+    assert sleeper.poll() is None
