@@ -99,7 +99,7 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
         moved = window_box(real_display, "Desktop Agent")
         assert moved != before
         children = first.children()
-        screen.keys("alt+F4")
+        screen.close_by_key(lambda: first.process.poll() is not None)
         assert first.wait() == 0
         assert [pid for pid in children if alive(pid)] == []
         assert not alive(first.process.pid)
@@ -139,13 +139,12 @@ def test_closing_while_the_model_works_asks_once(real_display: dict[str, str], t
         with opened(real_display, tmp_path / "data", *arguments) as (running, screen):
             screen.send("story")
             screen.wait_for("Assistant said")
-            screen.keys("alt+F4")
+            screen.close_by_key(lambda: screen.find("Keep working"))
             screen.wait_says("The model is still working.", "Closing stops it. What came so far is kept.")
             screen.press("Keep working")
             screen.wait_gone("Keep working")
             grown = len(screen.last("Assistant said"))
             wait_until("it goes on", lambda: len(screen.last("Assistant said")) > grown)
-            screen.keys("alt+F4")
-            screen.wait_for("Stop and close")
+            screen.close_by_key(lambda: screen.find("Stop and close"))
             screen.press("Stop and close")
             assert running.wait() == 0

@@ -128,6 +128,17 @@ class Screen(Reader):
         """Press keys of the keyboard."""
         self._hands("key", "--clearmodifiers", *keys)
 
+    def close_by_key(self, is_taken: Callable[[], Any]) -> None:
+        """Alt+F4. The window manager lets go of its keys for a moment now and then; the program then gets this one."""
+        until = time.monotonic() + PATIENCE
+        while not is_taken():
+            if time.monotonic() > until:
+                pytest.fail("Alt+F4 closes nothing")
+            self.keys("alt+F4")
+            again = time.monotonic() + 2.0
+            while not is_taken() and time.monotonic() < again:
+                time.sleep(0.02)
+
     def click(self, name: str) -> float:
         """Click with the mouse in the middle of it; the monotonic moment just before."""
         left, top, width, height = self.wait_for(name)["box"]

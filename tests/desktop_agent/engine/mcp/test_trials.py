@@ -1,6 +1,7 @@
 """A server that is off is tried once: it says what it offers, and nobody is offered that."""
 
 import asyncio
+import contextlib
 
 import psutil
 
@@ -13,8 +14,12 @@ from tests.desktop_agent.tools.mcp.stage import OWN_SERVER
 
 def running() -> list[int]:
     """The programs of ours that are there."""
-    children = psutil.Process().children(recursive=True)
-    return [each.pid for each in children if str(OWN_SERVER) in each.cmdline()]
+    found: list[int] = []
+    for each in psutil.Process().children(recursive=True):
+        # One that ends meanwhile has no command any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each.pid] if str(OWN_SERVER) in each.cmdline() else []
+    return found
 
 
 async def test_it_starts_says_what_it_offers_and_ends(tmp_path):

@@ -1,5 +1,6 @@
 """A diagram is drawn by a process that can do nothing else, and that ends when it must."""
 
+import contextlib
 import socket
 import sys
 import threading
@@ -24,8 +25,12 @@ def sketch(source, scale=1.0):
 
 
 def children():
-    living = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
-    return [each for each in living if "--child" in each.cmdline()]
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        # One that ends meanwhile has no command any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each] if "--child" in each.cmdline() else []
+    return found
 
 
 def test_it_is_drawn_at_the_wanted_scale_without_what_lies_elsewhere(python):
