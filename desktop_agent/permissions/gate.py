@@ -203,7 +203,7 @@ def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny
     # Whoever allowed these very arguments saw them; a wider allowance was given without seeing this call.
     if rule is not None and (is_exact or hard is None):
         return Allowed(case.digest, "rule", rule.id)
-    if _is_harmless(case.tool):
+    if _is_harmless(case.tool) and not (hard is not None and hard.even_at_reading):
         return Allowed(case.digest, "default")
     if hard is not None:
         return Ask(case.digest, (Sentence(hard.reason),))

@@ -1,10 +1,11 @@
 """What nobody can allow: a short list, each with its reason."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from posixpath import normpath
 
+from desktop_agent.permissions.places.private_places import NO_PRIVATE_PLACES, PrivatePlaces
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.shell.commands import Command, ParsedLine
 from desktop_agent.permissions.shell.wrappers import program_name
@@ -14,18 +15,26 @@ from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
 @dataclass(frozen=True, slots=True)
 class HardDeny:
-    """Why a call is never run. Not `is_certain`: it may be such a call; a person must look."""
+    """Why a call is never run. Not `is_certain`: it may be such a call; a person must look.
+
+    They must look `even_at_reading`, which is let through otherwise.
+    """
 
     reason: str
     is_certain: bool = True
+    even_at_reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Where this program keeps its data, as absolute paths, and the workspace, which may lie in there."""
+    """Where this program keeps its data, as absolute paths, and the workspace, which may lie in there.
+
+    `private` are the places in the workspace that a person is asked about first.
+    """
 
     own_folders: tuple[str, ...] = ()
     workspace: str | None = None
+    private: PrivatePlaces = NO_PRIVATE_PLACES
 
 
 ANYWHERE = Grounds()
@@ -36,6 +45,8 @@ EVERYTHING = "It would remove or change everything on this computer, or everythi
 DISKS = "It would write to a disk past its file system."
 FORK_BOMB = "It would start itself over and over until the computer stands still."
 RUN_BY_GIT = "It would write where Git keeps what it runs: the next command of Git may start what is written there."
+KEPT_HERE = "Keys, passwords or what was typed may be kept there."
+STEERS = "What is written there says which programs your own programs start, outside of all confinement."
 UNCLEAR = "What this command would do cannot be told for sure."
 
 # As parts of a path, wherever the home folder is; in lower case.
@@ -73,6 +84,7 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
         if isinstance(subject, PathSubject) and may_write and (reason := _kept(subject.path, grounds)):
             return HardDeny(reason)
     unclear = HardDeny(RUN_BY_GIT, is_certain=False) if may_write and _is_of_git(case) else None
+    unclear = unclear or _is_private(case, grounds.private, may_write=may_write)
     lines = zip(case.lines, (each for each in case.subjects if isinstance(each, CommandSubject)), strict=True)
     for line, subject in lines:
         if (reason := _line_reason(line, subject.line, grounds)) is not None:
@@ -85,6 +97,21 @@ def hard_deny(case: Case, grounds: Grounds = ANYWHERE) -> HardDeny | None:
 def _is_of_git(case: Case) -> bool:
     paths = (each.path for each in case.subjects or () if isinstance(each, PathSubject))
     return any(_GIT_FOLDER.fullmatch(part) for path in paths for part in _DROPPED.sub("", path).split("/"))
+
+
+def _is_private(case: Case, private: PrivatePlaces, *, may_write: bool) -> HardDeny | None:
+    paths = [_parts(_DROPPED.sub("", each.path)) for each in case.subjects or () if isinstance(each, PathSubject)]
+    if _are_in(paths, private.hidden):
+        return HardDeny(KEPT_HERE, is_certain=False, even_at_reading=True)
+    return HardDeny(STEERS, is_certain=False) if may_write and _are_in(paths, private.steering) else None
+
+
+def _are_in(paths: Sequence[tuple[str, ...]], places: Sequence[str]) -> bool:
+    """Whether one of them is, or lies in, one of these places."""
+    if not paths:
+        return False
+    known = {_parts(each) for each in places}
+    return any(path[:many] in known for path in paths for many in range(1, len(path) + 1))
 
 
 def _line_reason(line: ParsedLine, text: str, grounds: Grounds) -> str | None:

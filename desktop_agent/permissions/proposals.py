@@ -5,15 +5,20 @@ from pathlib import PurePath
 
 from desktop_agent.permissions.rule_matching import (
     command_patterns,
+    folder_of,
+    holding_in,
     is_command_covered,
     names_tool,
     path_fits,
     path_parts,
+    to_be_allowed,
 )
 from desktop_agent.permissions.shell.bundles import bundle_of
 from desktop_agent.permissions.shell.commands import Command, parsed
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
 from desktop_agent.permissions.shell.nodes import listed
-from desktop_agent.permissions.shell.reaching_options import reaches_further
+from desktop_agent.permissions.shell.reaching_options import known_name, names_of, reaches_further, subcommand
+from desktop_agent.permissions.shell.starting.programs import DO_ANYTHING, START_WHAT_FOLLOWS
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name, unwrapped
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
@@ -33,24 +38,13 @@ from desktop_agent.vocabulary.conduct.rules import (
 )
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 
-# Allowed by their first words they would do anything: of these only the whole command is proposed.
-_DO_ANYTHING = listed(
-    "awk gawk mawk sed perl ruby node deno bun php lua make ssh scp rsync docker podman kubectl rm dd mv cp tee curl "
-    "wget vim vi tar npx uvx ln install chmod chown chgrp truncate shred unlink patch kill killall pkill sqlite3 psql "
-    "mysql ed ex emacs nano tmux screen ftp sftp nc ncat socat telnet m4 gnuplot tclsh julia Rscript java osascript "
-    "pypy tsx ts-node cmake ninja rake just ant bazel tox nox pipx pipenv hatch pdm conda coverage valgrind hyperfine "
-    "watchexec nodemon run-parts start-stop-daemon setarch linux32 linux64 prlimit chrt numactl xvfb-run "
-    "dbus-run-session ansible vagrant wine ldd"
+# They do nothing but change what the next command finds, or where it runs.
+_PREPARE = listed(
+    "export declare typeset local readonly unset set shopt read mapfile readarray getopts hash enable alias unalias cd "
+    "pushd popd umask ulimit exec trap"
 )
-# `git log` says what it does, `git` does not.
-_WITH_SUBCOMMANDS = listed(
-    "git npm pnpm yarn cargo go pip uv apt apt-get brew dotnet gradle mvn poetry systemctl rustup helm terraform ruff"
-)
-_START_WHAT_FOLLOWS = listed("run exec x dlx")
-_START_ANYTHING = listed(
-    "tool config alias submodule bisect rebase filter-branch difftool mergetool hook for-each-repo instaweb "
-    "send-email clean gc update-index update-ref filter-repo"
-)
+# Of these `run` starts a script that the folder names, and no program.
+_RUN_SCRIPTS = listed("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _MODULES_THAT_SAY = listed("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
 
@@ -111,7 +105,7 @@ def _narrow(subjects: Sequence[Subject], allowed: Sequence[CommandPattern]) -> l
     """One pattern that covers everything that the call is about; none where one cannot."""
     paths = [each.path for each in subjects if isinstance(each, PathSubject)]
     hosts = {each.host.lower() for each in subjects if isinstance(each, HostSubject)}
-    lines = {each.line for each in subjects if isinstance(each, CommandSubject)}
+    lines = {each for each in subjects if isinstance(each, CommandSubject)}
     kinds = sum(map(bool, (paths, hosts, lines)))
     if kinds != 1:
         return []
@@ -129,25 +123,27 @@ def _is_narrow(folder: str) -> bool:
     return bool(parts) and parts != (folder[:2],)
 
 
-def _of_line(text: str, allowed: Sequence[CommandPattern]) -> list[Pattern]:
+def _of_line(subject: CommandSubject, allowed: Sequence[CommandPattern]) -> list[Pattern]:
     """About the one command that is missing; of several that are, only a bundle can allow all by one rule."""
-    line = parsed(text)
-    if not line.is_plain:
+    folder = folder_of(subject)
+    # What runs who knows where is allowed by its arguments, folder and all, or not at all.
+    if not parsed(subject.line).is_plain or folder is None:
         return []
-    missing = [_plainly(each) for each in line.written if not is_command_covered(each, allowed)]
-    bundle = bundle_of(map(_first_words, missing))
+    held = holding_in(allowed, folder)
+    missing = [_plainly(each) for each in to_be_allowed(subject) if not is_command_covered(each, held)]
+    bundle = bundle_of(map(_first_words, missing), folder)
     several = [bundle] if bundle is not None else []
-    return [*_of_command(missing[0], several)] if len(missing) == 1 else [*several]
+    return [*_of_command(missing[0], several, folder)] if len(missing) == 1 else [*several]
 
 
-def _of_command(command: Command, bundles: Sequence[Pattern]) -> Iterator[Pattern]:
+def _of_command(command: Command, bundles: Sequence[Pattern], folder: str) -> Iterator[Pattern]:
     literal = tuple(each for each in command.words if each is not None)
     first = _first_words(command)
     if first:
-        yield CommandPattern(words=first)
+        yield CommandPattern(words=first, folder=folder)
     yield from bundles
     if len(literal) == len(command.words):
-        yield CommandPattern(words=literal, exact=True)
+        yield CommandPattern(words=literal, exact=True, folder=folder)
 
 
 def _plainly(command: Command) -> Command:
@@ -169,18 +165,27 @@ def _saying_words(command: Command) -> tuple[str, ...]:
         return ()
     if _is_python(name) and command.words[1:2] == ("-m",) and (command.words[2:3] or ("",))[0] in _MODULES_THAT_SAY:
         return tuple(each for each in command.words[:3] if each is not None)
-    if _does_anything(name):
+    if _does_anything(name) or name in _PREPARE:
         return ()
-    if program_name(name) not in _WITH_SUBCOMMANDS:
+    said = subcommand(command.words)
+    if said is None:
         return (name,)
-    wanted = 3 if command.words[1:2] and command.words[1] in _START_WHAT_FOLLOWS else 2
-    first = tuple(each for each in command.words[:wanted] if each is not None and not each.startswith("-"))
-    says = len(first) == wanted and first[1] not in _START_ANYTHING and not _does_anything(first[-1])
-    return first if says else ()
+    if not said or said[0] not in START_WHAT_FOLLOWS:
+        return (name, *said) if said else ()
+    what = command.words[1 + len(said)] if len(command.words) > 1 + len(said) else None
+    is_script = said[0] == "run" and known_name(name) in _RUN_SCRIPTS
+    return (name, *said, what) if what and not what.startswith("-") and _says(what, is_script=is_script) else ()
+
+
+def _says(what: str, *, is_script: bool) -> bool:
+    """Whether what is started is known by its name alone."""
+    starts = unwrapped((what, "x")) is not None or known_name(what) in PROGRAMS or known_name(what) in WITH_SUBCOMMANDS
+    return not _does_anything(what) and (is_script or not starts)
 
 
 def _does_anything(word: str) -> bool:
-    return program_name(word) in _DO_ANYTHING | SHELLS or _is_python(word)
+    names = {*names_of(word), program_name(word).partition(".")[0]}
+    return not names.isdisjoint(DO_ANYTHING | SHELLS) or _is_python(word)
 
 
 def _is_python(word: str) -> bool:

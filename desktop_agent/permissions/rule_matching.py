@@ -8,6 +8,7 @@ from unicodedata import normalize
 
 from desktop_agent.permissions.shell.commands import Command, ParsedLine, parsed
 from desktop_agent.permissions.shell.reaching_options import reaches_further
+from desktop_agent.permissions.shell.starting.seen_inside import seen_inside
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import (
     ArgumentsPattern,
@@ -77,8 +78,8 @@ def command_patterns(pattern: Pattern | None) -> tuple[CommandPattern, ...]:
     match pattern:
         case CommandPattern():
             return (pattern,)
-        case CommandsPattern(beginnings=beginnings):
-            return tuple(CommandPattern(words=words) for words in beginnings)
+        case CommandsPattern(beginnings=beginnings, folder=folder):
+            return tuple(CommandPattern(words=words, folder=folder) for words in beginnings)
         case _:
             return ()
 
@@ -115,6 +116,23 @@ def covering(rules: Iterable[Rule], case: Case) -> Rule | None:
     return next(rule for rule in named if _helps(rule, case.subjects))
 
 
+def folder_of(subject: CommandSubject) -> str | None:
+    """Where the commands of this line run, relative to the workspace; one that goes elsewhere runs anywhere."""
+    line = parsed(subject.line)
+    goes_elsewhere = line.moves or (line.goes_to is not None and not subject.goes_there)
+    return None if goes_elsewhere else subject.folder
+
+
+def to_be_allowed(subject: CommandSubject) -> tuple[Command, ...]:
+    """The commands of this line that rules must allow: to go to the folder for which they hold is no matter."""
+    return parsed(subject.line).written[1 if subject.goes_there else 0 :]
+
+
+def holding_in(patterns: Iterable[CommandPattern], folder: str | None) -> list[CommandPattern]:
+    """Those that allow something where a line runs."""
+    return [each for each in patterns if each.folder is None or each.folder == folder]
+
+
 def matches_words(pattern: CommandPattern, command: Command) -> bool:
     """Whether a command begins with (or is) exactly these words, each of them literal."""
     words = command.words if pattern.exact else command.words[: len(pattern.words)]
@@ -142,8 +160,7 @@ def _caught(pattern: _SubjectPattern, subject: Subject) -> Match:
             return Match.YES if _host_fits(pattern.host, subject.host) else Match.NO
         case ((CommandPattern() | CommandsPattern()), CommandSubject()):
             line, single = parsed(subject.line), command_patterns(pattern)
-            caught = (_command_caught(each, command) for each in single for command in line.commands)
-            found = max(caught, default=Match.NO)
+            found = max((_caught_with_all_in_it(single, each) for each in line.commands), default=Match.NO)
             return found if line.understood else max(found, Match.MAYBE)
         case _:
             return Match.NO
@@ -154,17 +171,19 @@ def _is_covered(subject: Subject, patterns: Sequence[Pattern]) -> bool:
         return any(isinstance(each, PathPattern) and path_fits(each.prefix, subject.path) for each in patterns)
     if isinstance(subject, HostSubject):
         return any(isinstance(each, HostPattern) and _host_fits(each.host, subject.host) for each in patterns)
-    line = parsed(subject.line)
-    words = [each for pattern in patterns for each in command_patterns(pattern)]
-    return line.is_plain and bool(line.written) and all(is_command_covered(each, words) for each in line.written)
+    single = (each for pattern in patterns for each in command_patterns(pattern))
+    words, commands = holding_in(single, folder_of(subject)), to_be_allowed(subject)
+    is_plain = parsed(subject.line).is_plain
+    return is_plain and bool(commands) and all(is_command_covered(each, words) for each in commands)
 
 
 def _helps(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
     """Whether the rule has a part in allowing: it is the one to be named."""
     single = command_patterns(rule.pattern)
     if single:
-        commands = [c for each in subjects if isinstance(each, CommandSubject) for c in parsed(each.line).commands]
-        return any(matches_words(pattern, each) for pattern in single for each in commands)
+        lines = [each for each in subjects if isinstance(each, CommandSubject)]
+        pairs = [(holding_in(single, folder_of(each)), parsed(each.line).commands) for each in lines]
+        return any(matches_words(pattern, each) for held, found in pairs for pattern in held for each in found)
     return rule.pattern is not None and any(_is_covered(each, [rule.pattern]) for each in subjects)
 
 
@@ -228,6 +247,18 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern]) -> 
 def _tells_all(pattern: CommandPattern, command: Command) -> bool:
     """Whether the pattern's words say what the command does, whatever stands behind them."""
     return pattern.exact or not reaches_further(command.words, command.sources, len(pattern.words))
+
+
+def _caught_with_all_in_it(patterns: Sequence[CommandPattern], command: Command) -> Match:
+    """Also by what its words name as something to start."""
+    names = {_program(each.words[0]) for each in patterns}
+    found = max(_command_caught(each, command) for each in patterns)
+    for inside, is_sure in seen_inside(command, lambda word: _program(word) in names):
+        if found is Match.YES:
+            break
+        caught = max(_command_caught(each, inside) for each in patterns)
+        found = max(found, caught if is_sure else min(caught, Match.MAYBE))
+    return found
 
 
 def _command_caught(pattern: CommandPattern, command: Command) -> Match:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from desktop_agent.permissions.rule_matching import path_fits
 from desktop_agent.vocabulary.conduct.rules import (
+    TOP_FOLDER,
     ArgumentsPattern,
     CommandPattern,
     CommandsPattern,
     HostPattern,
     PathPattern,
     Rule,
+    RuleEffect,
 )
 from desktop_agent.vocabulary.errors import Sentence
 
@@ -32,15 +34,26 @@ def in_words(rule: Rule) -> Sentence:
             return Sentence("{tool} with {host}", {"tool": _all(rule.tools), "host": host})
         case CommandPattern(words=words, exact=exact):
             template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
-            return Sentence(template, {"command": " ".join(words)})
+            return _where(rule, Sentence(template, {"command": " ".join(words)}), rule.pattern.folder)
         case CommandsPattern(title=title, beginnings=beginnings):
             commands = [Sentence("“{command}”", {"command": " ".join(words)}) for words in beginnings]
             values = {"title": _TITLES.get(title, title), "commands": _joined(commands, "{some} or {last}")}
-            return Sentence("{title}: commands that begin with {commands}", values)
+            return _where(rule, Sentence("{title}: commands that begin with {commands}", values), rule.pattern.folder)
         case ArgumentsPattern():
             return Sentence("{tool} with exactly these arguments", {"tool": _all(rule.tools)})
         case None:
             return Sentence("{tool} with any arguments", {"tool": _all(rule.tools)})
+
+
+def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
+    # What denies or asks does so in every folder.
+    if rule.effect is not RuleEffect.ALLOW:
+        return commands
+    if folder is None:
+        return Sentence("{commands}, in every folder of the workspace", {"commands": commands})
+    if folder == TOP_FOLDER:
+        return Sentence("{commands}, in the top folder of the workspace", {"commands": commands})
+    return Sentence("{commands}, in the folder {folder} of the workspace", {"commands": commands, "folder": folder})
 
 
 def _in_folder(rule: Rule, folder: str) -> Sentence:

@@ -1,12 +1,14 @@
 """What holds for one agent now: rules, mode, and which tools may be named at all."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Refused, Verdict, admitted, decide, denied, strictest
 from desktop_agent.permissions.hard_denies import Grounds
+from desktop_agent.permissions.places.following import followed
+from desktop_agent.permissions.places.private_places import NO_PRIVATE_PLACES, private_places_in
 from desktop_agent.permissions.proposals import proposals
 from desktop_agent.permissions.rule_matching import Case
 from desktop_agent.permissions.taint import CLEAN, Taint
@@ -15,7 +17,7 @@ from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
-from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope, Subject
+from desktop_agent.vocabulary.conduct.rules import PathSubject, Rule, RuleEffect, RuleScope, Subject
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.tool_calls import Effect, Outsider
@@ -183,11 +185,14 @@ class Standing(_Heard):
         self._tell()
         return True
 
-    def lift(self) -> None:
-        """End what was suspended here, and trust what came in from outside so far."""
+    def lift(self, shown: Sequence[str] | None = None) -> None:
+        """End what was suspended here, and trust what came in from outside so far.
+
+        `shown` are the names that the person saw when they said so: who came since is not trusted. None: all of them.
+        """
         if self._parent is not None:
-            self._parent.lift()
-        self._suspension, self._taint = NOTHING_SUSPENDED, self._taint.lifted()
+            self._parent.lift(shown)
+        self._suspension, self._taint = NOTHING_SUSPENDED, self._taint.lifted(shown)
         self._tell()
 
     async def verdict(
@@ -203,14 +208,15 @@ class Standing(_Heard):
         entry = await by_size(lambda: admitted(call, tool, known_names, digest), call.input)
         if isinstance(entry, Refused):
             return entry
-        return self.decided(Case(entry.tool, entry.digest, await _subjects(entry.tool, entry.input)))
+        subjects = await _subjects(entry.tool, entry.input, self._workspace)
+        return self.decided(Case(entry.tool, entry.digest, subjects))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Rules that would allow this call from now on, to be shown with a question about it."""
         entry = await by_size(lambda: admitted(call, tool, digest=digest), call.input)
         if isinstance(entry, Refused):
             return ()
-        subjects = await _subjects(tool, entry.input)
+        subjects = await _subjects(tool, entry.input, self._workspace)
         moment = self._clock()
         allowed = [each for each in self.rules if each.effect is RuleEffect.ALLOW and self._holds(each, moment)]
         return proposals(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
@@ -223,7 +229,9 @@ class Standing(_Heard):
         """The verdict about an admitted call: the strictest of what is laid down here and above."""
         moment = self._clock()
         held = tuple(rule for rule in self.rules if self._holds(rule, moment))
-        grounds = Grounds(self._own_folders, self._workspace)
+        touches_files = any(isinstance(each, PathSubject) for each in case.subjects or ())
+        private = private_places_in(self._workspace) if touches_files else NO_PRIVATE_PLACES
+        grounds = Grounds(self._own_folders, self._workspace, private)
         own = (_of_conversation(rule, self._conversation_id) for rule in self.mode.rules)
         mode = self.mode.model_copy(update={"rules": tuple(rule for rule in own if self._holds(rule, moment))})
         suspension = self._taint.suspension.joined(self._suspension)
@@ -271,14 +279,14 @@ def _of_conversation(rule: Rule, conversation_id: str | None) -> Rule:
     return rule.model_copy(update=changes) if changes else rule
 
 
-async def _subjects(tool: AnyTool, checked: object) -> tuple[Subject, ...] | None:
+async def _subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
     """What the call is about; None when the tool fails to say, for whatever reason."""
     say = tool.subjects
     if say is None:
         return ()
     said = await contained(lambda: say(checked))
     if not isinstance(said, Fault):
-        return said
+        return await followed(said, workspace)
     # A fault in a tool makes its call doubtful; the gate still decides.
     if not isinstance(said.error, ToolFailed):
         _log.warning("tool %s cannot say what a call is about: %s", tool.name, said.kind)

@@ -5,6 +5,8 @@ run something. While such content stands in a conversation, what was allowed for
 could do either.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Suspension
@@ -36,9 +38,17 @@ class Taint:
             return self
         return Taint((*self.outsiders, outsider), self.trusted)
 
-    def lifted(self) -> "Taint":
-        """The person lets pass what came in so far: until another outsider brings something."""
-        return Taint((), (*self.trusted, *self.outsiders))
+    def lifted(self, shown: Sequence[str] | None = None) -> "Taint":
+        """The person lets pass what came in so far: until another outsider brings something.
+
+        Where they were `shown` names, only those are let pass, and of several of one name as many as were shown.
+        """
+        left = Counter(shown if shown is not None else (each.name for each in self.outsiders))
+        passed, kept = list[Outsider](), list[Outsider]()
+        for each in self.outsiders:
+            (passed if left[each.name] > 0 else kept).append(each)
+            left[each.name] -= 1
+        return Taint(tuple(kept), (*self.trusted, *passed))
 
     @property
     def suspension(self) -> Suspension:

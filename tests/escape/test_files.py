@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
-from desktop_agent.vocabulary.conduct.rules import PathPattern, RuleEffect
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, PathPattern, RuleEffect
 from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce
 from tests.desktop_agent.engine.stage import results_of
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
@@ -210,10 +210,12 @@ async def test_ordinary_files_that_look_like_a_repository_start_nothing(tmp_path
     settings = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch pwned\n"
     parts = {"HEAD": "ref: refs/heads/main\n", "config": settings, "objects/a": "", "refs/a": ""}
     writes = [write(f"sub/{name}", text, name) for name, text in parts.items()]
-    async with Trial(tmp_path, run("git status", BAIT), *writes, run("git status", folder="sub")) as trial:
+    everywhere = CommandPattern(words=("git", "status"), folder=None)
+    async with Trial(tmp_path, *writes, run("git status", folder="sub")) as trial:
         trial.edits = True
+        trial.rules = (allows("run_command", everywhere),)
         await trial.play()
-        assert trial.started == [BAIT, *parts, ATTACK]
+        assert trial.started == [*parts, ATTACK]
         assert not list(trial.work.rglob("pwned"))
 
 

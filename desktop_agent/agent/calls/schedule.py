@@ -29,16 +29,23 @@ class Schedule:
         self._scope = scope
         self._asking = asking
         self._execution = execution
-        self._alone: list[Call] = []
+        self._begun: Sequence[Call] = ()
+        self._begun_at = 0
+        self._put_off: list[Call] = []
 
     async def run(self) -> None:
         """Until every call has its result, or the round is stopped."""
-        for batch in batches([call for call in self._scope.calls if call.is_open]):
+        await self._in_order([call for call in self._scope.calls if call.is_open])
+
+    async def _in_order(self, calls: Sequence[Call]) -> None:
+        for batch in batches(calls):
             await self._together(batch)
-            while self._alone:
-                await self._together([self._alone.pop(0)])
+            if self._put_off:
+                put_off, self._put_off = sorted(self._put_off, key=batch.index), []
+                await self._in_order(put_off)
 
     async def _together(self, batch: Sequence[Call]) -> None:
+        self._begun, self._begun_at = batch, self._scope.version
         tasks = [self._begin(call) for call in batch if call.is_open and not self._scope.is_closed]
         if tasks:
             await asyncio.wait(tasks)
@@ -48,11 +55,20 @@ class Schedule:
         call.doing = self._scope.spawn(self._answer(call))
         return call.doing
 
+    def _must_wait(self, call: Call) -> bool:
+        """Whether it, or one before it that has not ended, is of another kind by now and runs alone."""
+        if call.is_out_of_place:
+            return True
+        if not self._put_off and self._begun_at == self._scope.version:
+            return False
+        before = takewhile(lambda each: each is not call, self._begun)
+        return any(each.is_out_of_place and each.is_open for each in before)
+
     def _is_of_specialist(self, call: Call) -> bool:
         return any(each.name == call.use.name for each in self._scope.around.specialists)
 
     async def _answer(self, call: Call) -> None:
-        """Wait for the person without a slot, then for a slot, then run; or put it off, to run alone."""
+        """Wait for the person without a slot, then for a slot, then run; or put it off until the others have ended."""
         slots = self._scope.delegates if call.kind is Kind.DELEGATING else self._scope.around.slots
         while call.is_open and not self._scope.is_closed:
             if not call.answered.is_set():
@@ -60,11 +76,11 @@ class Schedule:
                 continue
             if call.tool is None:
                 return
-            if call.is_out_of_place:
-                self._alone.append(call)
+            if self._must_wait(call):
+                self._put_off.append(call)
                 return
             async with slots.taken(call.tool, pooled=call.begun_as is not Kind.MUTATING):
-                if not call.answered.is_set():
+                if not call.answered.is_set() or self._must_wait(call):
                     continue
                 clock = self._scope.clock
                 with clock.handing_on() if self._is_of_specialist(call) else clock.working():

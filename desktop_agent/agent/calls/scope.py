@@ -16,8 +16,9 @@ from desktop_agent.permissions.foreign_messages import ShownHistory
 from desktop_agent.tools.answers import plain, whole
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.limits import Limits
-from desktop_agent.vocabulary.engine_events import Event, ToolFinished
+from desktop_agent.vocabulary.engine_events import CostUpdated, Event, ToolFinished
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.usage import Usage
 
 # Tools get this long to end by themselves once they were cancelled, in seconds: less than the run around them has, and
 # more than the runs that they may hold have.
@@ -69,6 +70,14 @@ class Scope:
         """Tell, until all results are in."""
         if not self._is_over:
             self.around.recorder.emit(event)
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a tool had a model use. Nothing of a tool is trusted: what is no usage is passed over."""
+        if type(usage) is not Usage:
+            return
+        self.budget.add_usage(usage)
+        if usage.cost is not None and self.budget.cost is not None:
+            self.emit(CostUpdated(self.budget.cost))
 
     def end(self) -> None:
         """All results are in; whatever still comes changes nothing."""

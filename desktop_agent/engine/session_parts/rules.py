@@ -1,6 +1,6 @@
 """The standing of one conversation, whose rules are kept."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from desktop_agent.engine.rule_book import RuleBook
 from desktop_agent.engine.session_parts.write_behind import closed
@@ -97,10 +97,10 @@ class KeptStanding(Standing):
             self._on_taint()
         return is_new
 
-    def lift(self) -> None:
+    def lift(self, shown: Sequence[str] | None = None) -> None:
         """As in Standing, and kept. Raises WrongUse when the conversation is closed."""
         self._refuse_when_closed()
-        super().lift()
+        super().lift(shown)
         self._on_taint()
 
     def learn(self, rule: Rule) -> None:

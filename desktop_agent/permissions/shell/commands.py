@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from desktop_agent.permissions.shell.first_folder import first_folder
 from desktop_agent.permissions.shell.line_soundness import is_sound
 from desktop_agent.permissions.shell.nodes import (
     RECURSED,
@@ -20,14 +21,8 @@ from desktop_agent.permissions.shell.nodes import (
     text_of,
     word,
 )
-from desktop_agent.permissions.shell.wrappers import (
-    Opaque,
-    Script,
-    Words,
-    names_set_by,
-    reads_subscripts,
-    unwrapped,
-)
+from desktop_agent.permissions.shell.own_commands import changes_folder, is_plain_test, is_read_plainly, names_set_by
+from desktop_agent.permissions.shell.wrappers import Opaque, Script, Words, unwrapped
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -62,13 +57,16 @@ class ParsedLine:
     """`written` are the commands that the line itself names, in order.
 
     Not `understood`: it may run more than stands here. `redirections` are those from and to files. `sets_variables`:
-    it changes what later commands find in their environment.
+    it changes what later commands find in their environment. Its first command does nothing but go to the folder
+    `goes_to`, where all others run. It `moves`: some of it, but for that, runs in another folder.
     """
 
     written: tuple[Command, ...] = ()
     understood: bool = False
     redirections: tuple[Redirection, ...] = ()
     sets_variables: bool = False
+    goes_to: str | None = None
+    moves: bool = False
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -97,11 +95,14 @@ def _parsed(line: str, depth: int) -> ParsedLine:
     reading = _Reading(source, depth)
     reading.read(root)
     strange = _STRANGE.search(line) or not is_sound(root, source)
+    goes_to = first_folder(line, root) if len(reading.commands) > 1 else None
     return ParsedLine(
         tuple(reading.commands),
         reading.understood and not strange,
         tuple(reading.redirections),
         reading.sets_variables,
+        goes_to,
+        reading.moving > (goes_to is not None),
     )
 
 
@@ -122,6 +123,7 @@ class _Reading:
         self.redirections: list[Redirection] = []
         self.understood = True
         self.sets_variables = False
+        self.moving = 0
         self._source = source
         self._depth = depth
 
@@ -149,13 +151,18 @@ class _Reading:
         sources = tuple(text_of(each, self._source) for each in parts)
         if node.type == "test_command":
             # What is tested stands in no words: it counts as anything.
-            words, sources = (*words, None), (*sources, "…")
-        self.commands.append(self._unwrapped(Command(words, sources)))
+            self.understood = self.understood and is_plain_test(node, self._source)
+            self.commands.append(Command((*words, None), (*sources, "…")))
+            return
+        self.commands.append(self._unwrapped(Command(words, sources), declares=node.type == "declaration_command"))
 
-    def _unwrapped(self, command: Command) -> Command:
-        if not command.words or command.words[0] is None or reads_subscripts(command.words[0], command.sources):
+    def _unwrapped(self, command: Command, *, declares: bool = False) -> Command:
+        if not command.words or command.words[0] is None:
             self.understood = False
             return command
+        if not is_read_plainly(command.words, command.sources, declares=declares):
+            self.understood = False
+        self.moving += changes_folder(command.words)
         if not all(name is not None and is_own_name(name) for name in names_set_by(command.words)):
             self.sets_variables = True
         inner = unwrapped(command.words)
@@ -166,6 +173,7 @@ class _Reading:
                 line = _parsed(inner.text, self._depth + 1)
                 self.understood = self.understood and line.understood
                 self.sets_variables = self.sets_variables or line.sets_variables
+                self.moving += line.moves or line.goes_to is not None
                 self.redirections.extend(line.redirections)
                 at = len(command.words)
                 return replace(command, carries=line.written, carries_at=at, is_transparent=inner.is_transparent)

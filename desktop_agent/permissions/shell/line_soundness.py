@@ -22,6 +22,8 @@ _BEFORE_PIECE = _PIECES | {"file_redirect", "herestring_redirect"}
 _JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
 _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
+_REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+_STANDS_BEFORE = frozenset({b"", *(bytes([each]) for each in _BEFORE)})
 _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
@@ -46,7 +48,9 @@ def is_sound(root: "Node", source: bytes) -> bool:
     heredocs = sum(node.type == "heredoc_redirect" for node in nodes)
     if heredocs > 1 or (heredocs and b"\\\n" in source):
         return False
-    return all(_is_sound(node, source) for node in nodes)
+    # Behind `}` a redirection names a variable to set, and a subscript of that may run a command.
+    touches = (source[max(each.start_byte - 1, 0) : each.start_byte] for each in nodes if each.type in _REDIRECTIONS)
+    return _STANDS_BEFORE.issuperset(touches) and all(_is_sound(node, source) for node in nodes)
 
 
 def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:

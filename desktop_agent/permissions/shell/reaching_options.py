@@ -1,142 +1,127 @@
-"""Options with which a program does what its first words do not say: start another, write a file, or destroy.
+"""Words with which a program does what its first words do not say: start another, write a file, or destroy.
 
-Who allows `sort`, or `git push`, for good, has not seen `--compress-program`, or `--force`. Such a command is covered
-by what allows all of its words, or the option among them. The list knows common programs; what it does not know, the
-confinement of commands has to bear.
+Who allows `sort`, or `git push`, for good, has not seen `--compress-program`, or `--force`. Of the programs that are
+known to have such words only those are covered that are known to be harmless; with others a command is covered by what
+allows all of its words, or the one among them. What is not known at all, the confinement of commands has to bear.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from desktop_agent.permissions.shell.nodes import listed
-from desktop_agent.permissions.shell.wrappers import program_name
+from desktop_agent.permissions.shell.harmless import NOTHING, Harmless
+from desktop_agent.permissions.shell.harmless_in_programs import PROGRAMS, WITH_SUBCOMMANDS
+from desktop_agent.permissions.shell.wrappers import FIND_STARTS, program_name
 
+_Word = tuple[str | None, str]
 
-@dataclass(frozen=True, slots=True)
-class _Reaching:
-    """`letters` are short options, `long` those with two dashes, also shortened; `starts` begin a word as it stands.
-
-    It `stays_inside` if a path that leads out of the folder lets it do what it does not do otherwise.
-    """
-
-    letters: str = ""
-    long: frozenset[str] = frozenset()
-    starts: tuple[str, ...] = ()
-    stays_inside: bool = False
-    holds: tuple[str, ...] = ()
-
-
-_COMPILER = _Reaching(starts=("-wrapper", "-fplugin", "-B", "-specs", "--specs", "-Wl,-plugin", "@"))
-_PROGRAMS: Mapping[str, _Reaching] = {
-    "sort": _Reaching("o", listed("compress-program output")),
-    "find": _Reaching(starts=("-fprint", "-fls", "-delete")),
-    "split": _Reaching(long=listed("filter")),
-    "rg": _Reaching(long=listed("pre hostname-bin")),
-    "ag": _Reaching(long=listed("pager")),
-    "tree": _Reaching("o"),
-    "man": _Reaching("PHCX", listed("pager html config-file")),
-    "less": _Reaching("oOk", listed("log-file lesskey-file lesskey-src lesskey-content"), ("+",)),
-    "zip": _Reaching("T", listed("test unzip-command")),
-    "cpio": _Reaching(long=listed("rsh-command to-command")),
-    "sdiff": _Reaching("o", listed("diff-program output")),
-    "diff3": _Reaching(long=listed("diff-program")),
-    "pylint": _Reaching(long=listed("init-hook load-plugins rcfile")),
-    "mypy": _Reaching(long=listed("python-executable config-file install-types")),
-    # Behind @ it reads arguments from a file.
-    "ruff": _Reaching("o", listed("output-file config cache-dir"), ("@",), stays_inside=True),
-    "eslint": _Reaching("c", listed("config rulesdir parser plugin resolve-plugins-relative-to output-file")),
-    "prettier": _Reaching(long=listed("plugin config")),
-    "npm": _Reaching(long=listed("script-shell node-options prefix userconfig globalconfig")),
-    "pip": _Reaching(long=listed("python")),
-    "cargo": _Reaching(long=listed("config manifest-path")),
-    "go": _Reaching(starts=("-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-overlay")),
-    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _COMPILER),
-}
-
-# git-diff(1) and git-rev-list(1). Whatever walks through commits takes them, also where its own page does not say so.
-_OF_SHOWING = "output ext-diff textconv show-signature remerge-diff"
-# To show who signed, git starts the program for it that is named in its settings.
-_SIGNED = ("%G", "%(signature")
-_SHOWS = _Reaching(long=listed(_OF_SHOWING), holds=_SIGNED)
-_TALKS = _Reaching(long=listed("upload-pack receive-pack exec"))
-_OF_GIT: Mapping[str, _Reaching] = {
-    **dict.fromkeys(listed("log show whatchanged reflog stash shortlog rev-list range-diff"), _SHOWS),
-    **dict.fromkeys(listed("diff-tree diff-files diff-index"), _SHOWS),
-    # Of two paths of which one leads out it compares any two files, like `diff`.
-    "diff": _Reaching(long=listed(f"{_OF_SHOWING} no-index"), stays_inside=True),
-    **dict.fromkeys(("blame", "annotate"), _Reaching("S", listed(f"{_OF_SHOWING} contents ignore-revs-file"))),
-    "ls-files": _Reaching("X", listed("exclude-from exclude-per-directory")),
-    "add": _Reaching("ef", listed("edit force pathspec-from-file")),
-    "commit": _Reaching(
-        "FtecCnS",
-        listed(
-            "file template edit reedit-message reuse-message no-verify gpg-sign no-gpg-sign amend author reset-author "
-            "date trailer pathspec-from-file"
-        ),
-    ),
-    "format-patch": _Reaching("o", listed("output output-directory ext-diff")),
-    "grep": _Reaching("O", listed("open-files-in-pager")),
-    "archive": _Reaching("o", listed("output exec remote")),
-    "init": _Reaching(long=listed("template separate-git-dir")),
-    "clone": _Reaching("uc", listed("upload-pack config template separate-git-dir")),
-    "fetch": _Reaching("f", listed("upload-pack force prune"), ("+",)),
-    "pull": _Reaching("f", listed("upload-pack force"), ("+",)),
-    "ls-remote": _TALKS,
-    "remote": _TALKS,
-    "push": _Reaching("fd", listed("receive-pack exec force force-with-lease delete mirror prune"), ("+", ":")),
-    "reset": _Reaching(long=listed("hard merge keep")),
-    "checkout": _Reaching("fB", listed("force")),
-    "switch": _Reaching("fC", listed("force force-create discard-changes")),
-    "branch": _Reaching("DMCf", listed("force delete"), holds=_SIGNED),
-    **dict.fromkeys(("tag", "for-each-ref"), _Reaching("dfsuv", listed("force delete sign local-user"), holds=_SIGNED)),
-    "apply": _Reaching(long=listed("unsafe-paths directory")),
-}
-_ANYTHING = _Reaching(starts=("",))
 # What it may become when it is expanded begins as it is written, and is one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
 _STAYS_INSIDE = re.compile(r"(?!.*/\.)(?:\./)?\w[\w./*?-]*|[*?][\w.*?-]*")
+_VERSION = re.compile(r"[-.]?\d[\d.]*$")
 
 
 def reaches_further(words: Sequence[str | None], sources: Sequence[str], seen: int) -> bool:
-    """Whether one of the words behind the first `seen`, or what it may expand to, is such an option."""
-    known = _known(words, seen)
+    """Whether one of the words behind the first `seen`, or what it may expand to, is not known to be harmless."""
+    known, at = _known(words, seen)
     if known is None:
         return False
-    before, are_operands = words[seen - 1] or "", False
-    for word, source in list(zip(words, sources, strict=True))[seen:]:
-        if known.stays_inside and (_STAYS_INSIDE.fullmatch(source) is None if word is None else _leads_out(word)):
-            return True
-        if word == "--":
+    pairs = list(zip(words, sources, strict=True))
+    if known.operands is not None and _operands(pairs[at:]) > known.operands:
+        return True
+    behind = pairs[max(seen, at) :]
+    if program_name(words[0] or "") == "find":
+        behind = list(_not_started(behind))
+    judged = _judged(known, behind, words[max(seen, at) - 1] or "")
+    return any(_reaches(known, word, source, is_operand=operand) for word, source, operand in judged)
+
+
+def subcommand(words: Sequence[str | None]) -> tuple[str, ...] | None:
+    """The words behind a program's name that say what it does; none where they do not, None where it needs none."""
+    table = WITH_SUBCOMMANDS.get(known_name(words[0] or ""))
+    if table is None:
+        return None
+    pair = tuple(each or "" for each in words[1:3])
+    return next((pair[:many] for many in (2, 1) if " ".join(pair[:many]) in table and len(pair) >= many), ())
+
+
+def known_name(word: str) -> str:
+    """A program by the name under which it is known, whatever its folder, version or platform."""
+    names = names_of(word)
+    return next((each for each in names if each in PROGRAMS or each in WITH_SUBCOMMANDS), names[0])
+
+
+def names_of(word: str) -> tuple[str, ...]:
+    """What a program may be called, apart from its folder, its version, and the platform that it is for."""
+    name = program_name(word)
+    plain = _VERSION.sub("", name)
+    return name, plain, plain.rpartition("-")[2]
+
+
+def _known(words: Sequence[str | None], seen: int) -> tuple[Harmless | None, int]:
+    """What is harmless, and behind how many words."""
+    start = 2 if program_name(words[0] or "").startswith("python") and words[1:2] == ("-m",) else 0
+    if len(words) <= start:
+        return None, start
+    name = known_name(words[start] or "")
+    table = WITH_SUBCOMMANDS.get(name)
+    if table is None:
+        return PROGRAMS.get(name), start + 1
+    said = subcommand(words[start:])
+    if not said:
+        # Before its subcommand a program takes options with which it does anything.
+        return NOTHING, start + 1
+    known, at = table[" ".join(said)], start + 1 + len(said)
+    return (NOTHING if known is None and seen < at else known), at
+
+
+def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:
+    """Without the commands that `find` starts: they are looked at by themselves."""
+    is_started = False
+    for word, source in pairs:
+        if is_started:
+            is_started = word not in {";", "+"}
+        elif word in FIND_STARTS:
+            is_started = True
+        else:
+            yield word, source
+
+
+def _judged(known: Harmless, pairs: Sequence[_Word], before: str) -> Iterator[tuple[str | None, str, bool]]:
+    """Each with whether it can only be an operand."""
+    are_operands = False
+    for word, source in pairs:
+        if word != "--" or known.passes_on or known is NOTHING:
+            yield word, source, are_operands
+        else:
             # Behind an option it may be that option's value, and ends nothing: `git commit -m -- --amend`.
             are_operands = are_operands or not before.startswith("-")
-        elif not are_operands and (_NO_OPTION.fullmatch(source) is None if word is None else _reaches(known, word)):
-            return True
         before = word or ""
-    return False
 
 
-def _known(words: Sequence[str | None], seen: int) -> _Reaching | None:
-    name = program_name(words[0] or "") if words else ""
-    if name.startswith("python") and words[1:2] == ("-m",):
-        name = (words[2] if len(words) > 2 else None) or ""
-    if name != "git" or len(words) < 2:
-        return _PROGRAMS.get(name)
-    if words[1] is None or words[1].startswith("-"):
-        # Before its subcommand git takes options with which it does anything.
-        return _ANYTHING if seen < 2 else None
-    return _OF_GIT.get(words[1])
+def _reaches(known: Harmless, word: str | None, source: str, *, is_operand: bool) -> bool:
+    if word is None:
+        if known.never is not None and known.never.search(source):
+            return True
+        leads_out = known.stays_inside and _STAYS_INSIDE.fullmatch(source) is None
+        is_any = is_operand and not known.signs
+        return leads_out or known is NOTHING or not (is_any or _NO_OPTION.fullmatch(source))
+    if known.stays_inside and _leads_out(word):
+        return True
+    return not known.has(f"./{word}" if is_operand and word.startswith("-") else word)
+
+
+def _operands(pairs: Sequence[_Word]) -> int:
+    count, are_operands = 0, False
+    for word, _ in pairs:
+        if word is None:
+            # It may become many.
+            count += 2
+        elif are_operands or word == "-" or not word.startswith("-"):
+            count += 1
+        are_operands = are_operands or word == "--"
+    return count
 
 
 def _leads_out(path: str) -> bool:
     return path.startswith(("/", "~")) or ".." in path.split("/")
-
-
-def _reaches(known: _Reaching, word: str) -> bool:
-    if (known.starts and word.startswith(known.starts)) or any(each in word for each in known.holds):
-        return True
-    if word.startswith("--"):
-        name = word[2:].partition("=")[0]
-        return any(each.startswith(name) for each in known.long)
-    return word.startswith("-") and any(letter in known.letters for letter in word[1:])

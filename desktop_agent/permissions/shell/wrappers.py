@@ -50,7 +50,7 @@ class _Options:
 
 
 # What is not listed here for a wrapper makes the command one that cannot be told.
-_WRAPPERS: dict[str, _Options] = {
+WRAPPERS: dict[str, _Options] = {
     "sudo": _Options(
         "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vkK", assignments=True
     ),
@@ -78,49 +78,33 @@ _WRAPPERS: dict[str, _Options] = {
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
 _SHELL_LETTERS = frozenset("cefiluvxn")
 # They start what stands elsewhere, or read it in a way of their own.
-_OPAQUE = listed(
+OPAQUE = listed(
     ". source alias coproc enable complete bind compgen fc let zsh fish csh tcsh pwsh powershell cmd parallel "
     "script expect unshare nsenter systemd-run at batch crontab flock su runuser pkexec strace ltrace gdb entr "
-    "bwrap firejail proot fakeroot rlwrap unbuffer noglob nocorrect"
+    "bwrap firejail proot fakeroot rlwrap unbuffer noglob nocorrect toybox gfind gxargs genv gtimeout gnice gnohup "
+    "gstdbuf gchroot systemd-inhibit setpriv perf eatmydata faketime caffeinate arch ssh-agent dbus-launch "
+    "dbus-run-session sg newgrp capsh aa-exec choom chronic ifne vipe logsave setarch linux32 linux64 prlimit chrt "
+    "numactl xvfb-run run-parts start-stop-daemon torsocks proxychains proxychains4 tsocks cgexec schroot daemonize "
+    "cpulimit sshpass"
 )
-# Their operands may be subscripts, and a subscript may run a command: test -v 'a[$(x)]'.
-_SUBSCRIPTED = listed("test [ printf read unset declare typeset local export readonly wait getopts")
-# Commands of the shell that set the variables which they are given, and those that do so behind an option.
-_SETTING = listed("read mapfile readarray getopts")
-_SETTING_BY_OPTION = {"printf": "-v", "wait": "-p"}
-_FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+# Shells that do sums where others take a word, or read lines in a way of their own.
+_OTHER_SHELLS = listed("ksh mksh")
+_STARTING_WORDS = listed("exec x run r shell")
+FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def unwrapped(words: Sequence[str | None]) -> Unwrapped | None:
     """What a command starts in turn; None when it starts nothing. The first word is literal."""
     name = program_name(words[0] or "")
-    if name in _OPAQUE:
+    if name in OPAQUE | _OTHER_SHELLS:
         return Opaque()
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
     if name in SHELLS:
         return _shell(words)
-    options = _WRAPPERS.get(name)
+    options = WRAPPERS.get(name)
     return None if options is None else _wrapped(words, options)
-
-
-def reads_subscripts(name: str, sources: Sequence[str]) -> bool:
-    """Whether a command of the shell may take one of its words for a subscript, and run what stands in there."""
-    if program_name(name) not in _SUBSCRIPTED:
-        return False
-    return any("[" in each and ("$" in each or "`" in each) for each in sources[1:])
-
-
-def names_set_by(words: Sequence[str | None]) -> tuple[str | None, ...]:
-    """What a command of the shell may set, among them words that are no names; None for what cannot be told."""
-    name, given = program_name(words[0] or ""), words[1:]
-    if name in _SETTING:
-        return tuple(each for each in given if each is None or not each.startswith("-"))
-    option = _SETTING_BY_OPTION.get(name)
-    if option is None or not given or (given[0] is not None and not given[0].startswith(option)):
-        return ()
-    return ((given[0] or "")[len(option) :] or None,) if len(given) < 2 or given[0] != option else (given[1],)
 
 
 def program_name(word: str) -> str:
@@ -232,7 +216,7 @@ def _find(words: Sequence[str | None]) -> Unwrapped | None:
     """`find … -exec command ;`. Where several commands are started it is not told apart."""
     if None in words:
         return Opaque()
-    starts = [at for at, each in enumerate(words) if each in _FIND_STARTS]
+    starts = [at for at, each in enumerate(words) if each in FIND_STARTS]
     if not starts:
         return None
     first = starts[0] + 1
@@ -244,8 +228,18 @@ def _find(words: Sequence[str | None]) -> Unwrapped | None:
 
 
 def _fd(words: Sequence[str | None]) -> Unwrapped | None:
-    starters = ("-x", "-X", "--exec")
-    return Opaque() if any(each is None or each.startswith(starters) for each in words[1:]) else None
+    """Its options that start something may stand among others."""
+    return Opaque() if any(each is None or _starts_in_fd(each) for each in words[1:]) else None
+
+
+def _starts_in_fd(word: str) -> bool:
+    is_long = word.startswith("--")
+    return word.startswith("--exec") if is_long else word.startswith("-") and not {"x", "X"}.isdisjoint(word)
+
+
+def _of_versions(words: Sequence[str | None]) -> Unwrapped | None:
+    """They start others in a version, or in surroundings, of their own choice."""
+    return Opaque() if any(each is None or each in _STARTING_WORDS for each in words[1:]) else None
 
 
 def _hash(words: Sequence[str | None]) -> Unwrapped | None:
@@ -254,7 +248,7 @@ def _hash(words: Sequence[str | None]) -> Unwrapped | None:
 
 def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     """What is read from elsewhere is added behind the words, or put in their places."""
-    found = _wrapped(words, _WRAPPERS["xargs"])
+    found = _wrapped(words, WRAPPERS["xargs"])
     if not isinstance(found, Words):
         return found
     own = words[1 : found.at]
@@ -271,6 +265,8 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
     "watch": _watch,
     "find": _find,
     "fd": _fd,
+    "fdfind": _fd,
+    **dict.fromkeys(("bundle", "pyenv", "rbenv", "nodenv", "asdf", "mise", "direnv"), _of_versions),
     "hash": _hash,
     "mapfile": _hash,
     "readarray": _hash,

@@ -31,7 +31,8 @@ class SavedFile(BaseModel):
     """One file. `path` is relative to the workspace.
 
     `after` is how it is expected to be found: as the call left it, None while the call has not ended, and `before`
-    once it was put back.
+    once it was put back. `attributes` are extended ones that it had before, by name, in base64; `owner` its user and
+    group then. Both come back with its bytes where they can, and tell nobody that a file was changed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +40,8 @@ class SavedFile(BaseModel):
     path: str
     before: FileState
     after: FileState | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
+    owner: tuple[int, int] | None = None
 
 
 class Checkpoint(BaseModel):

@@ -14,6 +14,9 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+TOP_FOLDER = "."
+
+
 class RuleEffect(StrEnum):
     """What a rule says about a call that it matches. Where several match, deny goes over ask, ask over allow."""
 
@@ -47,12 +50,15 @@ class HostPattern(_Frozen):
 class CommandPattern(_Frozen):
     """One command of a shell line by its first words. `exact`: those words and no more.
 
-    The commands of a chained line are matched one by one; a rule that allows must allow each.
+    The commands of a chained line are matched one by one; a rule that allows must allow each. It allows them where they
+    run in `folder` itself, relative to the workspace, or, where that is None, in any folder of it: the same words may
+    start another program elsewhere. What denies or asks does so in every folder.
     """
 
     type: Literal["command"] = "command"
     words: tuple[str, ...] = Field(min_length=1)
     exact: bool = False
+    folder: str | None = Field(default=TOP_FOLDER, min_length=1)
 
 
 class CommandsPattern(_Frozen):
@@ -65,6 +71,7 @@ class CommandsPattern(_Frozen):
     type: Literal["commands"] = "commands"
     title: str = Field(min_length=1)
     beginnings: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = Field(min_length=1)
+    folder: str | None = Field(default=TOP_FOLDER, min_length=1)
 
 
 class ArgumentsPattern(_Frozen):
@@ -126,9 +133,14 @@ class HostSubject:
 
 @dataclass(frozen=True, slots=True)
 class CommandSubject:
-    """A whole shell line that a call runs."""
+    """A whole shell line that a call runs, and where: relative to the workspace, None where that cannot be told.
+
+    `goes_there`: the first command of the line goes to that folder, and does nothing else.
+    """
 
     line: str
+    folder: str | None = TOP_FOLDER
+    goes_there: bool = False
 
 
 Subject = PathSubject | HostSubject | CommandSubject

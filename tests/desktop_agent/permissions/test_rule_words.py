@@ -21,15 +21,29 @@ from desktop_agent.vocabulary.errors import Sentence
     [
         (PathPattern(prefix="/ws"), "act in /ws"),
         (HostPattern(host="h"), "act with h"),
-        (CommandPattern(words=("git", "log")), "commands that begin with “git log”"),
-        (CommandPattern(words=("git", "{x}"), exact=True), "exactly the command “git {x}”"),
         (
-            CommandsPattern(title="{x}, looking", beginnings=(("git", "log"),)),
-            "{x}, looking: commands that begin with “git log”",
+            CommandPattern(words=("git", "log")),
+            "commands that begin with “git log”, in the top folder of the workspace",
+        ),
+        (
+            CommandPattern(words=("ls",), folder=None),
+            "commands that begin with “ls”, in every folder of the workspace",
+        ),
+        (
+            CommandPattern(words=("ls",), folder="a/{b}"),
+            "commands that begin with “ls”, in the folder a/{b} of the workspace",
+        ),
+        (
+            CommandPattern(words=("git", "{x}"), exact=True),
+            "exactly the command “git {x}”, in the top folder of the workspace",
+        ),
+        (
+            CommandsPattern(title="{x}, looking", beginnings=(("git", "log"),), folder=None),
+            "{x}, looking: commands that begin with “git log”, in every folder of the workspace",
         ),
         (
             CommandsPattern(title="git", beginnings=(("git", "log"), ("git", "{x}"), ("ls",))),
-            "git: commands that begin with “git log”, “git {x}” or “ls”",
+            "git: commands that begin with “git log”, “git {x}” or “ls”, in the top folder of the workspace",
         ),
         (ArgumentsPattern(digest="d"), "act with exactly these arguments"),
         (None, "act with any arguments"),
@@ -49,7 +63,15 @@ def test_each_command_of_a_bundle_is_said(bundle: CommandsPattern) -> None:
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
 def test_the_title_of_each_bundle_can_be_translated(bundle: CommandsPattern) -> None:
     said = in_words(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
-    assert said.values["title"] == Sentence(bundle.title)
+    commands = said.values.get("commands")
+    assert isinstance(commands, Sentence)
+    assert commands.values["title"] == Sentence(bundle.title)
+
+
+@pytest.mark.parametrize("effect", [RuleEffect.DENY, RuleEffect.ASK])
+def test_what_denies_or_asks_does_so_in_every_folder(effect: RuleEffect) -> None:
+    said = in_words(Rule(effect=effect, tool="act", pattern=CommandPattern(words=("ls",))))
+    assert str(said) == "commands that begin with “ls”"
 
 
 def test_that_a_commit_starts_hooks_is_said() -> None:

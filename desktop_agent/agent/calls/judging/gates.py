@@ -22,8 +22,9 @@ _DENIED_BY_HOOK = "A hook denied this call."
 _HOOK_ASKS = Sentence("A hook wants a person to decide.")
 _STOPPED_BEFORE = "The call was stopped before it was started."
 _GONE = (
-    "Not run: the tool “{name}” is no longer there, it was turned off or removed after the call was made. Find another "
-    "way, or have it turned on in the settings."
+    "Not run: the tool “{name}” is no longer there. Either the server that offers it has ended. It is started when it "
+    "is needed: call again. Or it was turned off or removed after the call was made: if it is missing then too, find "
+    "another way, or have it turned on in the settings."
 )
 _ANOTHER = (
     "Not run: the tool “{name}” is another one now, it was changed after the call was made. Look at what it says "

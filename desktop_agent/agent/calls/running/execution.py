@@ -146,7 +146,7 @@ class Execution:
                 return None
             call.began_at = monotonic()
             account, path = Account(call), self._scope.around.agent_path
-            running = RunningCall(call.use.id, progress, path, account.so_far, account.changed)
+            running = RunningCall(call.use.id, progress, path, account.so_far, account.changed, self._scope.spend)
             return Outcome.SUCCEEDED, await tool.run(arguments, running)
 
         call.halted = asyncio.get_running_loop().create_future()

@@ -154,6 +154,48 @@ async def test_what_reads_no_more_runs_beside_no_other():
     assert started(desk) == ["1", "3", "2"]
 
 
+async def test_what_comes_after_one_that_reads_no_more_waits_for_it():
+    """The third and the fourth have not begun when the second turns into one that changes something."""
+    is_at_work, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work(word: str, _call: RunningCall) -> str:
+        is_at_work.set()
+        await may_end.wait()
+        return word
+
+    other = tool("t", work, concurrency=1)
+    reading = replace(other, tool_class=ToolClass.READ_ONLY, effects=frozenset())
+    asked = tool("u", reads=True, effects=frozenset({Effect.NETWORK}))
+    desk = Desk(*(call(f"{at}", name) for at, name in enumerate("ttuu", start=1)), tools=[reading, asked])
+    desk.standing.add(ALLOWED)
+    running = desk.start()
+    await desk.asked(2)
+    await is_at_work.wait()
+    put(desk, other)
+    desk.standing.tools_changed()
+    for _ in range(2):
+        desk.decide(AllowOnce(), -1)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert started(desk) == ["1"]
+    may_end.set()
+    await running
+    assert desk.outcomes == [Outcome.SUCCEEDED] * 4
+    assert started(desk) == ["1", "2", "3", "4"]
+
+
+async def test_one_that_is_gone_says_why_it_may_be_and_what_to_do():
+    desk = Desk(call("1", "t"), tools=[tool("t")])
+    running = desk.start()
+    await desk.asked()
+    put(desk, None)
+    desk.decide(AllowOnce())
+    await running
+    assert "turned off or removed" in desk.words[0]
+    assert "the server that offers it has ended" in desk.words[0]
+    assert "It is started when it is needed: call again" in desk.words[0]
+
+
 async def test_leave_for_the_conversation_is_as_narrow_as_the_tool_needs_it_now():
     desk = Desk(call("1", "t"), tools=[tool("t")])
     running = desk.start()

@@ -1,0 +1,1 @@
+"""Folders and files that decisions look at on the disk."""

@@ -1,0 +1,57 @@
+"""What is known to be harmless behind the words that a rule names. Whatever is not, is asked about."""
+
+import re
+from dataclasses import dataclass
+
+from desktop_agent.permissions.shell.nodes import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """`flags` are short options, also joined; behind one that is `valued` the rest of its word is a value.
+
+    `long` are those with two dashes, with a value or without, never shortened: what they are short for changes from
+    version to version. `words` are other words that begin with a dash. No word may hold `never`, and no operand begin
+    with one of `signs`. There are as many `operands` as are wanted, unless it says otherwise. It `stays_inside` if a
+    path that leads out of the folder lets it do what it does not do otherwise. `passes_on`: behind `--` stand options
+    of another program.
+    """
+
+    flags: str = ""
+    valued: str = ""
+    long: frozenset[str] = frozenset()
+    words: re.Pattern[str] | None = None
+    never: re.Pattern[str] | None = None
+    signs: tuple[str, ...] = ()
+    operands: int | None = None
+    stays_inside: bool = False
+    passes_on: bool = False
+
+    def has(self, word: str) -> bool:
+        """Whether this word, as the program gets it, is harmless here."""
+        if self.never is not None and self.never.search(word):
+            return False
+        if not word.startswith("-") or word == "-":
+            return not (self.signs and word.startswith(self.signs))
+        if self.words is not None and self.words.fullmatch(word):
+            return True
+        if word.startswith("--"):
+            return word[2:].partition("=")[0] in self.long
+        return self._has_letters(word[1:])
+
+    def _has_letters(self, letters: str) -> bool:
+        for letter in letters:
+            if letter in self.valued:
+                return True
+            if letter not in self.flags:
+                return False
+        return True
+
+
+def harmless(flags: str = "", valued: str = "", long: str = "") -> Harmless:
+    """Options of which nothing more has to be said."""
+    return Harmless(flags, valued, listed(long))
+
+
+NOTHING = Harmless(signs=("",))
+NO_OPTIONS = Harmless()

@@ -1,0 +1,219 @@
+"""What is harmless behind each command of git that is known, from their pages. One that is not known may do anything.
+
+Left out is what starts a program (an editor, a pager, a filter, who signs), what writes a file that the command's words
+do not name, what reads one elsewhere, and what destroys.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless
+from desktop_agent.permissions.shell.nodes import listed
+
+_NUMBERS = "0123456789"
+# git-log(1): to show who signed, git starts the program for it. A sign may stand behind the per cent.
+_SIGNED = re.compile(r"%[-+ ]*G")
+# git-for-each-ref(1): the same, also as what is sorted by.
+_SIGNED_REFS = re.compile(r"%[-+ ]*G|signature")
+# gitremote-helpers(7): what stands before two colons is a program.
+_HELPER = re.compile(r"^\w+::")
+
+# From the page of git-diff.
+_DIFF = (
+    "patch no-patch raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal patience histogram "
+    "anchored diff-algorithm stat stat-width stat-name-width stat-count stat-graph-width compact-summary numstat "
+    "shortstat dirstat cumulative summary name-only name-status color no-color color-moved no-color-moved "
+    "color-moved-ws word-diff word-diff-regex color-words no-renames rename-empty no-rename-empty check "
+    "ws-error-highlight full-index binary abbrev no-abbrev break-rewrites find-renames find-copies find-copies-harder "
+    "irreversible-delete diff-filter no-prefix src-prefix dst-prefix line-prefix ita-invisible-in-index text "
+    "ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines "
+    "ignore-matching-lines inter-hunk-context function-context exit-code quiet no-ext-diff no-textconv "
+    "ignore-submodules pickaxe-all pickaxe-regex find-object relative no-relative unified output-indicator-new "
+    "output-indicator-old output-indicator-context"
+)
+_DIFF_FLAGS, _DIFF_VALUED = f"pusabwWRDrztv{_NUMBERS}", "USGMCBlI"
+# From those of git-log and git-rev-list.
+_WALK = (
+    "max-count skip since after until before author committer grep all-match invert-grep regexp-ignore-case "
+    "extended-regexp fixed-strings perl-regexp merges no-merges min-parents max-parents first-parent not all branches "
+    "tags remotes glob exclude ancestry-path simplify-merges simplify-by-decoration full-history dense sparse "
+    "show-pulls boundary left-right cherry cherry-mark cherry-pick left-only right-only no-walk date date-order "
+    "author-date-order topo-order reverse format pretty oneline abbrev-commit no-abbrev-commit encoding graph parents "
+    "children walk-reflogs relative-date"
+)
+_LOG = (
+    f"{_DIFF} {_WALK} decorate no-decorate decorate-refs decorate-refs-exclude clear-decorations source notes no-notes "
+    "follow full-diff log-size cc combined-all-paths expand-tabs no-expand-tabs mailmap no-mailmap use-mailmap"
+)
+_SHOWS = Harmless(f"{_DIFF_FLAGS}ncmgiEFPq", f"{_DIFF_VALUED}L", listed(_LOG), never=_SIGNED)
+_COMPARES = Harmless(f"{_DIFF_FLAGS}cmq", _DIFF_VALUED, listed(f"{_DIFF} cached root cc stdin no-commit-id always"))
+_BLAMES = harmless(
+    f"lbtfnscwep{_NUMBERS}",
+    "LMC",
+    "porcelain line-porcelain incremental root show-stats show-name show-number show-email reverse first-parent date "
+    "encoding abbrev since until minimal progress no-progress score-debug ignore-rev color-lines color-by-age",
+)
+_TAKES_BACK = harmless("q", "", "index quiet")
+_FETCH = "quiet verbose all tags no-tags depth deepen unshallow shallow-since dry-run progress no-progress ipv4 ipv6"
+
+OF_GIT: Mapping[str, Harmless | None] = {
+    # what looks
+    **dict.fromkeys(("log", "show", "whatchanged", "reflog show", "stash list"), _SHOWS),
+    "reflog": replace(_SHOWS, operands=0),
+    "rev-list": Harmless(f"ncgiEFPv{_NUMBERS}", "", listed(f"{_WALK} count objects header timestamp"), never=_SIGNED),
+    "shortlog": Harmless(
+        "nsec",
+        "w",
+        listed(
+            "numbered summary email committer group format since after until before author grep merges no-merges all "
+            "branches tags remotes first-parent date"
+        ),
+        never=_SIGNED,
+    ),
+    "range-diff": Harmless(
+        _DIFF_FLAGS, _DIFF_VALUED, listed(f"{_DIFF} creation-factor no-dual-color notes no-notes"), never=_SIGNED
+    ),
+    # Of two paths of which one leads out it compares any two files, like `diff`.
+    "diff": Harmless(
+        f"{_DIFF_FLAGS}cq",
+        _DIFF_VALUED,
+        listed(f"{_DIFF} cached staged merge-base base ours theirs cc"),
+        stays_inside=True,
+    ),
+    "stash show": harmless(_DIFF_FLAGS, _DIFF_VALUED, f"{_DIFF} include-untracked only-untracked"),
+    **dict.fromkeys(("diff-tree", "diff-files", "diff-index"), replace(_COMPARES, never=_SIGNED)),
+    **dict.fromkeys(("blame", "annotate"), _BLAMES),
+    "status": harmless(
+        "sbvz",
+        "uM",
+        "short branch show-stash porcelain long verbose null untracked-files ignore-submodules ignored column "
+        "no-column ahead-behind no-ahead-behind renames no-renames find-renames",
+    ),
+    "ls-files": harmless(
+        "cdmoiszuktv",
+        "x",
+        "cached deleted modified others ignored stage unmerged killed directory no-empty-directory eol exclude "
+        "exclude-standard error-unmatch full-name abbrev debug deduplicate format sparse with-tree",
+    ),
+    "ls-tree": harmless("drtlz", "", "long name-only name-status object-only full-name full-tree abbrev format"),
+    "grep": harmless(
+        f"avIihHEGFPnlLzocpWqwr{_NUMBERS}",
+        "ABCem",
+        "cached untracked exclude-standard text invert-match ignore-case word-regexp max-depth extended-regexp "
+        "basic-regexp fixed-strings perl-regexp line-number column full-name files-with-matches name-only "
+        "files-without-match null only-matching count color no-color break heading show-function function-context "
+        "context after-context before-context threads max-count and or not all-match quiet",
+    ),
+    "describe": harmless(
+        long="all tags long always abbrev match exclude candidates exact-match first-parent contains debug dirty broken"
+    ),
+    "rev-parse": harmless(
+        "q",
+        "",
+        "quiet verify short abbrev-ref symbolic-full-name symbolic all branches tags remotes git-dir absolute-git-dir "
+        "git-common-dir git-path show-toplevel show-prefix show-cdup show-superproject-working-tree show-object-format "
+        "is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository path-format revs-only "
+        "no-revs flags no-flags since until default",
+    ),
+    "cat-file": harmless("etsp", "", "batch batch-check batch-all-objects buffer unordered use-mailmap"),
+    "merge-base": harmless("a", "", "all octopus independent is-ancestor fork-point"),
+    "name-rev": harmless(long="tags refs exclude all name-only always undefined"),
+    "show-ref": harmless("dqs", "", "head heads branches tags dereference hash verify abbrev quiet exists"),
+    "for-each-ref": Harmless(
+        long=listed("count sort format points-at merged no-merged contains no-contains ignore-case exclude omit-empty"),
+        never=_SIGNED_REFS,
+    ),
+    "cherry": harmless("v", "", "abbrev"),
+    "count-objects": harmless("vH", "", "verbose human-readable"),
+    "check-ignore": harmless("qvzn", "", "quiet verbose non-matching no-index stdin"),
+    "check-attr": harmless("az", "", "all cached stdin"),
+    "notes list": NO_OPTIONS,
+    "notes show": NO_OPTIONS,
+    "remote": Harmless("v", "", listed("verbose"), operands=0),
+    "remote get-url": harmless(long="all push"),
+    "remote show": harmless("n"),
+    "ls-remote": Harmless(
+        "htq", "", listed("heads branches tags refs quiet exit-code get-url symref"), never=re.compile("signature|::")
+    ),
+    "submodule status": harmless(long="cached"),
+    "worktree list": harmless("v", "", "porcelain verbose"),
+    # what lists, and makes what takes nothing away
+    "branch": Harmless(
+        "avrlqi",
+        "",
+        listed(
+            "all remotes list verbose quiet abbrev no-abbrev sort merged no-merged contains no-contains points-at "
+            "format show-current column no-column color no-color ignore-case no-track omit-empty"
+        ),
+        never=_SIGNED_REFS,
+    ),
+    # An annotated one without -m starts an editor.
+    "tag": Harmless(
+        f"lni{_NUMBERS}",
+        "m",
+        listed(
+            "list message sort format contains no-contains merged no-merged points-at column no-column color no-color "
+            "ignore-case omit-empty"
+        ),
+        never=_SIGNED_REFS,
+    ),
+    # what changes, as its words say
+    "add": harmless(
+        "AunvN", "", "all no-all update dry-run verbose intent-to-add refresh ignore-errors ignore-removal chmod"
+    ),
+    "commit": harmless(
+        "aqvsz",
+        "mu",
+        "all message quiet verbose signoff no-signoff no-edit allow-empty status no-status dry-run short branch "
+        "porcelain long null only include untracked-files cleanup verify",
+    ),
+    "mv": harmless("nvk", "", "dry-run verbose"),
+    "rm": harmless("rnq", "", "cached dry-run quiet ignore-unmatch"),
+    "restore": harmless("SWq23", "s", "staged worktree source quiet ours theirs progress no-progress"),
+    "checkout": harmless("bqdl", "", "quiet detach no-track no-guess guess progress no-progress ours theirs"),
+    "switch": harmless("cdq", "", "create detach quiet no-track guess no-guess progress no-progress"),
+    "reset": harmless("qN", "", "soft mixed quiet no-refresh refresh intent-to-add"),
+    "stash": Harmless("ukq", "", listed("include-untracked keep-index quiet"), operands=0),
+    "stash push": harmless("ukqS", "m", "include-untracked keep-index no-keep-index quiet staged message"),
+    **dict.fromkeys(("stash apply", "stash pop"), _TAKES_BACK),
+    "apply": harmless(
+        "v3Rqz",
+        "pC",
+        "check stat numstat summary index cached 3way reverse recount verbose quiet whitespace ignore-whitespace "
+        "ignore-space-change unidiff-zero",
+    ),
+    "merge": harmless(
+        "nqv", "m", "ff no-ff ff-only commit no-commit no-edit squash stat no-stat quiet verbose message progress"
+    ),
+    "cherry-pick": harmless("nx", "m", "no-commit ff allow-empty mainline"),
+    "revert": harmless("n", "m", "no-commit no-edit"),
+    "format-patch": harmless(f"nNks{_NUMBERS}", "", "stdout numbered no-numbered signoff cover-letter no-signature"),
+    "archive": harmless(f"lv{_NUMBERS}", "", "list verbose prefix"),
+    "init": harmless("qb", "", "quiet initial-branch bare object-format"),
+    # what talks with others
+    "clone": Harmless(
+        "qvnl46",
+        "bj",
+        listed("quiet verbose progress no-checkout bare depth branch single-branch no-single-branch no-tags filter"),
+        never=_HELPER,
+    ),
+    "fetch": Harmless("qvatnk46", "j", listed(f"{_FETCH} multiple jobs atomic"), signs=("+",), never=_HELPER),
+    "pull": Harmless(
+        "qvat46",
+        "",
+        listed(f"{_FETCH} rebase no-rebase ff no-ff ff-only commit no-commit no-edit stat no-stat squash autostash"),
+        # --rebase=interactive starts an editor.
+        never=re.compile(rf"^--rebase=(?!(?:true|false|merges)$)|{_HELPER.pattern}"),
+        signs=("+",),
+    ),
+    "push": Harmless(
+        "qvnu46",
+        "",
+        listed(
+            "set-upstream quiet verbose dry-run tags follow-tags all branches atomic progress no-progress porcelain"
+        ),
+        signs=("+", ":"),
+        never=_HELPER,
+    ),
+}

@@ -1,0 +1,179 @@
+"""What is harmless behind the names of programs that can be made to start others, to write files, or to destroy.
+
+A program that stands here not at all does as its name says, whatever its options are, or is held by the confinement of
+commands alone: one that tests, or builds, runs what is in the folder in any case.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from desktop_agent.permissions.shell.harmless import NO_OPTIONS, Harmless, harmless
+from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
+from desktop_agent.permissions.shell.nodes import listed
+
+_FINDS = re.compile(
+    r"-(?:[HLP]+|O\d|a|and|o|or|not|daystart|d|depth|follow|maxdepth|mindepth|mount|noleaf|nowarn|warn|xdev|regextype"
+    r"|[acm]min|[acm]newer|newer(?:[aBcm][aBcmt])?|[acm]time|empty|executable|readable|writable|false|true|fstype|gid"
+    r"|uid|group|user|nogroup|nouser|i?lname|i?name|i?path|i?regex|i?wholename|inum|links|perm|samefile|size|type"
+    r"|xtype|used|print0?|printf|ls|prune|quit"
+    # Values: less than so many, and bits of which all are set.
+    r"|\d+[cwbkMGT]?|[ugoa]*[-+=][rwxst]+)"
+)
+_COMPILES = re.compile(
+    r"-(?:[cSEvwsx]|M[MDPGTFQ]*|O\w*|g(?:\d|gdb\d?|dwarf(?:-\d)?)?|std=[\w+:]+|W(?:no-)?[a-z][\w=+-]*|[IDUlL].*|o|shared|static|pthread"
+    r"|pedantic(?:-errors)?|pipe|f(?:PIC|PIE|pic|pie)|fno-[a-z-]+|fsanitize=[\w,-]+|fsyntax-only|f(?:diagnostics-)?color"
+    r"[\w=-]*|m(?:arch|tune)=[\w.-]+|m32|m64|ansi|include|isystem)"
+)
+# Behind @ arguments are read from a file; plugins, wrappers and other places of its own parts are not here.
+_COMPILER = Harmless(words=_COMPILES, signs=("@",))
+_GO = Harmless(
+    words=re.compile(
+        r"--?(?:v|n|x|a|race|msan|short|cover|benchmem|json|failfast|trimpath|m|u"
+        r"|(?:run|skip|bench|count|timeout|parallel|cpu|benchtime|shuffle|p|tags|mod|covermode|o|f)(?:=.*)?)"
+    )
+)
+_CARGO = harmless(
+    "vqrp",
+    "jF",
+    "release workspace all all-targets all-features no-default-features features package exclude lib bins bin tests "
+    "test examples example benches bench locked offline frozen verbose quiet jobs message-format keep-going no-run "
+    "no-fail-fast profile color no-deps format-version",
+)
+_NPM = harmless("swDE", "", "silent if-present workspace workspaces ignore-scripts save save-dev save-exact")
+_PIP_LOOKS = harmless("qvuoel", "", "quiet verbose outdated uptodate editable local user format not-required files all")
+_RUFF_WALKS = (
+    "diff preview no-preview target-version exclude extend-exclude respect-gitignore no-respect-gitignore "
+    "force-exclude no-force-exclude no-cache isolated verbose quiet silent color output-format"
+)
+_UV = harmless("qv", "", "quiet verbose frozen locked dev no-dev all-extras extra group all-groups offline upgrade")
+_QUIETLY = harmless("qv", "", "quiet verbose")
+_GOALS = Harmless("q", long=listed("quiet"), operands=0)
+
+PROGRAMS: Mapping[str, Harmless] = {
+    "sort": harmless(
+        "bdfghiMnRrVcCmsuz",
+        "kSt",
+        "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort "
+        "human-numeric-sort numeric-sort random-sort reverse sort version-sort batch-size check debug key merge stable "
+        "buffer-size field-separator parallel unique zero-terminated",
+    ),
+    "find": Harmless(words=_FINDS),
+    "rg": harmless(
+        "abcFHhiIlLnNopPqsSuUvVwx0.",
+        "ABCegmtTjrMEd",
+        "after-context before-context context regexp glob iglob max-count type type-not type-list threads replace "
+        "max-columns encoding max-depth text byte-offset count count-matches fixed-strings with-filename no-filename "
+        "ignore-case no-ignore no-ignore-vcs no-ignore-parent files files-with-matches files-without-match follow "
+        "line-number no-line-number only-matching passthru pcre2 pretty quiet case-sensitive smart-case unrestricted "
+        "multiline multiline-dotall invert-match version word-regexp line-regexp null hidden color colors column json "
+        "heading no-heading no-config no-messages sort sortr stats trim vimgrep max-filesize one-file-system debug "
+        "crlf auto-hybrid-regex engine context-separator max-columns-preview block-buffered line-buffered",
+    ),
+    "ag": harmless("aciLlnQsSuvwzgG0", "ABCm", "after before context count ignore-case literal hidden nocolor color"),
+    # Its letters never have the rest of their word for a value.
+    "tree": harmless(
+        "adflxqNQpugshDFvtcUrnCASJXiLPI0123456789",
+        long="dirsfirst filesfirst noreport gitignore prune charset filelimit si du inodes device sort ignore-case "
+        "matchdirs metafirst",
+    ),
+    "man": harmless("afkwWiIu", "sS", "all whatis apropos where path location regex wildcard names-only sections"),
+    "less": Harmless(
+        "aeEFfgGiIJmMnNqQrRsSuUVwWX",
+        long=listed("chop-long-lines LINE-NUMBERS RAW-CONTROL-CHARS quit-if-one-screen no-init ignore-case use-color"),
+        # Behind a plus stands a command of its own.
+        signs=("+",),
+    ),
+    **dict.fromkeys(
+        ("bat", "batcat"), harmless("npAud", "lrHm", "plain number language line-range highlight-line style color")
+    ),
+    # What they are given second they write to.
+    "uniq": Harmless(
+        "cdDiuz0123456789", "fsw", listed("count repeated all-repeated group ignore-case unique"), operands=1
+    ),
+    "xxd": Harmless("abeiupE", "cgls", operands=1),
+    "shuf": harmless("erz", "in", "echo input-range head-count repeat zero-terminated"),
+    "iconv": harmless("lcs", "ft", "from-code to-code list"),
+    "yq": harmless("rjcPeNn", "op", "raw-output prettyPrint no-colors output-format input-format"),
+    "split": harmless("dex", "abClnt", "bytes lines number suffix-length numeric-suffixes verbose"),
+    "zip": harmless("rqjuvxi0123456789", "", "recurse-paths quiet junk-paths update exclude include"),
+    **dict.fromkeys(("cpio", "sdiff", "diff3"), NO_OPTIONS),
+    "pylint": harmless("Evjde", "", "disable enable output-format reports score jobs errors-only recursive ignore"),
+    "mypy": harmless(
+        "v", "mp", "strict ignore-missing-imports show-error-codes pretty no-error-summary no-incremental"
+    ),
+    "flake8": harmless("qv", "j", "select ignore extend-ignore extend-select max-line-length statistics count exclude"),
+    "black": harmless(
+        "qvlt", "", "check diff color quiet verbose line-length target-version fast safe exclude include"
+    ),
+    "isort": harmless("cqv", "", "check check-only diff quiet verbose profile line-length"),
+    **dict.fromkeys(("pyright", "basedpyright"), harmless(long="outputjson stats warnings level verbose")),
+    "eslint": harmless(
+        long="fix fix-dry-run quiet max-warnings ext no-error-on-unmatched-pattern color no-color "
+        "report-unused-disable-directives"
+    ),
+    "prettier": harmless("clwu", "", "check write list-different ignore-unknown log-level loglevel color no-color"),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _COMPILER),
+}
+
+# Of these programs the first word says little. None: whatever stands behind the words is a command of its own.
+WITH_SUBCOMMANDS: Mapping[str, Mapping[str, Harmless | None]] = {
+    "git": OF_GIT,
+    "ruff": {
+        "check": Harmless(
+            "ensvq",
+            "",
+            listed(
+                f"{_RUFF_WALKS} fix no-fix unsafe-fixes no-unsafe-fixes show-fixes fix-only ignore-noqa statistics "
+                "show-files show-settings select ignore extend-select extend-ignore per-file-ignores "
+                "extend-per-file-ignores fixable unfixable extend-fixable exit-zero exit-non-zero-on-fix"
+            ),
+            # Behind @ it reads arguments from a file.
+            signs=("@",),
+            stays_inside=True,
+        ),
+        "format": Harmless(
+            "nsvq",
+            "",
+            listed(f"{_RUFF_WALKS} check line-length range exit-non-zero-on-format"),
+            signs=("@",),
+            stays_inside=True,
+        ),
+    },
+    "npm": dict.fromkeys(listed("install ci test start ls list outdated audit view run exec x"), _NPM),
+    "pnpm": {**dict.fromkeys(listed("install test start list outdated"), NO_OPTIONS), "run": None, "exec": None},
+    "yarn": {**dict.fromkeys(listed("install test start list outdated"), NO_OPTIONS), "run": None, "exec": None},
+    "cargo": {
+        **dict.fromkeys(listed("build check test bench doc tree metadata update"), _CARGO),
+        "clippy": replace(_CARGO, passes_on=True),
+        "fmt": Harmless("qv", long=listed("all check quiet verbose package"), passes_on=True),
+        "run": None,
+    },
+    "go": {
+        **dict.fromkeys(listed("build test vet fmt list version doc"), _GO),
+        "run": None,
+    },
+    "pip": {
+        "install": harmless(
+            "Uqvre",
+            "",
+            "upgrade quiet verbose requirement constraint editable no-deps pre dry-run no-input no-cache-dir",
+        ),
+        **dict.fromkeys(listed("list show freeze check"), _PIP_LOOKS),
+    },
+    "uv": {**dict.fromkeys(listed("sync lock add remove tree"), _UV), "run": None},
+    "poetry": {**dict.fromkeys(listed("install add lock show check"), _QUIETLY), "run": None},
+    "dotnet": {**dict.fromkeys(listed("build test restore format"), NO_OPTIONS), "run": None},
+    # What stands behind one goal is another.
+    "mvn": dict.fromkeys(listed("test compile package verify"), _GOALS),
+    "gradle": dict.fromkeys(listed("build test check assemble"), _GOALS),
+    "rustup": {"show": NO_OPTIONS},
+    "helm": dict.fromkeys(listed("list status lint"), NO_OPTIONS),
+    "terraform": dict.fromkeys(listed("validate fmt"), NO_OPTIONS),
+    "systemctl": dict.fromkeys(listed("status list-units is-active is-enabled"), NO_OPTIONS),
+    "brew": dict.fromkeys(listed("list info search install update upgrade"), NO_OPTIONS),
+    **dict.fromkeys(
+        ("apt", "apt-get"),
+        dict.fromkeys(listed("list search show install update"), harmless("qy", "", "quiet yes installed upgradable")),
+    ),
+}

@@ -1,0 +1,1 @@
+"""What one command makes another do, as far as its words tell."""

@@ -1,0 +1,27 @@
+"""Programs of which the name does not say what they do: their words do, and may name another program."""
+
+from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.wrappers import OPAQUE
+
+# Allowed by their first words they would do anything.
+DO_ANYTHING = OPAQUE | listed(
+    "awk gawk mawk sed perl ruby node deno bun php lua make ssh scp rsync docker podman kubectl rm dd mv cp tee curl "
+    "wget vim vi tar npx uvx ln install chmod chown chgrp truncate shred unlink patch kill killall pkill sqlite3 psql "
+    "mysql ed ex emacs nano tmux screen ftp sftp nc ncat socat telnet m4 gnuplot tclsh julia Rscript java osascript "
+    "pypy tsx ts-node cmake ninja rake just ant bazel tox nox pipx pipenv hatch pdm conda coverage valgrind hyperfine "
+    "watchexec nodemon ansible vagrant wine ldd nawk original-awk ack pcre2grep pcregrep csplit rename prename view "
+    "vimdiff nvim rvim emacsclient info pandoc latexmk pdflatex xelatex lualatex ipython jupyter gpg gpg2 ssh-keygen "
+    "ssh-add openssl tcpdump nmap history gh glab hub aws gcloud az http https xh aria2c httpie lftp rclone ip "
+    "sudoedit elixir erl iex groovy scala ghci swift dart zig rustc javac ld flatpak snap distrobox git-shell bundle "
+    "pyenv rbenv nodenv asdf mise direnv"
+)
+# Words behind a program's name after which stands what it starts.
+START_WHAT_FOLLOWS = listed("run exec x dlx")
+# These start what they are given first.
+START_AT_ONCE = listed("npx uvx bunx pnpx")
+# They start nothing, whatever their words are, unless one of these reaches further.
+START_NOTHING = listed(
+    "echo printf cat tac nl ls grep egrep fgrep zgrep rg ag wc head tail cd pwd mkdir touch which whereis type man "
+    "whatis apropos test [ true false sort uniq cut tr diff cmp comm stat file du df date basename dirname realpath "
+    "readlink sleep seq tree jq less more sha256sum md5sum id whoami uname hostname ps"
+)

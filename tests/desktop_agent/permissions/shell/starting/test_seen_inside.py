@@ -1,0 +1,97 @@
+"""A rule that denies a command holds wherever the words for it can be seen."""
+
+import pytest
+
+from desktop_agent.permissions.rule_matching import Case, Match, catches
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject, Rule, RuleEffect
+from desktop_agent.vocabulary.tool_calls import Effect
+from tests.desktop_agent.permissions.conftest import open_tool
+
+NO, MAYBE, YES = Match.NO, Match.MAYBE, Match.YES
+
+
+def caught(line: str, *words: str) -> Match:
+    rule = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=words or ("git", "push")))
+    return catches(rule, Case(open_tool([Effect.EXECUTE]), "", (CommandSubject(line),)))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        # Those that are known to carry another.
+        ("env A=1 git push", YES),
+        ("env -u A nice -n 5 git push", YES),
+        ("timeout --signal=KILL 5 git push", YES),
+        ("nice -19 git push", YES),
+        ("nohup git push", YES),
+        ("stdbuf -oL git push", YES),
+        ("time -p git push", YES),
+        ("sudo -u me git push", YES),
+        ("xargs git push", YES),
+        ("echo push | xargs git", MAYBE),
+        ("find . -exec git push ';'", YES),
+        ("sh -c 'git push'", YES),
+        ("watch git push", YES),
+        # Those whose own words cannot all be told.
+        ("env -S 'git push'", MAYBE),
+        ("env --split-string='git push'", MAYBE),
+        ("timeout --unknown=1 5 git push", YES),
+        ("xargs -I% git push %", YES),
+        ("xargs --unknown git push", YES),
+        ("flock /tmp/lock git push", YES),
+        ("flock /tmp/lock -c 'git push'", YES),
+        ("strace -f git push", YES),
+        ("su me -c 'cd x; git push'", YES),
+        ("setarch x86_64 git push", YES),
+        ("zsh -c 'git push'", YES),
+        # Those that start what stands behind a word of theirs.
+        ("uv run git push", YES),
+        ("uv run -- git push", YES),
+        ("uv run nice git push", MAYBE),
+        ("uv run --with x git push", MAYBE),
+        ("poetry run git -C x push", MAYBE),
+        ("npm exec git push", YES),
+        ("bundle exec git push", YES),
+        ("npx git push", YES),
+        ("npx -c 'git push'", YES),
+        ("npx --call 'ls && git push'", YES),
+        ("npx -p x git push", MAYBE),
+        # Those of which nobody knows what they make of their words.
+        ("ssh host git push", MAYBE),
+        ("ssh host 'git push'", MAYBE),
+        ("docker run --rm image git push", MAYBE),
+        ("conda run -n x git push", MAYBE),
+        ("strange git push", MAYBE),
+        ("tmux new -d 'git push'", MAYBE),
+        ("python3 -c \"import os; os.system('git push')\"", MAYBE),
+        ("python3 -c \"import subprocess as s; s.run(['git', 'push'])\"", MAYBE),
+        ("awk 'BEGIN { system(\"git push\") }'", MAYBE),
+        ("git -c alias.x='!git push' x", MAYBE),
+        ("git submodule foreach git push", MAYBE),
+        ("git rebase --exec 'git push' main", MAYBE),
+        ("git bisect run git push", MAYBE),
+        ("rg --pre 'git push' x", MAYBE),
+        # Words that are only said, or looked for.
+        ("echo git push", NO),
+        ("grep -r 'git push' docs", NO),
+        ("rg 'git push'", NO),
+        ("git commit -m 'Say when to git push'", NO),
+        ("git log --grep 'git push'", NO),
+        ("git status", NO),
+        ("uv run pytest", NO),
+        ("make push", NO),
+    ],
+)
+def test_a_command_is_found_in_the_words_of_another(line: str, found: Match) -> None:
+    assert caught(line) is found
+
+
+@pytest.mark.parametrize(("line", "found"), [("uv run curl x", YES), ("docker exec c curl x", MAYBE), ("man curl", NO)])
+def test_so_is_one_of_a_single_word(line: str, found: Match) -> None:
+    assert caught(line, "curl") is found
+
+
+def test_many_words_before_it_and_in_it_hide_nothing() -> None:
+    assert caught(f"strange {'x ' * 5000} git push") is MAYBE
+    assert caught(f"strange git {'-x ' * 5000} push") is MAYBE
+    assert caught(f"strange {'git ' * 4000} push") is MAYBE

@@ -1,0 +1,166 @@
+"""What is said to be harmless in git, tried with the program itself, where its settings name programs to start."""
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.permissions.shell.commands import parsed
+from desktop_agent.permissions.shell.harmless import Harmless
+from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
+from desktop_agent.permissions.shell.reaching_options import reaches_further
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+WHO = "a <a@example.org> 1700000000 +0000"
+SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nnone\n-----END PGP SIGNATURE-----\n"
+# They share what is harmless with another one, or need another repository.
+NOT_TRIED = {"show", "whatchanged", "reflog show", "reflog", "stash list", "stash show", "annotate", "diff-files"} | {
+    *("diff-index", "stash pop", "submodule status", "ls-remote", "remote show", "clone", "fetch", "pull", "push")
+}
+
+
+class Repository:
+    """Its commits and its tag are signed, and each program that its settings name is a trap."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work, self.trace = folder / "work", folder / "trace"
+        self.work.mkdir()
+        trap = folder / "trap"
+        trap.write_text("#!/bin/sh\nexit 1\n")
+        trap.chmod(0o700)
+        self.git("init", "-q", "-b", "main")
+        for name in ("gpg.program", "core.editor", "core.pager", "sequence.editor", "credential.helper"):
+            self.git("config", name, str(trap))
+        (self.work / "a").write_text("one\n")
+        self.git("add", "a")
+        main = self.signed()
+        self.git("update-ref", "refs/heads/main", main)
+        self.git("update-ref", "refs/heads/topic", self.signed(main))
+        self.git("tag", "v1", self.made("tag", f"object {main}\ntype commit\ntag v1\ntagger {WHO}\n\nv1\n{SIGNATURE}"))
+        self.git("reset", "-q", "--hard")
+
+    def signed(self, parent: str = "") -> str:
+        parents = f"parent {parent}\n" if parent else ""
+        signature = SIGNATURE.rstrip("\n").replace("\n", "\n ")
+        tree = self.git("write-tree")
+        text = f"tree {tree}\n{parents}author {WHO}\ncommitter {WHO}\ngpgsig {signature}\n\nsigned\n"
+        return self.made("commit", text)
+
+    def made(self, kind: str, text: str) -> str:
+        return self.git("hash-object", "-t", kind, "-w", "--stdin", text=text)
+
+    def git(self, *words: str, text: str = "") -> str:
+        """What it prints; whether it fails is its own affair."""
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.work.parent),
+            "GIT_TRACE2_EVENT": str(self.trace),
+            **{f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        }
+        ended = subprocess.run(
+            ["git", *words],
+            cwd=self.work,
+            env=environment,
+            input=text.encode(),
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        return ended.stdout.decode(errors="replace").strip()
+
+    def started_by(self, *words: str) -> list[list[str]]:
+        """What git starts for these words, apart from itself."""
+        self.trace.unlink(missing_ok=True)
+        self.git(*words)
+        events = [json.loads(line) for line in self.trace.read_text().splitlines()]
+        return [each["argv"] for each in events if each["event"] == "child_start" and each["argv"][0] != "git"]
+
+    @property
+    def around(self) -> dict[str, bytes]:
+        """What lies beside the work, and the settings."""
+        files = [*self.work.parent.iterdir(), self.work / ".git/config", *(self.work / ".git/hooks").iterdir()]
+        return {f"{each}": each.read_bytes() for each in files if each.is_file() and each != self.trace}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path)
+
+
+STARTS = [
+    "git log -1 --format=%G?",
+    "git log -1 --format=%+G?",
+    "git log -1 --format=%-GK",
+    "git log -1 '--format=% GG'",
+    "git log -1 --pretty='%h %-GS'",
+    "git log -1 --show-signature",
+    "git show --format=%+GF topic",
+    "git rev-list -1 --format=%-GP main",
+    "git shortlog --group=format:%+G? main",
+    "git tag -v v1",
+    "git tag --verif v1",
+    "git tag -m x --edi v2",
+    "git tag -am x -e v2",
+    "git tag -a v2",
+    "git tag -s -m x v2",
+    "git branch --edit-description",
+    "git branch --edit-desc main",
+    "git merge --verify-signatures topic",
+    "git merge --verify-sig topic",
+    "git merge --no-ff -S topic",
+    "git merge --no-ff -em x topic",
+    "git cherry-pick --allow-empty --gpg-sign topic",
+    "git cherry-pick --allow-empty -e topic",
+    "git revert -e HEAD",
+    "git grep -nO one",
+    "git grep --open one",
+    "git commit --allow-empty -em x",
+    "git commit --allow-empty -m x -S",
+    "git commit --amend",
+    "git commit --amen",
+    "git rebase -i HEAD",
+]
+
+
+@pytest.mark.parametrize("line", STARTS)
+def test_words_for_which_git_starts_another_program_are_asked_about(line: str, repository: Repository) -> None:
+    assert repository.started_by(*shlex.split(line)[1:]) != [], "the trap does not show what it is there for"
+    (command,) = parsed(line).written
+    assert reaches_further(command.words, command.sources, 2)
+
+
+def options_of(known: Harmless) -> Iterator[tuple[str, ...]]:
+    """All that is said to be harmless; those with two dashes with a value and without."""
+    yield ()
+    for name in sorted(known.long):
+        yield (f"--{name}=1",)
+        yield (f"--{name}",)
+    for letter in f"{known.flags}{known.valued}":
+        yield (f"-{letter}",)
+
+
+# What stands behind the options, so that they have something to do. A message spares an editor.
+BEHIND: dict[str, tuple[str, ...]] = {
+    "tag": ("v1", "fresh{}"),
+    "branch": ("main", "fresh{}"),
+    "commit": ("--allow-empty -m x",),
+    "revert": ("--no-edit HEAD",),
+    "merge": ("topic",),
+}
+
+
+@pytest.mark.parametrize("command", sorted(OF_GIT.keys() - NOT_TRIED))
+def test_for_words_that_are_harmless_git_starts_nothing_and_writes_nothing_elsewhere(
+    command: str, repository: Repository
+) -> None:
+    known, before, words = OF_GIT[command], repository.around, command.split()
+    assert known is not None
+    for at, option in enumerate(options_of(known)):
+        for behind in BEHIND.get(command, ("HEAD a",)):
+            assert repository.started_by(*words, *option, *behind.format(at).split()) == [], option
+        assert repository.around == before, option

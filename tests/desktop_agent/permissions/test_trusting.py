@@ -1,0 +1,41 @@
+"""Who says that they trust what came in trusts those whom they saw, and nobody who came since."""
+
+import pytest
+
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.permissions.taint import CLEAN, Taint
+from desktop_agent.vocabulary.tool_calls import Outsider
+
+SITE, OTHER = Outsider("web", "a.example"), Outsider("web", "b.example")
+FIRST, SECOND = Outsider("web", "a command", "1"), Outsider("web", "a command", "2")
+
+
+@pytest.mark.parametrize(
+    ("came", "shown", "kept"),
+    [
+        ((SITE, OTHER), None, ()),
+        ((SITE, OTHER), ("a.example",), (OTHER,)),
+        ((SITE, OTHER), ("a.example", "b.example"), ()),
+        ((SITE,), (), (SITE,)),
+        ((FIRST, SECOND), ("a command",), (SECOND,)),
+        ((FIRST, SECOND), ("a command", "a command"), ()),
+    ],
+)
+def test_only_those_that_were_shown_are_trusted(
+    came: tuple[Outsider, ...], shown: tuple[str, ...] | None, kept: tuple[Outsider, ...]
+) -> None:
+    taint = CLEAN
+    for each in came:
+        taint = taint.marked(each)
+    lifted = taint.lifted(shown)
+    assert lifted == Taint(kept, tuple(each for each in came if each not in kept))
+    assert bool(lifted.suspension.effects) is bool(kept)
+
+
+def test_what_was_shown_counts_for_the_whole_conversation() -> None:
+    root = Standing()
+    nested = root.nested()
+    nested.mark(SITE)
+    nested.mark(OTHER)
+    nested.lift(("a.example",))
+    assert root.taint.outsiders == (OTHER,)
