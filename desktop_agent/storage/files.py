@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tempfile
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +47,8 @@ def not_writable(path: Path, detail: str = "") -> StorageFailed:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError."""
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import platformdirs
-
 from desktop_agent.storage.files import failure_of
 
 APPLICATION = "desktop-agent"
@@ -15,9 +13,15 @@ def data_folder(override: Path | None = None) -> Path:
     A folder that is made here is readable by its owner only (0700); one that exists already keeps its rights.
     Raises StorageFailed.
     """
-    folder = (override or platformdirs.user_data_path(APPLICATION, appauthor=False)).expanduser().absolute()
+    folder = (override or _usual_folder()).expanduser().absolute()
     make_private(folder)
     return folder
+
+
+def _usual_folder() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path(APPLICATION, appauthor=False)
 
 
 def make_private(folder: Path) -> None:

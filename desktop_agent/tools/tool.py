@@ -15,6 +15,7 @@ from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Outsider, Preview, ToolClass, ToolSpec, call_digest
+from desktop_agent.vocabulary.usage import Usage
 
 Input = TypeVar("Input")
 _Made_co = TypeVar("_Made_co", covariant=True)
@@ -67,7 +68,8 @@ class RunningCall:
 
     `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last word stands
     in the result of a call that is broken off. `changed` takes what it did to files, for the person. All may be called
-    from any thread.
+    from any thread. `spent` takes what a model used that was asked for the call, from the loop's thread alone: the run
+    counts it.
     """
 
     tool_use_id: str
@@ -75,6 +77,7 @@ class RunningCall:
     agent_path: tuple[str, ...] = ()
     so_far: Callable[[str], None] = _unheard
     changed: Callable[[FileChanges], None] = _unheard
+    spent: Callable[[Usage], None] = _unheard
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ def _outcome(path: Path, told: str) -> Outcome:
     failed = tuple(
         f"{each['id']}: {each.get('errorMessage') or each['description']}"
         for each in checks
-        if each["status"] in ("FAILURE", "WARNING")
+        if each["status"] in ("FAILURE", "WARNING") and not _is_of_a_busy_machine(each)
     )
     return Outcome(failed, sum(each["status"] == "SUCCESS" for each in checks), told)
+
+
+def _is_of_a_busy_machine(check: dict[str, Any]) -> bool:
+    """A little late, which the suite itself calls acceptable; too early, or very late, is a failure to it."""
+    return check["status"] == "WARNING" and "slightly late" in check.get("errorMessage", "")

@@ -1,13 +1,17 @@
 """How a server is reached: with which environment and headers, and where their secret values come from."""
 
+import asyncio
 import os
 import tempfile
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
 
+from desktop_agent.engine.mcp.place import is_same
 from desktop_agent.engine.mcp.sign_ins import SignIns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.tools.mcp.server_log import ServerLog
@@ -26,14 +30,23 @@ _PASSED = frozenset(
 class Opening:
     """Makes the transport of a server, for each start anew."""
 
-    def __init__(self, secrets: SecretStore, sign_ins: SignIns) -> None:
+    def __init__(
+        self, secrets: SecretStore, sign_ins: SignIns, configured: Callable[[], tuple[McpServer, ...]]
+    ) -> None:
         self._secrets = secrets
+        self._configured = configured
+        self.turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By id of the server: who holds one changes where it is and its secrets together."""
         self._sign_ins = sign_ins
         self.private_hosts = sign_ins.private_hosts
 
     async def transport(self, config: McpServer, workspace: Path | None, log: ServerLog, refuse: Refuse) -> Transport:
-        """Raises ToolFailed for a secret that is not there, and SecretsUnavailable."""
-        values = {name: await self._secret(config, name) for name in config.secret_names}
+        """Raises ToolFailed for a secret that is not there or meant for another place, and SecretsUnavailable."""
+        async with self.turns[config.id]:
+            if not any(is_same(each, config) for each in self._configured()):
+                what = Sentence("The server “{server}” was set up otherwise meanwhile.", {"server": config.title})
+                raise ToolFailed(what, "Try again: it starts as it is set up now.")
+            values = {name: await self._secret(config, name) for name in config.secret_names}
         plain = {name: value.get_secret_value() for name, value in values.items()}
         log.hide(tuple(plain.values()))
         connection = config.connection

@@ -8,11 +8,20 @@ from desktop_agent.agent.answer_size import AnswerSize
 from desktop_agent.agent.hearing import heard
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.engine.connections import Connections
-from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.mcp.asking import Answerers, AnsweringModel, People, SamplingAnswer, SamplingRequest
-from desktop_agent.vocabulary.messages import Message, MessageState, new_id, now
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.errors import ToolUseFailed, WrongUse
+from desktop_agent.vocabulary.mcp.asking import (
+    Answerers,
+    AnsweringModel,
+    People,
+    SamplingAnswer,
+    SamplingRequest,
+    Spent,
+)
+from desktop_agent.vocabulary.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import CUT_SHORT
-from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig
+from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, ToolChoice
+from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 MOST_TOKENS = 8_192
 """Of one answer, whatever the server wants."""
@@ -20,7 +29,10 @@ _MOST_CHARACTERS = 400_000
 
 
 class Sampling:
-    """Asks the model in use, once and without tools. `chosen` is the ids of an endpoint and a model, or None each."""
+    """Asks the model in use, once; no tool of ours is offered to it.
+
+    `chosen` is the ids of an endpoint and a model, or None each.
+    """
 
     def __init__(
         self,
@@ -38,7 +50,7 @@ class Sampling:
         can_agree = people.approve_sampling is not None and people.approve_answer is not None
         return Answerers(people.elicit, self.sample if can_agree else None)
 
-    async def sample(self, request: SamplingRequest) -> SamplingAnswer | None:
+    async def sample(self, request: SamplingRequest, spent: Spent) -> SamplingAnswer | None:
         """What the model said, once the person let it pass; else None. Raises what the model's server raises."""
         people = self._people()
         if people.approve_sampling is None or people.approve_answer is None:
@@ -53,7 +65,7 @@ class Sampling:
             return None
         if endpoint_id is None or not model:
             raise WrongUse("No model is chosen.", "Choose a model first.")
-        answer = await self._asked(endpoint_id, model, wanted)
+        answer = await self._asked(endpoint_id, model, wanted, spent)
         return answer if await people.approve_answer(wanted, answer) else None
 
     def _answered_by(self, endpoint_id: str | None, model: str | None) -> AnsweringModel | None:
@@ -67,17 +79,41 @@ class Sampling:
         title = (known.title if known is not None else None) or model
         return AnsweringModel(endpoint.title, model, title, known.price if known is not None else None)
 
-    async def _asked(self, endpoint_id: str, model: str, wanted: SamplingRequest) -> SamplingAnswer:
+    async def _asked(self, endpoint_id: str, model: str, wanted: SamplingRequest, spent: Spent) -> SamplingAnswer:
         provider = await self._connections.provider(endpoint_id)
         config = ProviderConfig(max_tokens=wanted.max_tokens, system_prompt=wanted.system_prompt or None)
-        messages = tuple(
-            Message.user(text) if role == "user" else Message.assistant(text) for role, text in wanted.messages
-        )
+        tools = tuple(ToolSpec(each.name, each.description, each.schema) for each in wanted.tools)
+        asked = ModelRequest(model, _messages(wanted), tools, ToolChoice(wanted.choice), config)
         answer = AnswerBuilder(new_id(), model)
-        async with aclosing(
-            heard(provider.stream(ModelRequest(model, messages, config=config)), AnswerSize(_MOST_CHARACTERS))
-        ) as events:
-            async for event in events:
-                answer.feed(event, now())
+        stream = heard(provider.stream(asked), AnswerSize(_MOST_CHARACTERS))
+        try:
+            async with aclosing(stream) as events:
+                async for event in events:
+                    answer.feed(event, now())
+        finally:
+            if answer.total_usage is not None:
+                spent(answer.total_usage)
         said = answer.message(MessageState.COMPLETE, now())
-        return SamplingAnswer(said.text, model, said.usage, is_cut=said.stop_reason in CUT_SHORT)
+        names = {each.name for each in wanted.tools}
+        if any(each.malformed is not None or each.name not in names for each in said.tool_uses):
+            raise ToolUseFailed("it asked for a tool of the server in a way that cannot be read.")
+        return SamplingAnswer(said.text, model, said.usage, said.stop_reason in CUT_SHORT, said.tool_uses)
+
+
+def _messages(wanted: SamplingRequest) -> tuple[Message, ...]:
+    """Calls stand in the answer that they belong to, and what came of them together."""
+    made: list[Message] = []
+    for role, said in wanted.messages:
+        last = made[-1] if made else None
+        match said:
+            case str():
+                made.append(Message.user(said) if role == "user" else Message.assistant(said))
+            case ToolUse() if last is not None and last.role is Role.ASSISTANT:
+                made[-1] = last.model_copy(update={"blocks": (*last.blocks, said)})
+            case ToolResult() if last is not None and last.role is Role.TOOL:
+                made[-1] = last.model_copy(update={"blocks": (*last.blocks, said)})
+            case ToolUse():
+                made.append(Message(role=Role.ASSISTANT, blocks=(said,)))
+            case ToolResult():
+                made.append(Message.tool_results((said,)))
+    return tuple(made)

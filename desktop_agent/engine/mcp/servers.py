@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -56,13 +57,25 @@ class McpServers(RunningServers):
         document: str | None = None,
     ) -> None:
         self._sign_ins = SignIns(secrets, private_hosts, document)
-        super().__init__(configured, Opening(secrets, self._sign_ins), SeenTools(folder), people)
+        super().__init__(configured, Opening(secrets, self._sign_ins, configured), SeenTools(folder), people)
         self._secrets = secrets
 
     async def close(self) -> None:
         """End all servers and all that they started."""
         await super().close()
         await self._sign_ins.close()
+
+    def state(self, server_id: str, workspace: Path | None) -> ServerState:
+        """How a server is for this folder, and whether a sign-in is kept for it. Nothing is started for it."""
+        state = super().state(server_id, workspace)
+        return replace(state, is_signed_in=self._sign_ins.is_kept(server_id))
+
+    async def look_up_sign_in(self, server_id: str) -> None:
+        """Look whether a sign-in is kept for it; its state says so from then on."""
+        server = self._known(server_id)
+        if server is not None and _signs_in(server):
+            await self._sign_ins.look(server)
+            self._tell_state(server_id)
 
     async def held_names(self, server_id: str) -> frozenset[str]:
         """Of the secrets of a server those whose values are there. Raises SecretsUnavailable."""
@@ -90,32 +103,25 @@ class McpServers(RunningServers):
         Raises SecretsUnavailable, and WrongUse for a value that cannot be sent.
         """
         _require_fitting(server, secrets)
-        held = {name: await self._held(server, name) for name in secrets}
-        try:
-            for name, value in secrets.items():
-                await self._secrets.set(server.keyring_name(name), value)
-            # After the keyring, for which others may have been saved meanwhile.
-            known = self._configured()
-            before = next((each for each in known if each.id == server.id), None)
-            changed = tuple(server if each.id == server.id else each for each in known)
-            await keep(changed if before else (*known, server))
-        except BaseException:
-            # Else what was meant for the new address would go to the old one.
-            await self._put_back(server, held)
-            raise
+        async with self._opening.turns[server.id]:
+            before = self._known(server.id)
+            gone = _gone(before, server) - {*secrets} if before else set[str]()
+            held = {name: await self._held(server, name) for name in (*secrets, *gone)}
+            try:
+                # Before it is kept: a keyring that fails must not leave them to whoever comes next.
+                await self._forget(server, gone)
+                for name, value in secrets.items():
+                    await self._secrets.set(server.keyring_name(name), value)
+                # After the keyring, for which others may have been saved meanwhile.
+                await keep(_with(self._configured(), before, server))
+            except BaseException:
+                # Else what was meant for the new address would go to the old one.
+                await self._put_back(server, held if self._known(server.id) else dict.fromkeys(held))
+                raise
         if secrets:
             self._put_away(server.id)
-        if before:
-            gone = {*before.kept_names} - {*server.kept_names}
-            if _identity(before) != _identity(server) and CLIENT_SECRET not in secrets:
-                # It was given for that id at that address, and goes to no other.
-                gone.add(CLIENT_SECRET)
-            if _whom(before) != _whom(server):
-                # What was entered for one program or host is given to no other unseen.
-                gone |= {*server.kept_names} - {*secrets}
-            await self._forget(before, gone)
-            if _address(before) and (_address(before) != _address(server) or not _signs_in(server)):
-                self._later((await self._sign_ins.sign_out(before))())
+        if before and _address(before) and (_address(before) != _address(server) or not _signs_in(server)):
+            self._later((await self._sign_ins.sign_out(before))())
 
     async def remove(self, server_id: str, keep: Keep) -> None:
         """Remove it with its secrets. Raises SecretsUnavailable; the server is there as before then."""
@@ -227,6 +233,25 @@ def _require_fitting(server: McpServer, secrets: Mapping[str, SecretStr]) -> Non
             raise WrongUse(what, "Copy it again, without line breaks.")
 
 
+def _gone(before: McpServer, server: McpServer) -> set[str]:
+    """The secrets of the server as it was that the server as it shall be does not get."""
+    gone = {*before.kept_names} - {*server.kept_names}
+    if _identity(before) != _identity(server):
+        # It was given for that id at that address, and goes to no other.
+        gone.add(CLIENT_SECRET)
+    # What was entered for one program or host is given to no other unseen.
+    return gone | {*server.kept_names} if _whom(before) != _whom(server) else gone
+
+
+def _with(known: tuple[McpServer, ...], before: McpServer | None, server: McpServer) -> tuple[McpServer, ...]:
+    if not any(each.id == server.id for each in known):
+        if before is not None:
+            what = Sentence("The server “{server}” was removed meanwhile.", {"server": server.title})
+            raise WrongUse(what, "Add it again if you want it.")
+        return (*known, server)
+    return tuple(server if each.id == server.id else each for each in known)
+
+
 def _signs_in(server: McpServer) -> bool:
     return isinstance(server.connection, HttpConnection) and server.connection.sign_in
 
@@ -240,7 +265,8 @@ def _identity(server: McpServer) -> tuple[str, str] | None:
 def _whom(server: McpServer) -> tuple[str, ...]:
     """The program, or the host with its way and its port, that is given the secrets."""
     if not isinstance(server.connection, HttpConnection):
-        return (server.connection.command,)
+        # With its arguments: `npx` alone, or `python`, is any program.
+        return (server.connection.command, *server.connection.args)
     parts = urlsplit(server.connection.url)
     return (parts.scheme, parts.netloc.rpartition("@")[2].lower())
 

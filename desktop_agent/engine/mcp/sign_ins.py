@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from desktop_agent.storage.process_lock import alone
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.tools.mcp.library import load_library
 from desktop_agent.tools.mcp.server_log import ServerLog
@@ -14,7 +15,7 @@ from desktop_agent.tools.mcp.sign_in.record import Keeping, Record
 from desktop_agent.tools.mcp.upkeep import Refuse
 from desktop_agent.tools.mcp.web.hosts import own_hosts
 from desktop_agent.tools.mcp.web.streams import Place
-from desktop_agent.vocabulary.errors import KeyringMissing, Sentence, WrongUse
+from desktop_agent.vocabulary.errors import KeyringMissing, SecretsUnavailable, Sentence, WrongUse
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET, HttpConnection, McpServer
 from desktop_agent.vocabulary.mcp.sign_in_words import ENGLISH, PageWords
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Seconds that renewals have to come to their end when the program is left.
 _LAST_WAIT = 5.0
+# And for a renewal of another process; longer than one takes: a question, and the keyring.
+_OTHERS_WAIT = 60.0
 
 
 class SignIns:
@@ -36,6 +39,7 @@ class SignIns:
         self.private_hosts = private_hosts
         self._document = document
         self._shared: dict[str, SharedSignIn] = {}
+        self._kept: dict[str, bool] = {}
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -50,12 +54,25 @@ class SignIns:
         """Where a server is, and which private hosts it may have."""
         return Place(connection.url, own_hosts(connection.url, self.private_hosts()))
 
+    def is_kept(self, server_id: str) -> bool | None:
+        """Whether a sign-in lies in the keyring, as far as is known; None: nobody looked."""
+        return self._kept.get(server_id)
+
+    async def look(self, server: McpServer) -> None:
+        """Whether one lies there; what cannot be read is of no use to anybody."""
+        connection, record = server.connection, None
+        with suppress(SecretsUnavailable):
+            if isinstance(connection, HttpConnection):
+                record = await self._keeping(server).load(connection.url)
+        self._kept[server.id] = record is not None
+
     async def session(self, server: McpServer, place: Place, log: ServerLog, refuse: Refuse) -> "Session":
         """For requests to a server, which says what it wants where nobody is signed in. Raises SecretsUnavailable."""
         from desktop_agent.tools.mcp.sign_in.session import Session
 
         shared = self._shared_by(server, place.url)
         await shared.load()
+        self._kept[server.id] = shared.record is not None
         return Session(place, shared, log, partial(_challenged, server, refuse, shared, shared.record is not None))
 
     async def sign_in(self, server: McpServer, open_page: Callable[[str], None], words: PageWords = ENGLISH) -> None:
@@ -84,6 +101,7 @@ class SignIns:
         with suppress(KeyringMissing):
             found = await self._secrets.get(server.sign_in_name)
             await self._secrets.delete(server.sign_in_name)
+        self._kept[server.id] = False
         if found is None or not isinstance(connection, HttpConnection):
             return _nothing
         return partial(_revoked, Keeping.read(found, connection.url), self.place(connection))
@@ -105,7 +123,8 @@ class SignIns:
 
     def _keeping(self, server: McpServer) -> Keeping:
         name = server.sign_in_name
-        return Keeping(partial(self._secrets.get, name), partial(self._secrets.set, name))
+        turn = partial(alone, f"mcp-{server.id}", _OTHERS_WAIT)
+        return Keeping(partial(self._secrets.get, name), partial(self._secrets.set, name), turn)
 
 
 def _challenged(

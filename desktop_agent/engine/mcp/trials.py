@@ -30,6 +30,7 @@ class Trials:
         self._tell = tell
         self._tried: dict[tuple[str, Path | None], Running] = {}
         self._under_way: dict[tuple[str, Path | None], tuple[asyncio.Task[None], Running]] = {}
+        self._ending: dict[tuple[str, Path | None], asyncio.Task[None]] = {}
 
     async def run(self, config: McpServer, workspace: Path | None) -> None:
         """Start it, ask it for its tools, end it. One that is being tried is waited for."""
@@ -46,6 +47,7 @@ class Trials:
         finally:
             await running.end()
             del self._under_way[place]
+            self._ending.pop(place, None)
             self._tell(place[0])
 
     def state(self, config: McpServer, workspace: Path | None) -> ServerState:
@@ -68,9 +70,11 @@ class Trials:
         return () if running is None else running.live.log.lines
 
     def forget(self, on: frozenset[str], known: frozenset[str]) -> None:
-        """Those that are on now, or gone."""
+        """Those that are on now, or gone; what still runs of them is ended."""
         for place in [each for each in self._tried if each[0] in on or each[0] not in known]:
             del self._tried[place]
+            if place in self._under_way and place not in self._ending:
+                self._ending[place] = asyncio.create_task(self._under_way[place][1].end())
 
     async def close(self) -> None:
         """End those that run."""

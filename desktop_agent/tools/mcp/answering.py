@@ -4,16 +4,24 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from desktop_agent.tools.mcp.sampled import request_of, result_of
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.vocabulary.errors import AgentError, Sentence
-from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingRequest
+from desktop_agent.vocabulary.mcp.asking import (
+    Answerers,
+    ElicitationAnswer,
+    ElicitationRequest,
+    Spent,
+)
+from desktop_agent.vocabulary.usage import Usage
 
 if TYPE_CHECKING:
     from mcp_types import (
         CreateMessageRequestParams,
         CreateMessageResult,
+        CreateMessageResultWithTools,
         ElicitRequestParams,
         ElicitResult,
         ErrorData,
@@ -25,12 +33,15 @@ T = TypeVar("T")
 
 LONGEST_WORDS = 8_000
 LARGEST_FORM = 50_000
+LONGEST_ADDRESS = 8_000
 # Of questions that wait at once: a server that asks more is declined.
 MOST_QUESTIONS = 3
 # Answered with no, or not at all, one after another: then it is declined without asking until its work is done.
 MOST_REFUSALS = 3
-MOST_MESSAGES = 50
-LONGEST_SAMPLING = 100_000
+
+
+def unpaid(_usage: Usage) -> None:
+    """Of what belongs to no run."""
 
 
 class Answering:
@@ -57,15 +68,19 @@ class Answering:
         self._asking: set[asyncio.Task[Any]] = set()
         self._calls = 0
         self._refusals = 0
+        self._payer: Spent = unpaid
 
     @property
     def samples(self) -> bool:
         """Whether a model may answer for the server, once the person agrees."""
         return self._people().sample is not None
 
-    def of_calls(self, count: int) -> None:
-        """It works on so many questions of ours. With the last one what the person was asked is taken back."""
-        self._calls = count
+    def of_calls(self, count: int, payer: Spent = unpaid) -> None:
+        """It works on so many questions of ours. With the last one what the person was asked is taken back.
+
+        `payer` is told what models use that answer it.
+        """
+        self._calls, self._payer = count, payer
         if count == 0:
             self._refusals = 0
             for task in tuple(self._asking):
@@ -97,7 +112,7 @@ class Answering:
             return ElicitationAnswer("decline")
         form: dict[str, Any] = getattr(params, "requested_schema", {})
         url: str | None = getattr(params, "url", None)
-        if url is not None and not url.lower().startswith(("https://", "http://")):
+        if url is not None and (len(url) > LONGEST_ADDRESS or not url.lower().startswith(("https://", "http://"))):
             return ElicitationAnswer("decline")
         if len(params.message) > LONGEST_WORDS or len(json.dumps(form, default=str)) > LARGEST_FORM:
             # Nobody is shown a part and asked about the whole.
@@ -112,19 +127,19 @@ class Answering:
         self,
         context: object,  # noqa: ARG002 - named by the library
         params: "CreateMessageRequestParams",
-    ) -> "CreateMessageResult | ErrorData":
-        """Let a model answer, where the person agrees; text alone, and no tools."""
-        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
+    ) -> "CreateMessageResult | CreateMessageResultWithTools | ErrorData":
+        """Let a model answer, where the person agrees; text alone, and calls of the server's own tools."""
+        from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData
 
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
         sample = self._people().sample
-        if sample is None or not self._may_ask or params.tools:
+        if sample is None or not self._may_ask:
             return refused
-        request = _sampling(self._title(), params)
+        request = request_of(self._title(), params)
         if request is None:
             return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
         try:
-            answer = await self._asked(sample(request))
+            answer = await self._asked(sample(request, self._payer))
         except AgentError as error:
             self._log.add(f"No model could answer the server: {error}", "error")
             template = "No model could answer the server “{server}”: {why}\n{remedy}"
@@ -132,10 +147,7 @@ class Answering:
             self._told(Sentence(template, values))
             return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
         self._count(agreed=answer is not None)
-        if answer is None:
-            return refused
-        content, why = TextContent(type="text", text=answer.text), "maxTokens" if answer.is_cut else "endTurn"
-        return CreateMessageResult(role="assistant", content=content, model=answer.model, stop_reason=why)
+        return refused if answer is None else result_of(answer, with_tools=bool(request.tools))
 
     async def logged(self, params: "LoggingMessageNotificationParams") -> None:
         """Keep what the server reports."""
@@ -156,18 +168,3 @@ class Answering:
             self._asking.discard(task)
             task.cancel()
         return None if task.cancelled() else task.result()
-
-
-def _sampling(title: str, params: "CreateMessageRequestParams") -> SamplingRequest | None:
-    """None for what cannot be shown to a person as it is: pictures, sounds, or more than somebody reads."""
-    messages: list[tuple[Any, str]] = []
-    for message in params.messages[: MOST_MESSAGES + 1]:
-        content: Any = message.content
-        blocks = cast("list[Any]", content if isinstance(content, list) else [content])
-        if any(block.type != "text" for block in blocks):
-            return None
-        messages.append((message.role, "\n".join(block.text for block in blocks)))
-    prompt = params.system_prompt or None
-    if len(messages) > MOST_MESSAGES or len(prompt or "") + sum(len(text) for _, text in messages) > LONGEST_SAMPLING:
-        return None
-    return SamplingRequest(title, tuple(messages), prompt, params.max_tokens)

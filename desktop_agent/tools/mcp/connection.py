@@ -14,6 +14,7 @@ from desktop_agent.tools.mcp.known_kinds import with_known_kinds
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.wire.listings import with_bounded_lists
 from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.mcp.asking import Spent
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -58,7 +59,8 @@ class Connection:
         self._leave = asyncio.Event()
         self._is_put_away = False
         self._task: asyncio.Task[None] | None = None
-        self._calls: set[asyncio.Task[Any]] = set()
+        # Oldest first, and who is told what a model used that answered the server.
+        self._calls: dict[asyncio.Task[Any], Spent | None] = {}
         self.why: AgentError | None = None
 
     @property
@@ -93,8 +95,10 @@ class Connection:
         if self._ready.done() and not self._ready.cancelled():
             self._ready.exception()
 
-    async def ask(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
-        """Ask the server something.
+    async def ask(
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: Spent | None = None
+    ) -> Result:
+        """Ask the server something. `spent` is told what models use that answer it meanwhile.
 
         A cancel is told to the server and then passed on; a server that does not take even that is left. Raises
         ConnectionLost, and what the library raises.
@@ -102,8 +106,8 @@ class Connection:
         if not self.is_live:
             raise ConnectionLost
         task = asyncio.ensure_future(question(self._ready.result()))
-        self._calls.add(task)
-        self._ears.answering.of_calls(len(self._calls))
+        self._calls[task] = spent
+        self._tell_calls()
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
@@ -114,11 +118,16 @@ class Connection:
                 self._leave.set()
             raise
         finally:
-            self._calls.discard(task)
-            self._ears.answering.of_calls(len(self._calls))
+            del self._calls[task]
+            self._tell_calls()
         if task.cancelled():
             raise ConnectionLost
         return task.result()
+
+    def _tell_calls(self) -> None:
+        """Older protocols do not say for which call a model is asked: the oldest pays that can."""
+        payers = [each for each in self._calls.values() if each is not None]
+        self._ears.answering.of_calls(len(self._calls), *payers[:1])
 
     async def _live(self) -> None:
         try:
@@ -157,7 +166,7 @@ class Connection:
 
     def _client(self) -> "Client":
         from mcp.client.client import Client
-        from mcp_types import Implementation
+        from mcp_types import Implementation, SamplingCapability, SamplingToolsCapability
 
         answering = self._ears.answering
         return Client(
@@ -168,6 +177,7 @@ class Connection:
             list_roots_callback=answering.roots,
             elicitation_callback=answering.elicit,
             sampling_callback=answering.sample if answering.samples else None,
+            sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
             logging_callback=answering.logged,
             log_level="info",
             message_handler=self._heard,

@@ -10,6 +10,7 @@ from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.upkeep import Setting, Standing, Upkeep
 from desktop_agent.tools.mcp.wire.listings import LEFT_OUT, MOST_TOOLS
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
+from desktop_agent.vocabulary.mcp.asking import Spent
 from desktop_agent.vocabulary.mcp.servers import McpServer
 
 if TYPE_CHECKING:
@@ -84,15 +85,19 @@ class LiveServer(Questions):
         return listed
 
     async def call(
-        self, name: str, arguments: dict[str, Any], progress: Callable[[str], None] = lambda _: None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        progress: Callable[[str], None] = lambda _: None,
+        spent: Spent | None = None,
     ) -> "CallToolResult":
-        """Call a tool. Never repeated by itself: it may have taken effect."""
+        """Call a tool. Never repeated by itself: it may have taken effect. `spent`: see Connection.ask."""
 
         async def told(done: float, total: float | None, message: str | None) -> None:
             of = f"{done:g}" + (f" of {total:g}" if total is not None else "")
-            progress(f"{of}{': ' + message[:2_000] if message else ''}\n")
+            progress(f"{of}{': ' + self.log.hidden(message, 2_000) if message else ''}\n")
 
-        return await self._ask(lambda client: _called(client, name, arguments, told))
+        return await self._ask(lambda client: _called(client, name, arguments, told), spent)
 
     def forgive(self) -> None:
         """Forget that starts failed, so that the next one is tried at once: the person wants it so."""
@@ -102,12 +107,14 @@ class LiveServer(Questions):
         """End it and all that it started. It does not start again."""
         await self._upkeep.close()
 
-    async def _ask(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
+    async def _ask(
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", spent: Spent | None = None
+    ) -> Result:
         connection = await self._upkeep.connected()
         self.calls += 1
         refusals = self._upkeep.refusals
         try:
-            return await connection.ask(question)
+            return await connection.ask(question, spent)
         except AgentError:
             raise
         except Exception as error:

@@ -72,12 +72,13 @@ class ServerLog:
             return text[:most]
         most = len(text) if most is None else most
         longest = max(map(len, self._secrets))
-        said, at = "", 0
-        while at < len(text) and len(said) < most:
-            left = most - len(said)
+        said: list[str] = []
+        length, at = 0, 0
+        while at < len(text) and length < most:
+            left = most - length
             # No further than what can be shown: a line may be very long.
             found = self._hidden.search(text, at, at + left + longest)
-            if found is None:
-                return said + text[at : at + left]
-            said, at = f"{said}{text[at : found.start()]}•••", found.end()
-        return said[:most]
+            shown = f"{text[at : found.start()]}•••" if found else text[at : at + left]
+            said.append(shown)
+            length, at = length + len(shown), found.end() if found else len(text)
+        return "".join(said)[:most]

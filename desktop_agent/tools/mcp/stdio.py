@@ -1,22 +1,30 @@
 """A server that is a program of this machine: lines of JSON to its input and from its output.
 
 The client of the `mcp` package would do; this one bounds what a server may say, keeps its error stream, and ends all
-that the program started, whatever session or group that is in.
+that the program started, whatever session or group that is in. On Linux a process stays around it for that
+(`desktop_agent.tools.confining.staying`), so nobody gets away by leaving parent, session and environment behind.
 """
 
 import asyncio
 import contextlib
 import errno
+import json
 import logging
+import os
+import socket
+import sys
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from desktop_agent.tools.commands.landlock import stayed_with_what_comes_over
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.tools.mcp.wire.messages import read
+from desktop_agent.tools.mcp.wire.pace import OpenQuestions, Pace
+from desktop_agent.tools.processes.own_part import part_environment
 from desktop_agent.tools.processes.process_tree import ProcessTree, new_mark
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
@@ -31,8 +39,9 @@ _log = logging.getLogger(__name__)
 
 LONGEST_LINE = 32_000_000
 """Bytes of one message."""
-_LARGE = 50_000
-# After so many messages the loop gets a breath, so that a flood does not keep it busy; in seconds.
+_LARGE = 4_000
+_LONGEST_STRAY = 50_000
+# After so many lines the loop gets a breath, so that a flood does not keep it busy; in seconds.
 _BATCH = 50
 _BREATH = 0.01
 # How long a program gets to end by itself once its input is closed, and to flush before; in seconds.
@@ -47,7 +56,7 @@ class Command:
 
     argv: Sequence[str]
     folder: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +77,13 @@ async def stdio_streams(command: Command, log: ServerLog) -> "AsyncGenerator[Str
 
     mark = new_mark()
     program = await _started(command, mark)
-    tree = ProcessTree(program.transport.get_pid(), mark)
+    tree = _tree_of(program, mark)
     incoming_in, incoming = anyio.create_memory_object_stream["Incoming"](0)
     outgoing, outgoing_out = anyio.create_memory_object_stream["SessionMessage"](0)
+    questions = OpenQuestions()
     tasks = [
-        asyncio.create_task(_read(program.stdout, incoming_in, log)),
-        asyncio.create_task(_write(program.stdin, outgoing_out)),
+        asyncio.create_task(_read(program.stdout, incoming_in, log, questions)),
+        asyncio.create_task(_write(program.stdin, outgoing_out, questions)),
         asyncio.create_task(_keep_errors(program.stderr, log)),
         asyncio.create_task(_hang_up(program.exited, incoming_in)),
     ]
@@ -114,20 +124,67 @@ class _Protocol(SubprocessStreamProtocol):
 
 
 async def _started(command: Command, mark: str) -> _Program:
-    loop, exited = asyncio.get_running_loop(), asyncio.Event()
+    environment = {**command.environment, mark: "1"}
     try:
-        transport, protocol = await loop.subprocess_exec(
-            lambda: _Protocol(exited),
-            *command.argv,
-            cwd=str(command.folder),
-            env={**command.environment, mark: "1"},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        if sys.platform != "linux":
+            return await _spawned(command.argv, command.folder, environment)
+        return await _stayed_with(command, environment, mark)
     except (OSError, ValueError) as error:
         raise _refused(error, command) from error
+
+
+async def _stayed_with(command: Command, environment: Mapping[str, str], mark: str) -> _Program:
+    """With a process around it. Raises OSError."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            argv, own = stayed_with_what_comes_over(theirs.fileno()), {**part_environment(), mark: "1"}
+            program = await _spawned(argv, command.folder, own, (theirs.fileno(),))
+        try:
+            await _hand_over(ours, {"argv": list(command.argv), "environment": dict(environment)})
+        except BaseException:
+            await _seen_through(asyncio.ensure_future(_given_up(program, mark)))
+            raise
+    return program
+
+
+async def _hand_over(channel: socket.socket, what: Mapping[str, object]) -> None:
+    """Comes back when it has been started. Raises OSError where it was not."""
+    loop = asyncio.get_running_loop()
+    channel.settimeout(0)
+    await loop.sock_sendall(channel, json.dumps(what).encode())
+    channel.shutdown(socket.SHUT_WR)
+    if answer := await loop.sock_recv(channel, 100):
+        number = int(answer)
+        raise OSError(number, os.strerror(number)) if number else ValueError("its arguments cannot be passed on")
+
+
+async def _given_up(program: _Program, mark: str) -> None:
+    await _end_tree(_tree_of(program, mark))
+    await _within(program.exited.wait(), _AFTER_KILL)
+    program.transport.close()
+
+
+def _tree_of(program: _Program, mark: str) -> ProcessTree:
+    return ProcessTree(program.transport.get_pid(), mark, stays=sys.platform == "linux")
+
+
+async def _spawned(
+    argv: Sequence[str], folder: Path, environment: Mapping[str, str], passed: tuple[int, ...] = ()
+) -> _Program:
+    """Raises OSError, ValueError."""
+    exited = asyncio.Event()
+    transport, protocol = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Protocol(exited),
+        *argv,
+        cwd=str(folder),
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=passed,
+    )
     stdin, stdout, stderr = protocol.stdin, protocol.stdout, protocol.stderr
     if stdin is None or stdout is None or stderr is None:
         raise RuntimeError("asyncio made no pipes")
@@ -167,11 +224,13 @@ def _missing(name: str, values: Mapping[str, str]) -> ToolFailed:
     return ToolFailed(what, "Install it, or give its whole path with Edit.")
 
 
-async def _read(source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incoming]", log: ServerLog) -> None:
+async def _read(
+    source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incoming]", log: ServerLog, questions: OpenQuestions
+) -> None:
     """Line by line. What is no message is a line of the log: some programs greet people there."""
     import anyio
 
-    count = 0
+    pace = Pace()
     with to, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         while True:
             try:
@@ -181,24 +240,29 @@ async def _read(source: asyncio.StreamReader, to: "MemoryObjectSendStream[Incomi
                 return
             if not line:
                 return
-            messages = await _messages(line)
-            if not messages:
-                log.add_stray(line[:_LARGE].decode("utf-8", "replace").rstrip())
-            for message in messages:
-                await to.send(message)
-            count += 1
-            if count % _BATCH == 0:
-                await asyncio.sleep(_BREATH)
+            pace.begin()
+            try:
+                await _take(line, to, log, questions)
+            except TimeoutError:
+                log.add(f"It asked {len(questions)} questions and took no answer; the connection was closed.", "error")
+                return
+            await pace.done()
 
 
-async def _messages(line: bytes) -> "list[SessionMessage]":
+async def _take(line: bytes, to: "MemoryObjectSendStream[Incoming]", log: ServerLog, questions: OpenQuestions) -> None:
     from mcp.shared.message import SessionMessage
 
     found = read(line) if len(line) < _LARGE else await asyncio.to_thread(read, line)
-    return [SessionMessage(each) for each in found.messages]
+    if not found.messages:
+        log.add_stray(line[:_LONGEST_STRAY].decode("utf-8", "replace").rstrip())
+    for message in found.messages:
+        if await questions.may_come(message):
+            await to.send(SessionMessage(message))
 
 
-async def _write(to: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[SessionMessage]") -> None:
+async def _write(
+    to: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[SessionMessage]", questions: OpenQuestions
+) -> None:
     import anyio
 
     with source, contextlib.suppress(anyio.ClosedResourceError, OSError):
@@ -206,6 +270,7 @@ async def _write(to: asyncio.StreamWriter, source: "MemoryObjectReceiveStream[Se
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             to.write(text.encode("utf-8", "replace") + b"\n")
             await to.drain()
+            questions.answered(item.message)
 
 
 async def _keep_errors(source: asyncio.StreamReader, log: ServerLog) -> None:

@@ -1,10 +1,11 @@
 """What an MCP server asks a person for, and how that is answered."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.blocks import JsonObject, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.requests import Price
 from desktop_agent.vocabulary.usage import Usage
 
@@ -44,31 +45,56 @@ class AnsweringModel:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplingRequest:
-    """An MCP server wants a model to answer something. `messages` are role and text.
+class SamplingTool:
+    """A tool of the server that a model may ask for: the server runs it, nothing of it happens here."""
 
-    `answered_by` is None as long as nobody looked, and where no model is chosen.
+    name: str
+    description: str
+    schema: JsonObject
+
+
+Said = str | ToolUse | ToolResult
+"""A text, a call that a model asked for, or what the server says came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRequest:
+    """An MCP server wants a model to answer something. `messages` are who said it, and what, in order.
+
+    `answered_by` is None as long as nobody looked, and where no model is chosen. `choice` says whether the model has to
+    ask for one of the `tools`, or must not.
     """
 
     server: str
-    messages: tuple[tuple[Literal["user", "assistant"], str], ...]
+    messages: tuple[tuple[Literal["user", "assistant"], Said], ...]
     system_prompt: str | None
     max_tokens: int
     answered_by: AnsweringModel | None = None
+    tools: tuple[SamplingTool, ...] = ()
+    choice: Literal["auto", "required", "none"] = "auto"
+
+    @property
+    def characters(self) -> int:
+        """Of all that the model would read."""
+        tools = sum(len(each.name) + len(each.description) + len(json.dumps(each.schema)) for each in self.tools)
+        return len(self.system_prompt or "") + tools + sum(_length(said) for _, said in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingAnswer:
-    """What the model said. `is_cut`: it was not at its end."""
+    """What the model said, and of which tools it wants calls. `is_cut`: it was not at its end."""
 
     text: str
     model: str
     usage: Usage | None = None
     is_cut: bool = False
+    calls: tuple[ToolUse, ...] = ()
 
 
 Elicit = Callable[[ElicitationRequest], Awaitable[ElicitationAnswer]]
-Sample = Callable[[SamplingRequest], Awaitable[SamplingAnswer | None]]
+Spent = Callable[[Usage], None]
+"""Told what a model used, also for an answer that never came to its end."""
+Sample = Callable[[SamplingRequest, Spent], Awaitable[SamplingAnswer | None]]
 ApproveSampling = Callable[[SamplingRequest], Awaitable[bool]]
 ApproveAnswer = Callable[[SamplingRequest, SamplingAnswer], Awaitable[bool]]
 
@@ -91,3 +117,18 @@ class Answerers:
 
     elicit: Elicit | None = None
     sample: Sample | None = None
+
+
+def words_of(result: ToolResult) -> str:
+    """What came of a call that a model asked a server for."""
+    return "\n".join(part.text for part in result.content if isinstance(part, Text))
+
+
+def _length(said: Said) -> int:
+    match said:
+        case str():
+            return len(said)
+        case ToolUse():
+            return len(said.name) + len(json.dumps(said.input))
+        case ToolResult():
+            return len(words_of(said))

@@ -1,8 +1,9 @@
 """How an MCP server is now, and what it offers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.tool_calls import ToolClass
 
@@ -12,7 +13,8 @@ class OfferedTool:
     """One tool. `name` is the server's own, `full_name` ours. `tool_class` is what counts now.
 
     `said` is what the server says of it; None: nothing. `on`: it may be called at all. `digest` is what it is;
-    `is_other`: the person's word was not about what it is now, and does not count.
+    `is_other`: the person's word was not about what it is now, and does not count. `schema` is that of its arguments,
+    as a model reads it.
     """
 
     name: str
@@ -23,6 +25,8 @@ class OfferedTool:
     on: bool
     digest: str = ""
     is_other: bool = False
+    # The digest tells apart what is another schema.
+    schema: JsonObject = field(default_factory=dict[str, object], compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class ServerState:
     """`off`: the person turned it off, or there is none of this id. `idle`: it starts when it is needed.
 
     `why` says what went wrong, and `remedy` what is to be done about it. `tools` are those that it named last;
-    `left_out` says of each that cannot be used why. One that is off has these too, once it was tried.
+    `left_out` says of each that cannot be used why. One that is off has these too, once it was tried. `is_signed_in`:
+    a sign-in is kept for it; None: nobody looked yet.
     """
 
     server_id: str
@@ -40,3 +45,4 @@ class ServerState:
     tools: tuple[OfferedTool, ...] = ()
     left_out: tuple[Sentence, ...] = ()
     remedy: Sentence | None = None
+    is_signed_in: bool | None = None

@@ -25,6 +25,11 @@ class Saving:
         async with self._turn:
             await self._engine.mcp.save(server, secrets, self._keep)
 
+    async def remove(self, server_id: str) -> None:
+        """With its secrets. Raises AgentError."""
+        async with self._turn:
+            await self._engine.mcp.remove(server_id, self._keep)
+
     async def change(self, server_id: str, change: Change) -> None:
         """Nothing happens if it is gone by then. Raises AgentError."""
         async with self._turn:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -51,7 +52,7 @@ class ToolServers(QObject):
         self._engine = engine
         self._clock = clock
         self._tasks = tasks
-        self._open_folder = open_folder
+        self._folder = partial(_path_of, open_folder)
         self._servers = self.servers
         self._other_states: set[str] = set()
         self._watched = ""
@@ -72,7 +73,7 @@ class ToolServers(QObject):
 
     def state(self, server_id: str) -> ServerState:
         """How it is for the folder of the conversation that is open."""
-        return self._engine.mcp.state(server_id, self._folder)
+        return self._engine.mcp.state(server_id, self._folder())
 
     def watch_log(self, server_id: str) -> None:
         """Tell what this server has said, and all that it says from now on; "": of none."""
@@ -84,7 +85,7 @@ class ToolServers(QObject):
 
     def test(self, server_id: str) -> None:
         """Start it now and ask what it offers."""
-        self._tasks.start(_tested(self._engine, server_id, self._folder, self.tested.emit))
+        self._tasks.start(_tested(self._engine, server_id, self._folder(), self.tested.emit))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """A new server, or one that is changed; a secret without a value stays as it lies in the keyring."""
@@ -98,10 +99,14 @@ class ToolServers(QObject):
         """Which of its secrets have a value; nothing is said where the keyring does not answer."""
         self._tasks.start(_looked_up(self._engine, server_id, self.held_names.emit))
 
+    def look_up_sign_in(self, server_id: str) -> None:
+        """Whether one is kept for it: its state says so."""
+        self._tasks.start(self._engine.mcp.look_up_sign_in(server_id))
+
     def remove(self, server_id: str) -> None:
         """With all that lies in the keyring for it."""
         self.cancel_sign_in(server_id)
-        self._tasks.start(self._do(server_id, self._engine.mcp.remove(server_id, self.imports.keep)))
+        self._tasks.start(self._do(server_id, self._saving.remove(server_id)))
 
     def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         """`open_page` gets the address that the person has to visit."""
@@ -117,11 +122,6 @@ class ToolServers(QObject):
     def sign_out(self, server_id: str) -> None:
         """Forget what signing in gave."""
         self._tasks.start(self._do(server_id, self._engine.mcp.sign_out(server_id)))
-
-    @property
-    def _folder(self) -> Path | None:
-        folder = self._open_folder()
-        return Path(folder) if folder else None
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()
@@ -176,7 +176,7 @@ class ToolServers(QObject):
     def _tell_lines(self) -> None:
         """What came since the last time. The lines of another folder's server are not among them."""
         self._has_lines = False
-        lines = self._engine.mcp.log(self._watched, self._folder)
+        lines = self._engine.mcp.log(self._watched, self._folder())
         new: list[LogLine] = []
         for line in reversed(lines):
             if line is self._last_line:
@@ -185,6 +185,11 @@ class ToolServers(QObject):
         if new or not lines:
             self._last_line = lines[-1] if lines else None
             self.lines_came.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
+
+
+def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
+    folder = open_folder()
+    return Path(folder) if folder else None
 
 
 def _whole(state: ServerState) -> Sentence:

@@ -79,8 +79,12 @@ class SignInBar(QWidget):
 
     def _offer(self) -> None:
         state = self._state.state if self._state is not None else "idle"
-        self._in.setVisible(not self._is_waiting and state in {"idle", "failed", "signed_out"})
+        is_in = self._state is not None and bool(self._state.is_signed_in) and state != "signed_out"
+        had_focus = self._in.hasFocus() or self._out.hasFocus()
+        self._in.setVisible(not self._is_waiting and not is_in and state not in {"off", "starting"})
         set_kind(self._in, "kind", "primary" if state == "signed_out" else "")
-        self._out.setVisible(not self._is_waiting and state in {"idle", "failed", "running"})
+        self._out.setVisible(not self._is_waiting and is_in and state != "starting")
         self._cancel.setVisible(self._is_waiting)
         self._copy.setVisible(self._is_waiting and bool(self._page))
+        if had_focus:
+            (self._out if is_in else self._in).setFocus()

@@ -1,6 +1,7 @@
 """How an MCP server is, what its tools may do, and how it is reached, in words."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
@@ -26,7 +27,7 @@ def state_in_words(state: ServerState) -> tuple[State, str]:
         case "off":
             return _off(state, why)
         case "idle":
-            return State.IDLE, _tr("It starts when a conversation needs it.")
+            return State.IDLE, _tr("Waits until a conversation needs it.")
         case "starting":
             return State.BUSY, _tr("Starting…")
         case "running":
@@ -98,3 +99,19 @@ def effects_in_words() -> dict[Effect, str]:
         Effect.NETWORK: _tr("Uses the network"),
         Effect.DELEGATE: _tr("Starts another agent"),
     }
+
+
+def kinds_in_words(kinds: Sequence[str], of: Sequence[str] = ()) -> str:
+    """The words of JSON Schema for what an argument may be; `of`: for what a list holds."""
+    known = {
+        "string": _tr("text"),
+        "integer": _tr("whole number"),
+        "number": _tr("number"),
+        "boolean": _tr("yes or no"),
+        "object": _tr("object"),
+        "null": _tr("nothing"),
+        "array": _tr("list"),
+    }
+    if of:
+        known["array"] = _tr("list ({0})").format(kinds_in_words(of))
+    return _tr(" or ").join(known[each] for each in kinds if each in known) or _tr("anything")

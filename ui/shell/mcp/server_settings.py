@@ -51,6 +51,7 @@ class ToolServersPresenter(QObject):
     def _show_states(self) -> None:
         for server in self._servers.servers:
             self._show_state(server.id, self._servers.state(server.id))
+            self._servers.look_up_sign_in(server.id)
 
     @Slot(str, object)
     def _show_state(self, server_id: str, state: ServerState) -> None:

@@ -50,7 +50,7 @@ def _parts(result: "CallToolResult", hidden: Hidden) -> tuple[ResultPart, ...]:
     structured = result.structured_content
     if structured is not None and not _is_wrapped(structured, parts):
         said = len(parts) == 1 and isinstance(parts[0], Text) and _is_same(parts[0].text, structured)
-        parts = [*([] if said else parts), Json(value=_hidden_in(clean(structured), hidden))]
+        parts = [*([] if said else parts), Json(value=hidden_in(clean(structured), hidden))]
     return (*parts, left_out(rest)) if rest else tuple(parts)
 
 
@@ -71,15 +71,16 @@ def _is_wrapped(structured: Any, parts: Sequence[ResultPart]) -> bool:
     return values.keys() == {"result"} and (values["result"] == text or _is_same(text, values["result"]))
 
 
-def _hidden_in(value: Any, hidden: Hidden) -> Any:
+def hidden_in(value: Any, hidden: Hidden) -> Any:
+    """JSON with each text and each name as `hidden` leaves it."""
     match value:
         case str():
             return hidden(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return {hidden(name): _hidden_in(each, hidden) for name, each in pairs}
+            return {hidden(name): hidden_in(each, hidden) for name, each in pairs}
         case list():
-            return [_hidden_in(each, hidden) for each in cast("list[Any]", value)]
+            return [hidden_in(each, hidden) for each in cast("list[Any]", value)]
         case _:
             return value
 
@@ -143,5 +144,5 @@ class Taking:
             return self.text(f"[resource: {address}]\n{text}")
         kind, data = contents.mime_type or "unknown type", str(getattr(contents, "blob", ""))
         if kind.startswith("image/"):
-            return self.picture(data, address.rpartition("/")[2] or None)
+            return self.picture(data, self._hidden(address).rpartition("/")[2] or None)
         return self.text(f"[resource: {address}, {kind}, {len(data) * 3 // 4:,} bytes that are no text]")

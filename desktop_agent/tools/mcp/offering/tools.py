@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from desktop_agent.tools.in_thread import in_own_thread
 from desktop_agent.tools.mcp.offering.allowance import MOST_CHARACTERS, Allowance
 from desktop_agent.tools.mcp.offering.naming import digest_of, name_of, shown, shown_schema
-from desktop_agent.tools.mcp.offering.results import parts_of_result
+from desktop_agent.tools.mcp.offering.results import Hidden, hidden_in, parts_of_result
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
@@ -30,6 +30,7 @@ class Made:
     name: str
     said: ToolClass | None
     tool: Tool[JsonObject]
+    schema: JsonObject
 
     @property
     def digest(self) -> str:
@@ -63,6 +64,7 @@ class Offer:
                 on=each.name not in server.off_tools,
                 digest=each.digest,
                 is_other=each.name in server.classes and server.word_about(each.name, each.digest) is None,
+                schema=each.schema,
             )
             for each in self.made
         )
@@ -99,15 +101,17 @@ def _made(live: LiveServer, listed: "tuple[TheirTool, ...]", allowance: Allowanc
     """In a thread: checking two hundred schemas takes a while."""
     tools: dict[str, Made] = {}
     title = live.server.title
-    left_out = [_unusable(title, name, why) for name, why in live.left_out]
+    hidden = live.log.hidden
+    left_out = [_unusable(title, hidden(name), why) for name, why in live.left_out]
     for at, theirs in enumerate(listed):
         if not allowance.lasts():
             left_out.append(_unchecked(title, len(listed) - at))
             break
         try:
-            made = Made(theirs.name, _said(theirs.annotations), _tool(live, theirs, allowance))
+            tool = _tool(live, theirs, allowance)
+            made = Made(theirs.name, _said(theirs.annotations), tool, tool.schema.json_schema)
         except WrongUse as error:
-            left_out.append(_unusable(title, theirs.name, error.sentence))
+            left_out.append(_unusable(title, hidden(theirs.name), error.sentence))
             continue
         if made.tool.name in tools:
             values = {"tool": theirs.name[:100], "server": title}
@@ -134,13 +138,16 @@ def _tool(live: LiveServer, theirs: "TheirTool", allowance: Allowance) -> Tool[J
 
     server, name = live.server, theirs.name
     description, schema = theirs.description or theirs.title or name, theirs.input_schema
+    hidden = live.log.hidden
+    if hidden(name) != name:
+        raise WrongUse("its name holds a secret that was given to the server.")
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        return await parts_of_result(await live.call(name, arguments, call.progress), live.log.hidden)
+        return await parts_of_result(await live.call(name, arguments, call.progress, call.spent), hidden)
 
-    checked = JsonSchema(_visible(schema), allowance.lasts)
-    told = shown(description)
+    checked = JsonSchema(_visible(schema, hidden), allowance.lasts)
+    told = shown(hidden(description))
     if not allowance.takes(len(told) + checked.size):
         raise WrongUse(f"the tools of a server may say {MOST_CHARACTERS:,} characters together.")
     return Tool(
@@ -152,9 +159,9 @@ def _tool(live: LiveServer, theirs: "TheirTool", allowance: Allowance) -> Tool[J
     )
 
 
-def _visible(schema: JsonObject) -> JsonObject:
+def _visible(schema: JsonObject, hidden: Hidden) -> JsonObject:
     try:
-        return shown_schema(schema)
+        return hidden_in(shown_schema(schema), hidden)
     except RecursionError:
         raise WrongUse("its schema is nested too deep.") from None
 

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -60,10 +61,15 @@ def expiry_of(tokens: JsonObject) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where records lie. Each may raise SecretsUnavailable."""
+    """Where records lie. `get` and `set` may raise SecretsUnavailable.
+
+    `alone` keeps all other processes out that renew this very record; it says False where one of them does not come
+    to an end.
+    """
 
     get: Callable[[], Awaitable[SecretStr | None]]
     set: Callable[[SecretStr], Awaitable[None]]
+    alone: Callable[[], AbstractAsyncContextManager[bool]]
 
     async def load(self, url: str) -> Record | None:
         """The one of this very server. What cannot be read is none."""

@@ -36,7 +36,7 @@ class Session(httpx2.Auth):
         response = yield request
         if response.status_code == _UNKNOWN:
             renewed = await self._token(used) if used else ""
-            if renewed != used:
+            if renewed not in ("", used):
                 request.headers["Authorization"] = f"Bearer {renewed}"
                 response = yield request
             elif self._shared.out_of_reach is not None:

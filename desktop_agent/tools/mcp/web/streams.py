@@ -73,7 +73,7 @@ def _client(place: Place, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2
     return httpx2.AsyncClient(
         headers={**place.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
-        event_hooks={"response": [_bounded, partial(_noted, log, place.unknown)]},
+        event_hooks={"response": [partial(_bounded, log), partial(_noted, log, place.unknown)]},
         transport=CheckedTransport(place.url, place.own, roams=place.roams, resolve=resolve),
         trust_env=False,
         auth=auth,
@@ -88,7 +88,7 @@ async def _noted(log: ServerLog, unknown: Callable[[], None], response: "httpx2.
         unknown()
 
 
-async def _bounded(response: "httpx2.Response") -> None:
+async def _bounded(log: ServerLog, response: "httpx2.Response") -> None:
     import httpx2
 
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -99,7 +99,7 @@ async def _bounded(response: "httpx2.Response") -> None:
     if "text/event-stream" not in response.request.headers.get("accept", ""):
         response.stream = _bounded_stream(inner, LARGEST_METADATA)
     elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = EventStream(inner, LARGEST_ANSWER)
+        response.stream = EventStream(inner, LARGEST_ANSWER, log.add_stray)
     else:
         response.stream = WholeAnswer(inner, LARGEST_ANSWER)
 

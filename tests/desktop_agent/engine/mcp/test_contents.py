@@ -16,6 +16,7 @@ from desktop_agent.vocabulary.mcp.asking import (
     ElicitationRequest,
     SamplingAnswer,
     SamplingRequest,
+    Spent,
 )
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
@@ -151,7 +152,7 @@ async def test_who_answers_is_looked_for_at_each_question(tmp_path):
 
 
 async def test_a_model_that_fails_after_the_person_agreed_is_told_to_the_person_each_time(tmp_path):
-    async def busy(request: SamplingRequest) -> SamplingAnswer:
+    async def busy(request: SamplingRequest, spent: Spent) -> SamplingAnswer:
         raise Overloaded("the model is busy")
 
     async with stand(tmp_path, raw("samples"), people=Answerers(sample=busy)) as at:

@@ -174,3 +174,74 @@ async def test_what_was_entered_for_one_host_or_program_goes_to_no_other(tmp_pat
         other = server.connection.model_copy(update={"command": "other"})
         await here.servers.save(server.model_copy(update={"connection": other}), {}, here.keep)
         assert here.secrets.kept == {"mcp/web/X-Key": "value-new"}
+
+
+async def test_what_was_entered_for_one_program_is_not_given_to_another_with_the_same_launcher(tmp_path):
+    async with stand(tmp_path) as here:
+        server = with_secrets("TOKEN")
+        await here.servers.save(server, {"TOKEN": SecretStr("value-one")}, here.keep)
+        other = server.connection.model_copy(update={"args": (*server.connection.args, "another")})
+        await here.servers.save(server.model_copy(update={"connection": other}), {}, here.keep)
+        assert here.secrets.kept == {}
+
+
+async def test_where_a_secret_cannot_be_taken_away_nothing_changes(tmp_path):
+    async with stand(tmp_path) as here:
+        first = at("https://one.example/mcp", headers=("X-Key",))
+        await here.servers.save(first, {"X-Key": SecretStr("value-one")}, here.keep)
+
+        async def locked(name):
+            raise SecretsUnavailable("The keyring is locked.")
+
+        here.secrets.delete = locked
+        with pytest.raises(SecretsUnavailable):
+            await here.servers.save(at("https://two.example/mcp", headers=("X-Key",)), {}, here.keep)
+        assert here.configured == (first,)
+        assert here.secrets.kept == {"mcp/web/X-Key": "value-one"}
+
+
+async def test_a_server_that_starts_while_it_is_saved_gets_the_secret_of_no_other_address(tmp_path):
+    async with stand(tmp_path) as here:
+        server = with_secrets("TOKEN")
+        await here.servers.save(server, {"TOKEN": SecretStr("value-one")}, here.keep)
+        other = server.connection.model_copy(update={"args": ("-c", "print(1)")})
+        asked, go, set_now, got = asyncio.Event(), asyncio.Event(), here.secrets.set, []
+        get_now = here.secrets.get
+
+        async def slow(name, value):
+            await set_now(name, value)
+            asked.set()
+            await go.wait()
+
+        async def get(name):
+            got.append(name)
+            return await get_now(name)
+
+        here.secrets.set, here.secrets.get = slow, get
+        moved = server.model_copy(update={"connection": other})
+        saving = asyncio.create_task(here.servers.save(moved, {"TOKEN": SecretStr("value-two")}, here.keep))
+        await asked.wait()
+        got.clear()
+        call = asyncio.create_task(here.servers.server("own", None).call("add", {}))
+        await asyncio.sleep(0.05)
+        go.set()
+        await saving
+        with pytest.raises(ToolFailed, match="set up otherwise meanwhile"):
+            await call
+        assert got == []
+
+
+async def test_what_is_removed_while_it_is_saved_stays_removed(tmp_path):
+    async with stand(tmp_path) as here:
+        server = with_secrets("TOKEN")
+        await here.servers.save(server, {"TOKEN": SecretStr("value-one")}, here.keep)
+        set_now = here.secrets.set
+
+        async def slow(name, value):
+            await here.servers.remove("own", here.keep)
+            await set_now(name, value)
+
+        here.secrets.set = slow
+        with pytest.raises(WrongUse, match="removed meanwhile"):
+            await here.servers.save(server, {"TOKEN": SecretStr("value-two")}, here.keep)
+        assert (here.configured, here.secrets.kept) == ((), {})

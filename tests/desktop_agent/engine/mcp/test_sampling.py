@@ -2,19 +2,22 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.mcp.sampling import MOST_TOKENS, Sampling
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
+from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Overloaded, WrongUse
-from desktop_agent.vocabulary.mcp.asking import People, SamplingAnswer, SamplingRequest
+from desktop_agent.vocabulary.errors import Overloaded, ToolUseFailed, WrongUse
+from desktop_agent.vocabulary.mcp.asking import People, SamplingAnswer, SamplingRequest, SamplingTool
 from desktop_agent.vocabulary.messages import Role
 from desktop_agent.vocabulary.preferences import Preferences, Providers
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import ModelInfo, Price
+from desktop_agent.vocabulary.requests import ModelInfo, Price, ToolChoice
+from desktop_agent.vocabulary.tool_calls import ToolSpec
 from desktop_agent.vocabulary.usage import Usage
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
@@ -28,6 +31,7 @@ class Person:
     def __init__(self, *, to_ask: bool = True, to_send: bool = True) -> None:
         self.requests: list[SamplingRequest] = []
         self.answers: list[SamplingAnswer] = []
+        self.spent: list[Usage] = []
         self._to_ask, self._to_send = to_ask, to_send
 
     @property
@@ -62,9 +66,10 @@ async def sampling(folder, person, *turns, model="m"):
 async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
     person = Person()
     async with sampling(tmp_path, person, BLUE) as (samples, provider):
-        answer = await samples.sample(ASKED)
+        answer = await samples.sample(ASKED, person.spent.append)
         assert answer == SamplingAnswer("Blue.", "m", provider_usage := answer.usage)
         assert provider_usage.cost == 0.25
+        assert person.spent == [provider_usage]
         assert person.answers == [answer]
         model = person.requests[0].answered_by
         assert (model.endpoint, model.model, model.title, model.price) == (
@@ -86,7 +91,7 @@ async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
 async def test_no_model_is_asked_what_the_person_denied(tmp_path):
     person = Person(to_ask=False)
     async with sampling(tmp_path, person) as (samples, provider):
-        assert await samples.sample(ASKED) is None
+        assert await samples.sample(ASKED, person.spent.append) is None
         assert provider.requests == []
         assert person.answers == []
 
@@ -94,8 +99,9 @@ async def test_no_model_is_asked_what_the_person_denied(tmp_path):
 async def test_an_answer_that_the_person_keeps_goes_nowhere(tmp_path):
     person = Person(to_send=False)
     async with sampling(tmp_path, person, BLUE) as (samples, _):
-        assert await samples.sample(ASKED) is None
+        assert await samples.sample(ASKED, person.spent.append) is None
         assert [each.text for each in person.answers] == ["Blue."]
+        assert [each.cost for each in person.spent] == [0.25]
 
 
 async def test_tokens_are_bounded_and_a_cut_is_told(tmp_path):
@@ -103,7 +109,7 @@ async def test_tokens_are_bounded_and_a_cut_is_told(tmp_path):
     cut = Turn(ContentDelta("Bl"), MessageDelta(StopReason.MAX_TOKENS), Done())
     async with sampling(tmp_path, person, cut) as (samples, provider):
         greedy = SamplingRequest("Server", (("user", "Go on."),), None, 10_000_000)
-        answer = await samples.sample(greedy)
+        answer = await samples.sample(greedy, person.spent.append)
         assert answer.is_cut
         assert person.requests[0].max_tokens == provider.requests[0].config.max_tokens == MOST_TOKENS
 
@@ -112,7 +118,7 @@ async def test_without_a_model_the_person_is_told_so_and_nothing_is_asked(tmp_pa
     person = Person()
     async with sampling(tmp_path, person, model=None) as (samples, _):
         with pytest.raises(WrongUse):
-            await samples.sample(ASKED)
+            await samples.sample(ASKED, person.spent.append)
         assert person.requests[0].answered_by is None
 
 
@@ -120,7 +126,61 @@ async def test_what_the_models_server_says_against_it_is_raised(tmp_path):
     person = Person()
     async with sampling(tmp_path, person, Turn(Overloaded("busy"))) as (samples, _):
         with pytest.raises(Overloaded):
-            await samples.sample(ASKED)
+            await samples.sample(ASKED, person.spent.append)
+        assert person.answers == []
+
+
+async def test_what_an_answer_used_that_broke_off_is_told_too(tmp_path):
+    person = Person()
+    broken = Turn(ContentDelta("Bl"), UsageUpdate(Usage(cost=0.125)), Overloaded("busy"))
+    async with sampling(tmp_path, person, broken) as (samples, _):
+        with pytest.raises(Overloaded):
+            await samples.sample(ASKED, person.spent.append)
+        assert person.spent == [Usage(cost=0.125)]
+
+
+LOOK = SamplingTool("look", "Looks at a thing.", {"type": "object", "properties": {"of": {"type": "string"}}})
+
+
+async def test_a_model_may_ask_for_tools_of_the_server(tmp_path):
+    person = Person()
+    calls = (ToolUse(id="b", name="look", input={"of": "sky"}), ToolUse(id="c", name="look", input={}))
+    before = (
+        ("user", "Name a colour."),
+        ("assistant", "Let me look."),
+        ("assistant", ToolUse(id="a", name="look")),
+        ("assistant", ToolUse(id="a2", name="look")),
+        ("user", ToolResult(tool_use_id="a", content=(Text(text="It is dark."),))),
+        ("user", ToolResult(tool_use_id="a2", outcome=Outcome.FAILED)),
+        ("user", "Well?"),
+    )
+    asked = replace(ASKED, messages=before, tools=(LOOK,), choice="required")
+    async with sampling(tmp_path, person, Turn(ContentDelta("Once more."), *calls)) as (samples, provider):
+        answer = await samples.sample(asked, person.spent.append)
+        assert (answer.text, answer.calls) == ("Once more.", calls)
+        assert person.answers == [answer]
+        (request,) = provider.requests
+        assert request.tools == (ToolSpec("look", LOOK.description, LOOK.schema),)
+        assert request.tool_choice == ToolChoice("required")
+        assert [(each.role, len(each.blocks)) for each in request.messages] == [
+            (Role.USER, 1),
+            (Role.ASSISTANT, 3),
+            (Role.TOOL, 2),
+            (Role.USER, 1),
+        ]
+        assert request.messages[2].blocks == (before[4][1], before[5][1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [ToolUse(id="b", name="wreck", input={}), ToolUse(id="b", name="look", malformed='{"of')],
+    ids=["no tool of the server", "malformed"],
+)
+async def test_a_call_that_nobody_could_read_goes_nowhere(tmp_path, call):
+    person = Person()
+    async with sampling(tmp_path, person, Turn(call)) as (samples, _):
+        with pytest.raises(ToolUseFailed):
+            await samples.sample(replace(ASKED, tools=(LOOK,)), person.spent.append)
         assert person.answers == []
 
 
@@ -128,7 +188,7 @@ async def test_a_cancel_ends_the_model_too(tmp_path):
     person = Person()
     reached = asyncio.Event()
     async with sampling(tmp_path, person, Turn(Wait(asyncio.Event(), reached))) as (samples, provider):
-        asking = asyncio.create_task(samples.sample(ASKED))
+        asking = asyncio.create_task(samples.sample(ASKED, person.spent.append))
         await reached.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -143,4 +203,4 @@ async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
         assert samples.answerers().sample is not None
         half = Sampling(lambda: People(approve_sampling=person._ask), samples._chosen, samples._connections)
         assert half.answerers().sample is None
-        assert await half.sample(ASKED) is None
+        assert await half.sample(ASKED, person.spent.append) is None

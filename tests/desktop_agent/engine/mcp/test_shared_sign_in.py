@@ -7,8 +7,9 @@ from pydantic import SecretStr
 
 from desktop_agent.tools.mcp.sign_in.record import Record
 from desktop_agent.tools.tool import RunningCall
+from desktop_agent.vocabulary.errors import KeyringLocked
 from desktop_agent.vocabulary.mcp.servers import HttpConnection
-from tests.desktop_agent.engine.mcp.stand import Stand, own
+from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
 from tests.desktop_agent.engine.mcp.test_sign_in import door, signed_in
 from tests.desktop_agent.tools.mcp.sign_in.site import Answer, Asked, Site, as_json
 from tests.desktop_agent.tools.mcp.stage import until
@@ -154,3 +155,37 @@ async def test_a_server_that_was_turned_off_for_signing_in_takes_its_tokens_alon
         await here.keep((before.model_copy(update={"connection": connection}),))
         await here.servers.remove("web", here.keep)
         assert here.secrets.kept == {}
+
+
+async def test_a_state_says_whether_a_sign_in_is_kept(tmp_path):
+    async with door(tmp_path) as (there, here):
+        assert here.servers.state("web", None).is_signed_in is None
+        await here.servers.look_up_sign_in("web")
+        assert here.servers.state("web", None).is_signed_in is False
+        assert here.states == ["idle"]
+        await signed_in(there, here)
+        assert here.servers.state("web", None).is_signed_in is True
+        async with stand(tmp_path, *here.configured) as later:
+            later.secrets._session.update(here.secrets._session)
+            await later.servers.look_up_sign_in("web")
+            assert (later.servers.state("web", None).state, later.servers.state("web", None).is_signed_in) == (
+                "idle",
+                True,
+            )
+            await later.change(on=False)
+            assert later.servers.state("web", None).is_signed_in is True
+            await later.servers.sign_out("web")
+            assert later.servers.state("web", None).is_signed_in is False
+
+
+async def test_a_keyring_that_does_not_answer_keeps_no_sign_in(tmp_path):
+    async with door(tmp_path) as (there, here):
+        await signed_in(there, here)
+
+        async def locked(_: str) -> None:
+            raise KeyringLocked("The keyring is locked.")
+
+        here.secrets.get = locked
+        await here.servers.look_up_sign_in("web")
+        assert here.servers.state("web", None).is_signed_in is False
+        await here.servers.look_up_sign_in("unknown")

@@ -81,3 +81,16 @@ async def test_one_that_is_being_tried_ends_with_the_engine(tmp_path):
         await here.servers.close()
         await testing
         assert running() == []
+
+
+async def test_one_that_is_removed_while_it_is_tried_ends(tmp_path):
+    async with stand(tmp_path, own("silent", on=False)) as here:
+        testing = asyncio.create_task(here.servers.test("own", None))
+        while not running():
+            await asyncio.sleep(0.01)
+        await here.servers.remove("own", here.keep)
+        here.servers.follow_settings()
+        here.servers.follow_settings()
+        async with asyncio.timeout(20):
+            await testing
+        assert running() == []

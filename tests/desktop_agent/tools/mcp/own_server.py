@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -156,6 +156,24 @@ def _with_contents_that_change() -> None:
         return "renewed"
 
 
+def _with_a_question_to_a_model() -> None:
+    from mcp.server.mcpserver.resolve import Resolve, Sample
+    from mcp_types import CreateMessageResultWithTools, SamplingMessage
+
+    def question() -> Sample:
+        look = Tool(name="look", description="Looks.", input_schema={"type": "object", "properties": {}})
+        asked = SamplingMessage(role="user", content=TextContent(text="Name a colour."))
+        return Sample([asked], max_tokens=9, tools=[look])
+
+    async def colour(said: Annotated[CreateMessageResultWithTools, Resolve(question)]) -> str:
+        """Has a model name a colour, or ask for a tool of this server."""
+        return f"{said.stop_reason}: " + ", ".join(each.type for each in said.content_as_list)
+
+    server.add_tool(colour)
+
+
+if "samples" in words:
+    _with_a_question_to_a_model()
 if "renews" in words:
     _with_contents_that_change()
 if "turns" in words:

@@ -88,6 +88,29 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
 
+QUESTION = [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}]
+
+
+def sampling(question: str, *said: dict[str, Any]) -> dict[str, Any]:
+    messages = [{"role": each["role"], "content": each["content"]} for each in said]
+    schema = {"type": "object", "properties": {"of": {"type": "string"}}}
+    tools = [{"name": "look", "description": "Looks at a thing.", "inputSchema": schema}]
+    more = {"tools": tools, "toolChoice": {"mode": "auto"}} if "tools" in words else {}
+    params = {"messages": messages, "maxTokens": 9, **more}
+    return {"id": question, "method": "sampling/createMessage", "params": params}
+
+
+def answered(asked_for: dict[str, Any]) -> dict[str, Any]:
+    """What the server's own tool gives for each call that the model asked for."""
+    content = asked_for["content"] if isinstance(asked_for["content"], list) else [asked_for["content"]]
+    calls = [each for each in content if each["type"] == "tool_use"]
+    seen = [{"type": "text", "text": "It is blue."}]
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "toolUseId": each["id"], "content": seen} for each in calls],
+    }
+
+
 for line in sys.stdin:
     message = json.loads(line)
     method = message.get("method", "")
@@ -95,6 +118,8 @@ for line in sys.stdin:
     print(f"{method} {asked[method]}", file=sys.stderr, flush=True)
     if "result" in message:
         print("told", json.dumps(message["result"]), file=sys.stderr, flush=True)
+        if message["id"] == "tools":
+            send(sampling("q", *QUESTION, message["result"], answered(message["result"])))
         if message["id"] == "q":
             send(
                 {"id": waiting.pop(), "result": {"content": [{"type": "text", "text": json.dumps(message["result"])}]}}
@@ -112,8 +137,7 @@ for line in sys.stdin:
         continue
     if method == "tools/call" and "samples" in words:
         waiting.append(message["id"])
-        said = {"role": "user", "content": {"type": "text", "text": "Name a colour."}}
-        send({"id": "q", "method": "sampling/createMessage", "params": {"messages": [said], "maxTokens": 9}})
+        send(sampling("tools" if "tools" in words else "q", *QUESTION))
         continue
     result = result_of(method, message.get("params") or {})
     if result is None:

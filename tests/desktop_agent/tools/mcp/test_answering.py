@@ -5,16 +5,19 @@ from mcp_types import (
     CreateMessageRequestParams,
     CreateMessageResult,
     ElicitRequestFormParams,
+    ElicitRequestURLParams,
     ErrorData,
     ImageContent,
     SamplingMessage,
     TextContent,
 )
 
-from desktop_agent.tools.mcp.answering import LONGEST_SAMPLING, LONGEST_WORDS, MOST_MESSAGES, MOST_REFUSALS, Answering
+from desktop_agent.tools.mcp.answering import LONGEST_ADDRESS, LONGEST_WORDS, MOST_REFUSALS, Answering
+from desktop_agent.tools.mcp.sampled import LONGEST_SAMPLING, MOST_MESSAGES
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.vocabulary.errors import Overloaded
 from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, SamplingAnswer
+from desktop_agent.vocabulary.usage import Usage
 
 PICTURE = ImageContent(type="image", data="aGk=", mime_type="image/png")
 
@@ -41,8 +44,9 @@ class Told:
         self.told = []
         self._answer = answer or SamplingAnswer("forty-two", "m", is_cut=True)
 
-    async def sample(self, request):
+    async def sample(self, request, spent):
         self.requests.append(request)
+        spent(Usage(cost=0.5))
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
@@ -105,6 +109,15 @@ async def test_words_of_a_form_are_shown_whole_or_not_at_all(length, action):
     assert [len(each.message) for each in told.requests] == ([length] if action == "accept" else [])
 
 
+@pytest.mark.parametrize(("length", "action"), [(LONGEST_ADDRESS, "accept"), (LONGEST_ADDRESS + 1, "decline")])
+async def test_an_address_that_cannot_be_shown_is_not_asked_about(length, action):
+    told = Told()
+    url = "https://a.example/".ljust(length, "x")
+    params = ElicitRequestURLParams(message="m", url=url, elicitation_id="1")
+    assert (await told.answering.elicit(None, params)).action == action
+    assert len(told.requests) == (1 if action == "accept" else 0)
+
+
 FORM = ElicitRequestFormParams(message="m", requested_schema={"type": "object", "properties": {}})
 
 
@@ -117,6 +130,18 @@ async def test_nothing_is_asked_while_nothing_was_asked_of_the_server():
     assert told.requests == []
     answering.of_calls(1)
     assert (await answering.elicit(None, FORM)).action == "accept"
+
+
+async def test_whoever_asked_the_server_first_pays_for_the_model():
+    told = Told()
+    answering, paid = told.answering, []
+    answering.of_calls(1, paid.append)
+    await answering.sample(None, asked(message(text("x"))))
+    assert paid == [Usage(cost=0.5)]
+    # Nobody's call: of a resource that is read, for example.
+    answering.of_calls(1)
+    await answering.sample(None, asked(message(text("x"))))
+    assert len(paid) == 1
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

@@ -125,7 +125,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
         assert not any("sampling" in tool.name for tool in (await offer_of(live)).tools)
     prompts: list[str] = []
 
-    async def agreed(request) -> SamplingAnswer | None:
+    async def agreed(request, spent) -> SamplingAnswer | None:
         prompts.append(request.messages[0][1])
         return SamplingAnswer("forty-two", "some-model") if len(prompts) == 1 else None
 
@@ -158,7 +158,11 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
     async with everything("stdio", tmp_path) as live:
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
         await until(lambda: live.is_running and live.calls > 1)
-        (pid,) = (each.pid for each in psutil.Process().children() if "server-everything" in " ".join(each.cmdline()))
+        (pid,) = (
+            each.pid
+            for each in psutil.Process().children(recursive=True)
+            if "server-everything" in " ".join(each.cmdline())
+        )
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ToolFailed, match="ended while it was asked"):
             await slow

@@ -1,13 +1,16 @@
 """A server that dies, hangs, floods and lies."""
 
 import asyncio
+import sys
 
 import psutil
 import pytest
 
+from desktop_agent.tools.mcp import stdio
 from desktop_agent.tools.mcp.offering.tools import changed_tools, offer_of
 from desktop_agent.tools.mcp.server import MOST_TOOLS
 from desktop_agent.tools.mcp.server_log import LONGEST_LINE, MOST_LINES
+from desktop_agent.tools.mcp.wire.pace import OpenQuestions
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from tests.desktop_agent.tools.mcp.stage import called, own_server, program, until
@@ -190,3 +193,40 @@ async def test_once_closed_it_does_not_start_again(tmp_path):
         with pytest.raises(ToolFailed, match="put away"):
             await live.call("add", {"a": 1, "b": 1})
         assert live.starts == 1
+
+
+ASKER = """
+import json, sys
+def say(**fields):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **fields}) + "\\n")
+    sys.stdout.flush()
+for line in sys.stdin:
+    said = json.loads(line)
+    method = said.get("method")
+    if method == "initialize":
+        version = said["params"]["protocolVersion"]
+        about = {"name": "asker", "version": "1"}
+        say(id=said["id"], result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about})
+    elif method == "tools/list":
+        say(id=said["id"], result={"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        for number in range(1_000_000):
+            say(id=number, method="roots/list")
+    elif method and "id" in said:
+        say(id=said["id"], error={"code": -32601, "message": "no"})
+"""
+
+
+async def test_who_asks_without_end_and_hears_no_answer_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(stdio, "OpenQuestions", lambda: OpenQuestions(30, patience=0.3))
+    before = len(asyncio.all_tasks())
+    async with program([sys.executable, "-c", ASKER], tmp_path) as live:
+        calling = asyncio.create_task(called(live, "srv__ask", {}))
+        most = 0
+        while not calling.done():
+            most = max(most, len(asyncio.all_tasks()) - before)
+            await asyncio.sleep(0.01)
+        with pytest.raises(ToolFailed):
+            await calling
+        assert most < 60
+        assert "took no answer" in live.log.lines[-1].text

@@ -140,6 +140,22 @@ def test_what_headers_hold_goes_to_no_other_host(qtbot):
     assert driver.secrets() == {"X-Key": "abc"}
 
 
+def test_what_variables_hold_goes_to_no_other_program(qtbot):
+    driver = Driver(qtbot, "program", PROGRAM)
+    arguments = driver.all(QPlainTextEdit, "Arguments")[0]
+    arguments.setPlainText("-y\nanother")
+    assert "goes to nothing else" in driver.words
+    driver.click("Save")
+    assert driver.said == []
+    arguments.setPlainText("-y\na b")
+    assert "goes to nothing else" not in driver.words
+    driver.write("Program", "npx2")
+    driver.write("Value of the variable", "abc")
+    driver.click("Save")
+    assert driver.said[0][0].connection.command == "npx2"
+    assert driver.secrets() == {"TOKEN": "abc"}
+
+
 def test_addresses_without_tls_are_warned_about(qtbot):
     driver = Driver(qtbot, "address")
     driver.write("Address", "http://127.0.0.1:80/mcp")

@@ -69,7 +69,7 @@ def driver(qtbot):
     ("state", "fields", "words", "kind"),
     [
         ("off", {}, "Off", "muted"),
-        ("idle", {}, "It starts when a conversation needs it.", "muted"),
+        ("idle", {}, "Waits until a conversation needs it.", "muted"),
         ("starting", {}, "Starting…", "muted"),
         ("running", {"protocol": "2025-06-18", "tools": (tool(),)}, "Running · protocol 2025-06-18 · 1 tool", "ok"),
         ("running", {"tools": (tool(), tool("b"))}, "Running · 2 tools", "ok"),
@@ -283,9 +283,86 @@ def test_signing_in_waits_and_can_be_ended(driver):
     card.sign_in.show_end("")
     assert driver.part(QPushButton, "Sign in to Web") is not None
     assert driver.part(QPushButton, "Sign out of Web") is None
-    driver.show_state("running", "web")
-    assert driver.part(QPushButton, "Sign in to Web") is None
-    assert driver.part(QPushButton, "Sign out of Web") is not None
+
+
+@pytest.mark.parametrize(
+    ("state", "is_signed_in", "offered"),
+    [
+        ("idle", None, "Sign in to Web"),
+        ("idle", False, "Sign in to Web"),
+        ("idle", True, "Sign out of Web"),
+        ("running", False, "Sign in to Web"),
+        ("running", True, "Sign out of Web"),
+        ("failed", False, "Sign in to Web"),
+        ("failed", True, "Sign out of Web"),
+        # What is kept is no good any more.
+        ("signed_out", True, "Sign in to Web"),
+        ("off", True, "Sign out of Web"),
+        ("off", False, None),
+        ("starting", True, None),
+    ],
+)
+def test_only_that_is_offered_which_does_something(driver, state, is_signed_in, offered):
+    driver.show_state(state, "web", is_signed_in=is_signed_in)
+    names = [each.accessibleName() for each in driver.form.card("web").sign_in.findChildren(QPushButton)]
+    shown = [each for each in names if driver.part(QPushButton, each) is not None]
+    assert shown == ([offered] if offered else [])
+
+
+def test_the_keys_stay_where_they_are_when_the_person_is_signed_in_or_out(driver):
+    for is_in, one, other in (
+        (True, "Sign out of Web", "Sign in to Web"),
+        (False, "Sign in to Web", "Sign out of Web"),
+    ):
+        driver.show_state("running", "web", is_signed_in=is_in)
+        driver.part(QPushButton, one).setFocus()
+        driver.show_state("idle", "web", is_signed_in=not is_in)
+        assert driver.form.focusWidget() is driver.part(QPushButton, other)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Which\u202e file."},
+        "mode": {"enum": ["text", "bytes"], "default": "text"},
+    },
+    "required": ["path"],
+}
+
+
+def test_the_arguments_of_a_tool_can_be_read(driver):
+    driver.show_state("running", tools=(tool(schema=SCHEMA), tool("write", digest="2")))
+    driver.click("Show the tools of Files")
+    assert not any("Which" in each for each in driver.words)
+    driver.click("Show 2 arguments")
+    at = driver.words.index("path")
+    assert driver.words[at : at + 3] == ["path", "text · required", "Which⟨U+202E⟩ file."]
+    at = driver.words.index("mode")
+    assert driver.words[at + 1 : at + 4] == ["anything · optional", 'One of: "text", "bytes"', 'If left out: "text"']
+    driver.click("Show as JSON")
+    raw = driver.part(QPlainTextEdit, "Schema of the arguments as JSON")
+    assert json.loads(raw.toPlainText()) == SCHEMA
+    rows = driver.part(QListView, "Tools of Files")
+    rows.setCurrentIndex(rows.model().index(1, 0))
+    assert "path" not in driver.words
+    assert "The server names no arguments of this tool." in driver.words
+    assert raw.toPlainText() == "{}"
+    driver.click("Hide arguments")
+    assert driver.part(QPushButton, "No arguments are named") is not None
+    assert not raw.isVisible()
+
+
+def test_long_schemas_are_cut_and_say_so(driver):
+    properties = {f"p{number}": {"type": "string", "description": "x" * 500} for number in range(80)}
+    driver.show_state("running", tools=(tool(schema={"type": "object", "properties": properties}),))
+    driver.click("Show the tools of Files")
+    driver.click("Show 80 arguments")
+    driver.click("Show as JSON")
+    assert "p59" in driver.words
+    assert "p60" not in driver.words
+    assert "These are the first 60. The others are in the JSON." in driver.words
+    assert any(each.startswith("The first 20,000 of ") for each in driver.words)
+    assert len(driver.part(QPlainTextEdit, "Schema of the arguments as JSON").toPlainText()) == 20_000
 
 
 def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
@@ -324,10 +401,13 @@ def test_every_word_is_translated(qtbot, marked):
     driver = Driver(qtbot, files, WEB.model_copy(update={"title": "λ"}))
     for state in ("off", "idle", "starting", "running", "failed", "signed_out"):
         for server_id in ("files", "web"):
-            driver.show_state(state, server_id, tools=(tool("μ", description="ω"),))
+            schema = {"properties": {"α": {"type": "array", "items": {"enum": [1]}, "default": 1}}}
+            driver.show_state(state, server_id, tools=(tool("μ", description="ω", schema=schema),))
         assert bare_texts(driver.form) == []
     for card in (driver.form.card("files"), driver.form.card("web")):
         card._turn_tools()
+        card.tools._arguments._toggle()
+        card.tools._arguments._toggle_raw()
         card._turn_log()
         card._ask_removal()
     driver.form.add("program")

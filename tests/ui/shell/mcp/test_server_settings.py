@@ -8,6 +8,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
 
+from desktop_agent.tools.mcp.sign_in.record import Record
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.tool_calls import ToolClass
 from tests.desktop_agent.tools.mcp.sign_in.site import site
@@ -76,7 +77,7 @@ def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
         (server,) = page.servers
         assert (server.id, server.connection.secret_env) == ("own-tools", ("TOKEN",))
         assert kept == {"mcp/own-tools/TOKEN": "t0ken-value"}
-        assert "It starts when a conversation needs it." in page.words
+        assert "Waits until a conversation needs it." in page.words
         page.press("Test Own tools")
         rows = (await page.wait_for(QListView, "Tools of Own tools")).model()
         assert "Running · protocol" in page.words
@@ -151,7 +152,7 @@ def test_a_server_is_turned_off_and_on_and_its_log_is_live(on_screen):
         assert screen.engine.mcp.tools(None) == ()
         assert not page.servers[0].on
         page.part(QCheckBox, "Use Own tools").click()
-        await until(lambda: "It starts when a conversation needs it." in page.words)
+        await until(lambda: "Waits until a conversation needs it." in page.words)
 
     on_screen(work)
 
@@ -223,6 +224,24 @@ def test_signing_in_that_fails_is_said_where_it_was_begun(on_screen, kept):
         await page.wait_for(QPushButton, "Sign in to Web")
         assert page.part(QPushButton, "Cancel signing in") is None
         assert "could not be reached" in page.words.split("127.0.0.1:9/mcp")[1]
+
+    on_screen(work)
+
+
+def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_screen, kept):
+    async def work(screen):
+        connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
+        server = McpServer(id="web", title="Web", connection=connection)
+        record = Record(url=connection.url, tokens={"access_token": "t0ken"}, client={"client_id": "c"})
+        kept[server.sign_in_name] = record.model_dump_json()
+        await screen.desk.tool_servers.imports.keep((server,))
+        page = Page(screen)
+        await page.wait_for(QPushButton, "Sign out of Web")
+        assert page.part(QPushButton, "Sign in to Web") is None
+        page.press("Sign out of Web")
+        await page.wait_for(QPushButton, "Sign in to Web")
+        assert page.part(QPushButton, "Sign out of Web") is None
+        assert kept == {}
 
     on_screen(work)
 

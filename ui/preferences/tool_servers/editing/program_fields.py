@@ -32,6 +32,8 @@ class ProgramFields(QObject):
         self._apart = label(kind="muted", wrap=True)
         self._take_apart = button(self.tr("Split it"), self._split)
         self._warning = label(kind="warning", wrap=True)
+        self._other = label(kind="warning", wrap=True)
+        self._before = connection
         self._variables = ValueRows(themes, variable_words())
         if connection is not None:
             self._program.setText(connection.command)
@@ -86,12 +88,30 @@ class ProgramFields(QObject):
             each.setVisible(is_line)
         secret = secret_looking((*words[1:], *from_lines(self._arguments.toPlainText())))
         warning = self.tr(
-            "“{0}” seems to hold a secret. Arguments lie in a file, and every program of this machine can read them: "
-            "give it as a secret variable, if the server takes one."
+            "“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read "
+            "them: give it as a secret variable, if the server takes one."
         )
         self._warning.setText(warning.format(with_hidden_shown(secret or "")))
         self._warning.setVisible(secret is not None)
+        self._look_whether_other()
         self.changed.emit()
+
+    def _look_whether_other(self) -> None:
+        is_other = self._before is not None and (
+            self._program.text().strip() != self._before.command
+            or from_lines(self._arguments.toPlainText()) != self._before.args
+        )
+        self._variables.forget_kept(forgotten=is_other)
+        words = ""
+        if is_other and self._variables.has_kept:
+            words = self.tr(
+                "What the secret variables hold was given for what was started before, and goes to nothing else. "
+                "Enter it again."
+            )
+        if words and words != self._other.text():
+            announce(self._program, words)
+        self._other.setText(words)
+        self._other.setVisible(bool(words))
 
     def _split(self) -> None:
         program, *arguments = taken_apart(self._program.text())
@@ -123,6 +143,6 @@ class ProgramFields(QObject):
         column = QVBoxLayout(part)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE_XS)
-        for each in (self._arguments, label(words, "muted", wrap=True), self._warning):
+        for each in (self._arguments, label(words, "muted", wrap=True), self._warning, self._other):
             column.addWidget(each)
         return part

@@ -39,7 +39,7 @@ def variable_words() -> ValueWords:
         value=_tr("Value of the variable"),
         add=_tr("Add variable"),
         remove=_tr("Remove the variable {0}"),
-        explanation=_tr("Secret values go to the keyring and are never shown again. Plain ones lie in a file."),
+        explanation=_tr("Secret values go to the keyring and are never shown again. Plain ones are kept in a file."),
         wrong_name=_tr("The name of a variable has letters, digits and “_”, and begins with no digit. Change it."),
         missing=_tr("The secret variable “{0}” has no value. Enter it, or remove the variable."),
         twice=_tr("There are two variables “{0}”. Remove one of them."),

@@ -14,6 +14,7 @@ from ui.look.controls import label
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+from ui.preferences.tool_servers.offered.arguments_pane import ArgumentsPane
 from ui.preferences.tool_servers.offered.tool_delegate import ToolDelegate
 from ui.preferences.tool_servers.offered.tool_rows import ToolRows
 from ui.preferences.tool_servers.whole_text import WholeText
@@ -40,6 +41,7 @@ class ToolsPane(QWidget):
         self._details = QWidget()
         self._name = label(kind="strong", wrap=True)
         self._description = WholeText("", self.tr("Description of the tool"))
+        self._arguments = ArgumentsPane()
         self._said = label(kind="muted", wrap=True)
         self._other = label(kind="warning", wrap=True)
         self._class = QComboBox()
@@ -95,6 +97,7 @@ class ToolsPane(QWidget):
         name = with_hidden_shown(tool.name)
         self._name.setText(name)
         self._description.show_text(cleandoc(tool.description) or self.tr("It has no description."))
+        self._arguments.show_schema(tool.schema)
         self._said.setText(self._said_words(tool))
         self._on.setChecked(tool.on)
         self._class.setAccessibleName(self.tr("What counts about {0}").format(name))
@@ -162,7 +165,7 @@ class ToolsPane(QWidget):
         self._other.setText(
             self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
         )
-        for each in (self._name, self._description, self._said, self._other):
+        for each in (self._name, self._description, self._arguments, self._said, self._other):
             inner.addWidget(each)
         inner.addLayout(choice)
         inner.addWidget(self._on)

@@ -29,6 +29,8 @@ async def test_no_text_that_reaches_a_model_holds_what_a_person_cannot_see():
     schema = {"title": TAGS, "properties": {f"p{TAGS}": {"enum": [f"a{TAGS}"], "description": f"b{TAGS}\u202e"}}}
     listed = (tool("a", f"hi{TAGS}\u3164\u2800", **schema), tool("b", "hi"))
     offer = tools._made(await live(), listed, Allowance(StopSign()))
+    # The settings show what goes to the model.
+    assert [each.schema for each in offer.listed] == [each.spec.input_schema for each in offer.tools]
     assert offer.tools[0].description == f"hi{SEEN}��"
     assert offer.tools[0].schema.json_schema == {
         "type": "object",

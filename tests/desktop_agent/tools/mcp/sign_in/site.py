@@ -36,13 +36,14 @@ def as_json(value: Any, status: int = 200) -> Answer:
 
 @dataclass
 class Site:
-    """`answers` wins over what it would do; `tokens` are those that it takes."""
+    """`answers` wins over what it would do; `tokens` are those that it takes; `held` has answers wait."""
 
     host: str = "127.0.0.1"
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
     answers: dict[str, Callable[[Asked], Answer]] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
+    held: dict[str, asyncio.Event] = field(default_factory=dict)
     expires_in: int | None = 3600
     refresh: str | None = "refresh-secret-1"
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -137,7 +138,10 @@ class Site:
                 query = {name: values[0] for name, values in parse_qs(parts.query).items()}
                 asked = Asked(method, parts.path, query, headers, body)
                 self.asked.append(asked)
-                await self._send(writer, *self.answer(asked))
+                answer = self.answer(asked)
+                if asked.path in self.held:
+                    await self.held[asked.path].wait()
+                await self._send(writer, *answer)
         except (asyncio.IncompleteReadError, OSError):
             pass
         finally:

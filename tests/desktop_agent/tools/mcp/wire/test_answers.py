@@ -8,6 +8,7 @@ import pytest
 from desktop_agent.tools.mcp.wire.answers import EventStream, WholeAnswer
 
 GOOD = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+HALVES = (b'{"jsonrpc":"2.0",', b'"id":2,"result":{}}')
 HALF = b'{"jsonrpc":"2.0","id":1,"result":{"x":"a\\ud800"}}'
 MANY = b'{"jsonrpc":"2.0","id":1,"result":{"x":[%b]}}' % b",".join([b"[]"] * 150_000)
 
@@ -63,10 +64,19 @@ async def test_what_is_larger_than_it_may_be_ends_there():
 @pytest.mark.parametrize("size", [1, 2, 3, 1_000])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 async def test_events_come_as_they_were_whatever_ends_their_lines(size, end):
-    lines = [b": hello", b"", b"id: 4", b"event: message", b"data: " + GOOD, b"", b"", b"data:{", b"data: }", b"", b""]
+    good = [b": hello", b"", b"id: 4", b"event: message", b"data: " + GOOD, b"", b""]
+    lines = [*good, b"data:" + HALVES[0], b"data: " + HALVES[1], b"", b""]
     (first, second) = await events(end.join(lines), size)
     assert first == ("message", "4", GOOD.decode())
-    assert second[2] == "{\n}"
+    assert second[2] == b"\n".join(HALVES).decode()
     (repaired,) = await events(end.join([b"id: 5", b"data: " + HALF, b"", b""]), size)
     assert repaired[1] == "5"
     assert json.loads(repaired[2])["result"] == {"x": "a?"}
+
+
+async def test_what_is_no_message_is_told_and_not_passed_on():
+    told: list[str] = []
+    data = b"data:1\n\n: nothing\n\n\n\nid: 7\ndata:\n\ndata: " + GOOD + b"\n\ndata: <html>"
+    passed = await whole(EventStream(Pieces(data, 9), 1_000, told.append))
+    assert passed == b"id: 7\ndata:\n\ndata: " + GOOD + b"\n\n"
+    assert told == ["1", "<html>"]

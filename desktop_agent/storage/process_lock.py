@@ -1,0 +1,87 @@
+"""One at a time, of all processes of this person: for what lies in the keyring, which they share.
+
+An exclusive transaction on an empty database is a lock on every platform, and ends with its process. It lies in the
+platform's own data folder, whatever folder was named for conversations: the keyring is the same for all of them.
+"""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from desktop_agent.storage.database.connection import code_of
+from desktop_agent.storage.paths import data_folder
+from desktop_agent.vocabulary.errors import StorageFailed
+
+_log = logging.getLogger(__name__)
+
+# Between two looks whether it is free, in seconds: twice as long each time.
+_PAUSE = 0.05
+_LONGEST_PAUSE = 0.5
+_TAKEN = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+@asynccontextmanager
+async def alone(name: str, seconds: float) -> AsyncGenerator[bool]:
+    """Nobody else is inside as long as this is; False: somebody else was, all these seconds.
+
+    `name` is that of a file. Where nothing can be locked (no place to write, a file system without locks), nobody is
+    kept out.
+    """
+    lock = _Lock(name)
+    try:
+        yield await lock.take(seconds)
+    finally:
+        await asyncio.to_thread(lock.release)
+
+
+class _Lock:
+    """Taken once, released once; one that is cancelled meanwhile is not held."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._one_at_a_time = threading.Lock()
+        self._held: sqlite3.Connection | None = None
+        self._is_over = False
+
+    async def take(self, seconds: float) -> bool:
+        loop, pause = asyncio.get_running_loop(), _PAUSE
+        until = loop.time() + seconds
+        while not await asyncio.to_thread(self._is_taken):
+            left = until - loop.time()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return True
+
+    def release(self) -> None:
+        with self._one_at_a_time:
+            self._is_over = True
+            if self._held is not None:
+                self._held.close()
+
+    def _is_taken(self) -> bool:
+        with self._one_at_a_time:
+            if self._is_over:
+                return False
+            try:
+                self._held = _begun(self._name)
+            except (sqlite3.Error, StorageFailed) as error:
+                if isinstance(error, sqlite3.Error) and code_of(error) in _TAKEN:
+                    return False
+                _log.info("nothing can be locked: %s", type(error).__name__)
+            return True
+
+
+def _begun(name: str) -> sqlite3.Connection:
+    path = data_folder() / f"{name}.lock"
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

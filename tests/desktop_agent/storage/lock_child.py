@@ -1,0 +1,15 @@
+"""Runs in a process of its own, started by test_process_lock.py: holds the lock until it is ended."""
+
+import asyncio
+import sys
+
+from desktop_agent.storage.process_lock import alone
+
+
+async def hold() -> None:
+    async with alone(sys.argv[1], 0) as is_alone:
+        print(is_alone, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+asyncio.run(hold())
