@@ -68,6 +68,8 @@ class Checkpoints:
         self._by_tools = UndoingByTools(tools, store)
         self._specialists = specialists
         self._lock = asyncio.Lock()
+        # Of its own, as no run is refused because of it; a restoring waits for it.
+        self._sweeping = asyncio.Lock()
         self._is_swept = False
 
     def refuse_meanwhile(self) -> None:
@@ -93,7 +95,8 @@ class Checkpoints:
         self._telling.show(saved_calls(every, self._history(), self._specialists()))
         if not self._is_swept and not self._lock.locked():
             self._is_swept = True
-            await in_thread(lambda _sign: sweep_broken_off(every))
+            async with self._sweeping:
+                await in_thread(lambda _sign: sweep_broken_off(every))
 
     async def preview(self, *checkpoint_ids: str) -> Forecast:
         """What restoring these would do now; nothing is changed. Raises WrongUse for an unknown one; StorageFailed."""
@@ -125,20 +128,20 @@ class Checkpoints:
     async def restore(self, checkpoint_id: str, *, even_if_changed: bool = False) -> Restored:
         """Undo one call and put back its files; those that were changed since only when `even_if_changed` says so.
 
-        One that was redone since is undone again.
-        What was left alone is in the answer. Raises WrongUse while working, when the conversation is closed, and for an
+        What was redone since is undone again, also where not all of it had been undone. The answer is about all of it;
+        what was left alone is in it. Raises WrongUse while working, when the conversation is closed, and for an
         unknown one; StorageFailed.
         """
-        async with self._lock:
+        async with self._lock, self._sweeping:
             chosen = self._chosen((checkpoint_id,), every := await self._all())
-            return (await self._restore_all([_last_of(chosen[0], every)], even_if_changed, _silent))[0]
+            return _together(await self._restore_all(_open_of(chosen[0], every), even_if_changed, _silent))
 
     async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[Restored, ...]:
         """Put back, newest first, what the calls of this message and of all after it changed; as `restore`.
 
         What was restored before is left out.
         """
-        async with self._lock:
+        async with self._lock, self._sweeping:
             return await self._restore_all(self._since(message_id, await self._all()), even_if_changed, _silent)
 
     async def restore_foreseen(
@@ -152,7 +155,7 @@ class Checkpoints:
         Each file is looked at again. Those in `replacing` are put back although they were changed since, if they are
         still as they were foreseen. `on_progress` hears how many calls of how many are done.
         """
-        async with self._lock:
+        async with self._lock, self._sweeping:
             known = self._chosen(forecast.calls, await self._all())
             consent: _Consent = {each.key: [_as_found(each)] for each in replacing}
             return await self._restore_all([each for each in known if not each.restored], consent, on_progress)
@@ -255,13 +258,24 @@ def _is_of(checkpoint: Checkpoint, ids: Collection[str]) -> bool:
     return checkpoint.id in ids or (bool(checkpoint.note_id) and checkpoint.note_id in ids)
 
 
-def _last_of(checkpoint: Checkpoint, every: Sequence[Checkpoint]) -> Checkpoint:
-    """The one that restoring this has to mean: itself, or, after a redo, what was saved at that."""
-    found = checkpoint
-    above = {checkpoint.id}
+def _open_of(checkpoint: Checkpoint, every: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+    """Those that restoring this has to mean, newest first: itself, and what was saved whenever it was redone."""
+    found, above = [checkpoint], {checkpoint.id}
     for each in every:
         if each.undoes in above:
             above.add(each.id)
-            if each.is_redo == checkpoint.is_redo and not each.restored and found.restored:
-                found = each
-    return found
+            found += [each] if each.is_redo == checkpoint.is_redo else []
+    return [each for each in reversed(found) if not each.restored] or [checkpoint]
+
+
+def _together(done: Sequence[Restored]) -> Restored:
+    """One restoring of one call out of several, newest first; `checkpoint` and `saved` are the last of theirs."""
+    restored = tuple(dict.fromkeys(path for each in done for path in each.restored))
+    left = {each.path: each for one in done for each in one.left_alone if each.path not in restored}
+    return Restored(
+        done[-1].checkpoint,
+        restored,
+        tuple(left.values()),
+        is_new_undo=any(each.is_new_undo for each in done),
+        saved=next((each.saved for each in reversed(done) if each.saved is not None), None),
+    )

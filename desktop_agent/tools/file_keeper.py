@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.keeping.looking import look, path_of, place_of
+from desktop_agent.tools.keeping.looking import look, path_of, place_of, saved_file
 from desktop_agent.tools.keeping.putting_back import Consent, LeftAlone
 from desktop_agent.tools.keeping.restoring import Restoring, still_there
 from desktop_agent.tools.keeping.saving_first import SavingFirst, missing_folders
@@ -159,7 +159,7 @@ class FileKeeper:
         found = await in_thread(lambda sign: look(workspace, place, sign, with_data=True))
         if found.data is not None:
             await self._blobs.put(found.data)
-        return SavedFile(path=path_of(place), before=found.state)
+        return saved_file(path_of(place), found)
 
     async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
         noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from desktop_agent.tools.disk.attributes import keep_attributes
+from desktop_agent.tools.disk.attributes import Extras, give, keep_attributes
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS, Folder, open_folder
 from desktop_agent.tools.disk.model_paths import components, is_absolute, refuse
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
@@ -29,6 +29,7 @@ _SENTENCES: dict[int, str] = {
     errno.ENOTEMPTY: "“{path}” is a folder with something in it.",
     errno.EXDEV: "“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.",
 }
+_NO_EXTRAS = Extras()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +126,13 @@ class Workspace:
         *,
         mode: int | None = None,
         prefix: str = ".",
+        extras: Extras = _NO_EXTRAS,
     ) -> None:
         """Write a file whole or not at all, making its parents; an existing file keeps its permissions and attributes.
 
         `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
         file as it was. `mode`: permissions to give it instead, write protection or not. `prefix`: how that name begins.
+        `extras` it gets besides, as far as the system lets it.
         """
         with self._told(place), self._holding(place, make_parents=True) as (folder, name):
             mode = _mode_to_give(place, folder, name, mode)
@@ -141,6 +144,8 @@ class Workspace:
                     file.write(data)
                     file.flush()
                     keep_attributes(folder, name, descriptor)
+                    # Before the permissions, which another owner would cost some of.
+                    give(extras, descriptor)
                     if mode is not None and hasattr(os, "fchmod"):
                         os.fchmod(descriptor, mode)
                     os.fsync(descriptor)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+# Where the workspace is a home folder, commands write neither, and tools that touch files ask first.
 # Below the home folder: keys, passwords, tokens, what was typed in shells, sessions of browsers, mail, sockets that act
 # for the person, this program's own data.
-_PRIVATE = """
+PRIVATE = """
     .ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .yarnrc.yml .pypirc .password-store .pki
     .pgpass .my.cnf .mylogin.cnf .vault-token .terraform.d .terraformrc .cargo/credentials .cargo/credentials.toml
     .gem/credentials .bundle/config .Xauthority .ICEauthority .s3cfg .boto .oci .bluemix .fly .kaggle .databrickscfg
@@ -37,6 +38,17 @@ _PRIVATE = """
     .config/Bitwarden .bitwarden-ssh-agent.sock .config/KeePassXC .cache/keepassxc .local/share/TelegramDesktop
     .colima .orbstack .lima .rd .var/app snap
 """
+# Below the home folder as well: what says which programs the person's own programs start.
+STEERING = """
+    .gitconfig .config/git .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv
+    .zprofile .zlogin .zlogout .zsh .kshrc .mkshrc .cshrc .tcshrc .login .config/fish .config/zsh .config/powershell
+    .inputrc .xprofile .xinitrc .xsession .xsessionrc .pam_environment .config/environment.d .config/autostart
+    .config/autostart-scripts .config/plasma-workspace .config/systemd .local/share/systemd .local/share/applications
+    .local/share/dbus-1 .local/share/kservices5 .local/bin bin Library/LaunchAgents Library/LaunchDaemons
+    .vimrc .vim .config/nvim .emacs .emacs.d .config/emacs .tmux.conf .config/tmux .screenrc .gdbinit .lldbinit
+    .config/direnv .direnvrc .mailcap .condarc .cargo/config .cargo/config.toml .cargo/env .cargo/bin .config/pip
+    .npm-global .nvm .pyenv .rbenv .config/Code/User/settings.json .config/Code/User/tasks.json .vscode/extensions
+"""
 # XDG Base Directory Specification.
 _MOVED = {
     ".config/": "XDG_CONFIG_HOME",
@@ -53,7 +65,8 @@ class Bounds:
     """Absolute paths without links. `hidden` is neither read nor written, but for what is writable in there.
 
     `read_only` is not to be written though it lies in what is writable, nor are the folders moved aside that are
-    `pinned`, each of which comes before those in it. Not every confinement can hold these two.
+    `pinned`, each of which comes before those in it. Not every confinement can hold these two. `closed` are places,
+    there or not, that nobody writes: nothing is made, replaced or removed in a folder on the way to one.
     """
 
     writable: tuple[Path, ...]
@@ -61,6 +74,12 @@ class Bounds:
     network: bool = False
     read_only: tuple[Path, ...] = ()
     pinned: tuple[Path, ...] = ()
+    closed: tuple[Path, ...] = ()
+
+    def open_in(self, folder: Path) -> tuple[Path, ...]:
+        """What of a writable folder may be written: itself, or what is in it now but for what is closed."""
+        below = tuple(each for each in self.closed if folder in each.parents)
+        return tuple(around(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
 
     def hidden_below(self, folder: Path) -> tuple[Path, ...]:
         """What of a folder stays closed."""
@@ -69,15 +88,24 @@ class Bounds:
 
 def bounds_for(workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool) -> Bounds:
     """The bounds of one command. `own_folders`: where this program keeps its data."""
-    names = [place for each in _PRIVATE.split() for place in _places_of(each)]
+    names = [place for each in PRIVATE.split() for place in places_of(each)]
     places = [*names, *own_folders, *map(Path, _SHARED)]
     hidden = dict.fromkeys(each.resolve() for each in places if os.path.lexists(each))
     writable = (workspace.resolve(), temporary.resolve())
-    return Bounds(writable, tuple(each for each in hidden if each not in writable), network)
+    kept_away = tuple(each for each in hidden if each not in writable)
+    return Bounds(writable, kept_away, network, closed=tuple(_closed_below(writable[0])))
 
 
-def _places_of(name: str) -> Iterator[Path]:
-    """Where a private thing lies: below each home folder, and where the person moved such things to."""
+def _closed_below(workspace: Path) -> Iterator[Path]:
+    """Of a workspace that is a home folder, or has one in it: what is the person's own affair, there or not."""
+    for name in (*PRIVATE.split(), *STEERING.split()):
+        for place in places_of(name):
+            found = {place.parent.resolve() / place.name, place.resolve()}
+            yield from (each for each in found if workspace in each.parents)
+
+
+def places_of(name: str) -> Iterator[Path]:
+    """Where such a thing lies: below each home folder, and where the person moved such things to."""
     for home in _homes():
         yield home / name
     for usual, variable in _MOVED.items():

@@ -32,14 +32,25 @@ def command(program: str, argv: Sequence[str], folder: Path, bounds: Bounds) -> 
     # The program itself sets up the filter in there, and may lie where nothing else is seen.
     options += _seen(each for each in own_places() if _is_empty(each))
     for each in bounds.writable:
-        options += ["--bind", str(each), str(each), *_kept(bounds, each), *_closed(bounds.hidden_below(each))]
-    # A namespace keeps no socket away that has a path, and with the network come those without one.
-    started = without_services(argv, network=bounds.network)
+        options += [*_opened(bounds, each), *_closed(bounds.hidden_below(each))]
+    # A namespace keeps no socket away that has a path, and with the network come those without one. Without the network
+    # the internet is the command alone: what it listens on at 127.0.0.1 can be reached by nobody else.
+    started = without_services(argv)
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 
 def _seen(places: Iterable[Path]) -> list[str]:
     return [word for each in places for word in ("--ro-bind-try", str(each), str(each))]
+
+
+def _opened(bounds: Bounds, writable: Path) -> list[str]:
+    inside = bounds.open_in(writable)
+    if inside == (writable,):
+        return ["--bind", str(writable), str(writable), *_kept(bounds, writable)]
+    options = ["--ro-bind", str(writable), str(writable)]
+    for each in inside:
+        options += ["--bind-try", str(each), str(each), *_kept(bounds, each)]
+    return options
 
 
 def _kept(bounds: Bounds, writable: Path) -> list[str]:

@@ -29,7 +29,8 @@ class Confinement:
     """One way to keep a command in its bounds, by its name; without one nothing does. `note` is what to know besides.
 
     `command` makes the words that start a program in a folder, within bounds. `ends_all`: what the program leaves
-    running ends with it, and nobody learns how much it was. `own_processes` are its own, around the program.
+    running ends with it, and nobody learns how much it was. `own_processes` are its own, around the program; one that
+    `stays` is the outermost, adopts who lost its parent, and ends when all of them have.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Confinement:
     note: str = ""
     ends_all: bool = False
     own_processes: int = 0
+    stays: bool = False
 
     def title(self, *, network: bool) -> str:
         """What the person is told before the command runs."""
@@ -56,7 +58,7 @@ def landlocked() -> Confinement:
     """Rules of the kernel: what is closed is there and cannot be opened."""
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
     # One stays around the program, and ends what that leaves running.
-    return Confinement("Landlock", _by_landlock, _LOOSE, ends_all=True, own_processes=1)
+    return Confinement("Landlock", _by_landlock, _LOOSE, ends_all=True, own_processes=1, stays=True)
 
 
 def _by_landlock(argv: Sequence[str], _folder: Path, bounds: Bounds) -> list[str]:
@@ -65,7 +67,18 @@ def _by_landlock(argv: Sequence[str], _folder: Path, bounds: Bounds) -> list[str
 
 def unconfined(why: str) -> Confinement:
     """Nothing keeps it. `why` is a sentence for the person, with a remedy if there is one."""
-    return Confinement("", lambda argv, _folder, _bounds: list(argv), why)
+    if sys.platform != "linux":
+        return Confinement("", lambda argv, _folder, _bounds: list(argv), why)
+    return Confinement("", _stayed_with, why, own_processes=1, stays=True)
+
+
+def _stayed_with(argv: Sequence[str], _folder: Path, bounds: Bounds) -> list[str]:
+    return landlock.stayed_with(argv, count_in(bounds))
+
+
+def count_in(bounds: Bounds) -> Path:
+    """The file in which stands how many processes a command without bounds had left running."""
+    return bounds.writable[-1] / ".left-running"
 
 
 @lru_cache(maxsize=1)

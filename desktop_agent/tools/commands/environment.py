@@ -12,6 +12,24 @@ _PASSED = """
 """
 _FOR_NETWORK = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
 _LOCALE = re.compile(r"LC_[A-Z]+")
+# What of a cache is only read is read where the person has it. Programs that can do without writing there.
+_READ_CACHES = {
+    "PRE_COMMIT_HOME": "pre-commit",
+    "PLAYWRIGHT_BROWSERS_PATH": "ms-playwright",
+    "PUPPETEER_CACHE_DIR": "puppeteer",
+    "HF_HOME": "huggingface",
+}
+# Where there is none, asking again and again takes minutes.
+_WITHOUT_NETWORK = {
+    "PIP_RETRIES": "0",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_HTTP_RETRIES": "0",
+    "npm_config_fetch_retries": "0",
+    "npm_config_update_notifier": "false",
+    "YARN_HTTP_RETRY": "0",
+    "CARGO_NET_RETRY": "0",
+    "BUNDLE_RETRY": "0",
+}
 # Nobody is there to answer, to turn pages, or to see colours.
 _FIXED = {
     "TERM": "dumb",
@@ -33,5 +51,18 @@ def environment_of_command(own: Mapping[str, str], temporary: Path, *, network: 
     if network:
         # An address with a name and a password in it is a secret.
         passed |= {name: value for name, value in own.items() if name in _FOR_NETWORK.split() and "@" not in value}
+    else:
+        passed |= _WITHOUT_NETWORK
     passed.setdefault("PATH", os.defpath)
-    return passed | _FIXED | {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(temporary / "cache")}
+    return passed | _FIXED | _caches(own) | _own_places(temporary)
+
+
+def _own_places(temporary: Path) -> dict[str, str]:
+    caches = temporary / "cache"
+    return {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
+
+
+def _caches(own: Mapping[str, str]) -> dict[str, str]:
+    home = own.get("XDG_CACHE_HOME") or (f"{own['HOME']}/.cache" if own.get("HOME") else "")
+    found = {name: Path(home, folder) for name, folder in _READ_CACHES.items() if home}
+    return {name: str(place) for name, place in found.items() if place.is_dir()}

@@ -4,6 +4,7 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.processes.own_part import part_command
@@ -18,15 +19,31 @@ def is_known() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def without_services(argv: Sequence[str], *, network: bool) -> list[str]:
-    """The words that start a program which may use no socket of a service, and others only with the `network`."""
-    return part_command(PART, _MODULE, json.dumps({"network": network}), *argv)
+def without_services(argv: Sequence[str]) -> list[str]:
+    """The words that start a program which may use the sockets of the internet and none of a service."""
+    return part_command(PART, _MODULE, json.dumps({"network": True}), *argv)
+
+
+def stayed_with(argv: Sequence[str], count_in: Path) -> list[str]:
+    """The words that start a program in no bounds, with a process around it that ends what it leaves running.
+
+    How many these were will be in a file of that name, if any.
+    """
+    return part_command(PART, _MODULE, json.dumps({"count_in": str(count_in)}), *argv)
+
+
+def stayed_with_what_comes_over(descriptor: int) -> list[str]:
+    """The words that start a program as the last function does, which and how being told over a socket.
+
+    As in `tools.confining.handed_over`; the socket is passed on under that number.
+    """
+    return part_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
 def command(argv: Sequence[str], bounds: Bounds) -> list[str]:
     """The words that start a program in the current folder, within the bounds."""
     wanted = {
-        "writable": [str(each) for each in bounds.writable],
+        "writable": [str(each) for folder in bounds.writable for each in bounds.open_in(folder)],
         "hidden": [str(each) for each in bounds.hidden],
         "network": bounds.network,
     }

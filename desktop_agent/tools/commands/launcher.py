@@ -15,7 +15,7 @@ from typing import Any
 
 from desktop_agent.tools.commands.bounds import around
 from desktop_agent.tools.commands.socket_filter import install_socket_filter
-from desktop_agent.tools.commands.staying import stay_around
+from desktop_agent.tools.confining.handed_over import as_at_the_start, start_handed_over
 from desktop_agent.tools.confining.landlock import (
     EXECUTE,
     IOCTL,
@@ -28,6 +28,7 @@ from desktop_agent.tools.confining.landlock import (
     no_new_privileges,
     version_of,
 )
+from desktop_agent.tools.confining.staying import stay_around
 
 NOT_CONFINED = 125
 _CANNOT_RUN = 126
@@ -42,17 +43,23 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 def main() -> int:
     """The words are bounds as JSON, a program, and its arguments. Comes back only when it was not started.
 
-    Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that.
+    Where no namespace ends what the program leaves running, a process stays outside of the bounds to do that. It is all
+    there is around a program without bounds, and then says in the file `count_in` how many it ended; and around one
+    that is told over the socket `channel`.
     """
     words = sys.argv[3:]
     try:
         wanted = json.loads(words[0])
-        if "writable" in wanted:
-            stay_around(ctypes.CDLL(None, use_errno=True))
-        _close_in(wanted)
+        if "channel" in wanted:
+            start_handed_over(ctypes.CDLL(None, use_errno=True), wanted["channel"])
+        if "writable" in wanted or "count_in" in wanted:
+            stay_around(ctypes.CDLL(None, use_errno=True), wanted.get("count_in"))
+        if "count_in" not in wanted:
+            _close_in(wanted)
     except (OSError, ValueError, LookupError, TypeError) as error:
         sys.stderr.write(f"The command could not be confined and was not started ({error}).\n")
         return NOT_CONFINED
+    as_at_the_start()
     try:
         os.execve(words[1], list(words[1:]), _environment())  # noqa: S606 - that is what it is for
     except OSError as error:
@@ -67,12 +74,12 @@ def _environment() -> dict[str, str]:
 
 def _close_in(wanted: dict[str, Any]) -> None:
     """Without `writable` only sockets are closed. Raises OSError, LookupError."""
-    libc, network = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
+    libc, internet = ctypes.CDLL(None, use_errno=True), bool(wanted["network"])
     no_new_privileges(libc)
     if "writable" in wanted:
         places = (tuple(map(Path, wanted[name])) for name in ("writable", "hidden"))
-        _close_files(libc, *places, network=network)
-    install_socket_filter(libc, network=network)
+        _close_files(libc, *places, network=internet)
+    install_socket_filter(libc, internet=internet)
 
 
 def _close_files(libc: ctypes.CDLL, writable: tuple[Path, ...], hidden: tuple[Path, ...], *, network: bool) -> None:

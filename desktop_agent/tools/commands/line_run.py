@@ -9,9 +9,11 @@ from pathlib import Path
 
 from desktop_agent.tools.commands.aftermath.changes import After, Before, before_command
 from desktop_agent.tools.commands.bounds import Bounds
-from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.confinement import Confinement, count_in
+from desktop_agent.tools.commands.refusals import why_refused
+from desktop_agent.tools.confining.staying import left_running
 from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.processes.running import ProcessEnd, run_process
+from desktop_agent.tools.processes.running import Ending, ProcessEnd, run_process
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
@@ -23,13 +25,14 @@ _NOT_LOOKED = "Which files of the workspace it changed could not be looked at in
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How one line runs, and in what. `before` is the workspace as it was."""
+    """How one line runs, and in what. `before` is the workspace as it was, `bounds` hold if there is a `way`."""
 
     argv: list[str]
     folder: Path
     environment: dict[str, str]
     way: Confinement
     before: Before
+    bounds: Bounds
 
 
 def setting_of(
@@ -40,7 +43,7 @@ def setting_of(
     before = before_command(workspace, temporary.stat().st_ctime_ns, with_git=bool(way.name))
     if (kept := before.guarded) is not None:
         bounds = replace(bounds, read_only=(*kept.files, *kept.folders), pinned=tuple(kept.pinned))
-    return Setting(way.command(argv, folder, bounds), folder, environment, way, before)
+    return Setting(way.command(argv, folder, bounds), folder, environment, way, before, bounds)
 
 
 async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
@@ -61,14 +64,12 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
                 env=setting.environment,
                 on_output=hear,
                 output_limit=_HEARD,
-                on_ended=ended_with_it.append,
+                ending=Ending(stays=setting.way.stays, told=ended_with_it.append),
             )
     except TimeoutError:
-        values = {
-            "seconds": f"{seconds}",
-            "output": shortened("".join(heard)) or "[nothing]",
-            "done": await _done(setting, ended_with_it, call),
-        }
+        output = shortened("".join(heard))
+        done = (await _done(setting, ended_with_it, call), await _why(setting, output))
+        values = {"seconds": f"{seconds}", "output": output or "[nothing]", "done": " ".join(filter(None, done))}
         raise ToolFailed(
             Sentence(
                 "The command ran longer than {seconds} s and was ended, with all that it had started. "
@@ -82,7 +83,22 @@ async def run_line(setting: Setting, seconds: int, call: RunningCall) -> str:
         call.so_far(await _done(setting, ended_with_it, call))
         raise
     after = await _looked_again(setting, call, files=setting.before.is_small)
-    return _told(ended, 0 if setting.way.ends_all else ended.ended_with_it, after.of_git)
+    output = shortened(ended.output)
+    notes = (after.of_git, await _why(setting, output))
+    return _told(ended, output, await _left(setting, ended), notes)
+
+
+async def _left(setting: Setting, ended: ProcessEnd) -> int:
+    """How many processes it had left running, where that is known."""
+    if setting.way.ends_all:
+        return 0
+    return ended.ended_with_it + await in_thread(lambda _sign: left_running(count_in(setting.bounds)))
+
+
+async def _why(setting: Setting, output: str) -> str:
+    """What the confinement has to do with what was written."""
+    workspace, network = str(setting.bounds.writable[0]), setting.bounds.network
+    return await in_thread(lambda _sign: why_refused(output, setting.way.name, workspace, network=network))
 
 
 async def _done(setting: Setting, ended: list[int], call: RunningCall) -> str:
@@ -103,12 +119,10 @@ def _processes(setting: Setting, ended: list[int]) -> str:
     return f"{count:,} {'process was' if count == 1 else 'processes were'} ended. " if count > 0 else ""
 
 
-def _told(ended: ProcessEnd, left: int, warning: str) -> str:
-    output = shortened(ended.output)
+def _told(ended: ProcessEnd, output: str, left: int, notes: Sequence[str]) -> str:
     end = "" if not output or output.endswith("\n") else "\n"
     more = f" {left} {'process' if left == 1 else 'processes'} that it left running ended with it." if left else ""
-    warned = f"\n[{warning}]" if warning else ""
-    return f"{output}{end}[{_how(ended.exit_code)}{more}]{warned}"
+    return f"{output}{end}[{_how(ended.exit_code)}{more}]" + "".join(f"\n[{each}]" for each in notes if each)
 
 
 def _how(code: int) -> str:

@@ -1,5 +1,6 @@
 """The tool that runs a shell line."""
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from desktop_agent.tools.commands.clearing import remove_tree
 from desktop_agent.tools.commands.confinement import Confinement, offered
 from desktop_agent.tools.commands.environment import environment_of_command
 from desktop_agent.tools.commands.line_run import Setting, run_line, setting_of
+from desktop_agent.tools.files.places import relative_of
 from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
@@ -71,28 +73,36 @@ def run_command(
     async def preview(wanted: RunCommandInput) -> Preview:
         return await in_thread(lambda _sign: look(wanted))
 
-    async def subjects(wanted: RunCommandInput) -> tuple[Subject, ...]:
-        # A rule that allows a command without network must not allow it with.
-        return (CommandSubject(wanted.command), *([HostSubject(ANY_HOST)] if wanted.network else ()))
-
     return Tool(
         name="run_command",
         description=(
             "Run a line in bash, in a folder of the workspace. The result is its exit code and what it wrote. It gets "
             "no input, and everything that it started is ended with it. It may be able to write only in the "
-            "workspace and in $TMPDIR, but not hooks and settings of git (.git/hooks, .git/config); say so with "
-            "network if it needs the network."
+            "workspace and in $TMPDIR, which is gone afterwards, but not hooks and settings of git (.git/hooks, "
+            ".git/config); say so with network if it needs the network, also to listen on 127.0.0.1."
         ),
         schema=ModelSchema(RunCommandInput),
         run=run,
         tool_class=ToolClass.MUTATING,
         effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
         preview=preview,
-        subjects=subjects,
-        brings=lambda wanted: Outsider("web", "a command that used the network") if wanted.network else None,
+        subjects=lambda wanted: _subjects(workspace, wanted),
+        brings=lambda wanted: _outsider(wanted) if wanted.network else None,
         timeout=MOST_SECONDS + _AROUND,
         scope=str(workspace.folder),
     )
+
+
+async def _subjects(workspace: Workspace, wanted: RunCommandInput) -> tuple[Subject, ...]:
+    # A rule that allows a command without network must not allow it with.
+    folder = await relative_of(workspace, wanted.folder)
+    return (CommandSubject(wanted.command, folder), *([HostSubject(ANY_HOST)] if wanted.network else ()))
+
+
+def _outsider(wanted: RunCommandInput) -> Outsider:
+    # Who trusts what one line brought has not seen what another brings.
+    line = f"{wanted.folder}\n{wanted.command}".encode("utf-8", "replace")
+    return Outsider("web", "a command that used the network", hashlib.sha256(line).hexdigest())
 
 
 def _folder(workspace: Workspace, path: str) -> Path:

@@ -11,8 +11,8 @@ ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 X32 = 0x40000000
 """Numbers of the x32 way into an x86-64 kernel begin here."""
 
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+LOAD, EQUAL, AT_LEAST, RETURN, KEEP_BITS = 0x20, 0x15, 0x35, 0x06, 0x54
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """As audit.h names them. A number means another call on each."""
 

@@ -1,12 +1,68 @@
-"""Extended attributes of a file that is about to be replaced by another one (xattr(7))."""
+"""Extended attributes (xattr(7)) and owner of a file that is about to be replaced or brought back."""
 
 import contextlib
 import os
+from dataclasses import dataclass
 
 from desktop_agent.tools.disk.folders import Folder
 
+MOST_BYTES = 64 * 1024
+"""Of all attributes of one file that are read to be saved, names and values together."""
+
+MOST_ATTRIBUTES = 100
 # Not those of the system's security: what holds for the old bytes, such as a program's rights, need not for the new.
 _KEPT = ("user.", "system.posix_acl_access")
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a file has besides bytes and permissions. `owner` is user and group, None where it is not known."""
+
+    attributes: tuple[tuple[str, bytes], ...] = ()
+    owner: tuple[int, int] | None = None
+
+
+def extras_of(descriptor: int) -> Extras:
+    """Those of an open file, within the bounds above: an attribute that does not fit is left out. Raises OSError."""
+    found = os.fstat(descriptor)
+    owner = (found.st_uid, found.st_gid) if hasattr(os, "fchown") else None
+    return Extras(tuple(_attributes(descriptor)), owner)
+
+
+def _attributes(descriptor: int) -> list[tuple[str, bytes]]:
+    kept: list[tuple[str, bytes]] = []
+    room = MOST_BYTES
+    if not hasattr(os, "getxattr"):
+        return kept
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listxattr(descriptor)):
+            # Names of files on disk need not be Unicode, nor need these.
+            if not name.startswith(_KEPT) or not name.isprintable() or len(kept) == MOST_ATTRIBUTES:
+                continue
+            with contextlib.suppress(OSError):
+                value = os.getxattr(descriptor, name)
+                if (size := len(name) + len(value)) <= room:
+                    room -= size
+                    kept.append((name, value))
+    return kept
+
+
+def give(extras: Extras, descriptor: int) -> None:
+    """Give them to an open file, as far as the disk takes them and the system lets us; the group without the user
+    where it is only that."""
+    for name, value in extras.attributes if hasattr(os, "setxattr") else ():
+        if name.startswith(_KEPT):
+            with contextlib.suppress(OSError):
+                os.setxattr(descriptor, name, value)
+    if extras.owner is None or not hasattr(os, "fchown"):
+        return
+    found = os.fstat(descriptor)
+    if extras.owner == (found.st_uid, found.st_gid):
+        return
+    for user in (extras.owner[0], -1):
+        with contextlib.suppress(OSError, OverflowError):
+            os.fchown(descriptor, user, extras.owner[1])
+            return
 
 
 def keep_attributes(folder: Folder, name: str, descriptor: int) -> None:

@@ -18,6 +18,11 @@ async def changes_of(workspace: Workspace, path: str) -> tuple[str, ...]:
     return (str(place),) if place.parts else ()
 
 
+async def relative_of(workspace: Workspace, path: str) -> str:
+    """The same for a folder, `.` for the workspace's own. Raises the same."""
+    return str(await _located(workspace, path))
+
+
 async def _located(workspace: Workspace, path: str) -> Place:
     place = await in_thread(lambda _sign: workspace.locate(path))
     try:

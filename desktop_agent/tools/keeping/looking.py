@@ -3,12 +3,14 @@
 import hashlib
 import os
 import stat
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 
+from desktop_agent.tools.disk.attributes import Extras, extras_of
 from desktop_agent.tools.disk.model_paths import refuse
 from desktop_agent.tools.in_thread import StopSign
 from desktop_agent.tools.workspace import Place, Workspace
-from desktop_agent.vocabulary.conduct.checkpoints import FileState, Unread
+from desktop_agent.vocabulary.conduct.checkpoints import FileState, SavedFile, Unread
 from desktop_agent.vocabulary.errors import OutsideWorkspace, Sentence, ToolFailed
 
 SAVED_LIMIT = 256 * 1024 * 1024
@@ -16,19 +18,21 @@ _PIECE = 1024 * 1024
 _ATTEMPTS = 3
 
 Stamp = tuple[int, ...]
+_NO_EXTRAS = Extras()
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What was found. `stamp` changes with every change of it, None for nothing; `data` where bytes were asked for.
 
-    `names` is how many names on the disk a file has (hard links).
+    `names` is how many names on the disk a file has (hard links), `extras` come with the bytes.
     """
 
     state: FileState
     stamp: Stamp | None
     data: bytes | None = None
     names: int = 1
+    extras: Extras = _NO_EXTRAS
 
 
 def path_of(place: Place) -> str:
@@ -71,13 +75,27 @@ def look(workspace: Workspace, place: Place, sign: StopSign, *, with_data: bool 
             continue  # written to while it was read
         if read is None:
             return Look(FileState(unread="not_permitted"), stamp)
-        digest, data = read
+        digest, data, extras = read
         state = FileState(digest=digest, mode=stat.S_IMODE(found.st_mode) & 0o777)
-        return Look(state, stamp, data, found.st_nlink)
+        return Look(state, stamp, data, found.st_nlink, extras)
     raise ToolFailed(
         Sentence("“{path}” is being written to by another program.", {"path": str(place)}),
         "Wait until that program is done.",
     )
+
+
+def saved_file(path: str, found: Look, after: FileState | None = None) -> SavedFile:
+    """What was found, as a checkpoint holds it."""
+    attributes = tuple((name, b64encode(value).decode()) for name, value in found.extras.attributes)
+    return SavedFile(path=path, before=found.state, after=after, attributes=attributes, owner=found.extras.owner)
+
+
+def extras_saved(file: SavedFile) -> Extras:
+    """The same back. Of what is no base64 nothing comes back."""
+    try:
+        return Extras(tuple((name, b64decode(value, validate=True)) for name, value in file.attributes), file.owner)
+    except ValueError:
+        return Extras(owner=file.owner)
 
 
 def is_same(one: FileState, other: FileState | None) -> bool:
@@ -93,13 +111,18 @@ def _unread(found: os.stat_result) -> Unread | None:
     return "too_large" if found.st_size > SAVED_LIMIT else None
 
 
-def _read(workspace: Workspace, place: Place, sign: StopSign, *, with_data: bool) -> tuple[str, bytes | None] | None:
-    """Digest and bytes; None where it may not be read, or is not there any more, or grew beyond the limit."""
+def _read(
+    workspace: Workspace, place: Place, sign: StopSign, *, with_data: bool
+) -> tuple[str, bytes | None, Extras] | None:
+    """Digest, bytes, extras; None where it may not be read, or is not there any more, or grew beyond the limit."""
     hasher = hashlib.sha256()
     pieces: list[bytes] = []
+    extras = _NO_EXTRAS
     size = 0
     try:
         with workspace.reading(place) as file:
+            if with_data:
+                extras = extras_of(file.fileno())
             while (piece := file.read(_PIECE)) and size <= SAVED_LIMIT:
                 sign.check()
                 size += len(piece)
@@ -110,4 +133,4 @@ def _read(workspace: Workspace, place: Place, sign: StopSign, *, with_data: bool
         if isinstance(error.__cause__, PermissionError | FileNotFoundError):
             return None
         raise
-    return None if size > SAVED_LIMIT else (hasher.hexdigest(), b"".join(pieces) if with_data else None)
+    return None if size > SAVED_LIMIT else (hasher.hexdigest(), b"".join(pieces) if with_data else None, extras)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from desktop_agent.tools.in_thread import StopSign
-from desktop_agent.tools.keeping.looking import Look, Stamp, is_same, look, place_of, stamp_of
+from desktop_agent.tools.keeping.looking import Look, Stamp, extras_saved, is_same, look, place_of, stamp_of
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import FileState, SavedFile, Unread
 from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed, ToolFailed
@@ -129,7 +129,8 @@ def fill(workspace: Workspace, step: Step, data: bytes, prefix: str) -> None:
         workspace.remove_folder(step.place)
         expected = None
     check = _unchanged(workspace, step, expected)
-    workspace.write(step.place, data, check, mode=step.file.before.mode, prefix=prefix)
+    mode, extras = step.file.before.mode, extras_saved(step.file)
+    workspace.write(step.place, data, check, mode=mode, prefix=prefix, extras=extras)
 
 
 def failed(path: str, error: AgentError) -> LeftAlone:

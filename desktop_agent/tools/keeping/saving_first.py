@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from desktop_agent.tools.in_thread import StopSign, in_thread
-from desktop_agent.tools.keeping.looking import Look, look, path_of, place_of
+from desktop_agent.tools.keeping.looking import Look, look, path_of, place_of, saved_file
 from desktop_agent.tools.keeping.putting_back import ChangedMeanwhile, Step
 from desktop_agent.tools.workspace import Place, Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint, SavedFile
@@ -45,7 +45,7 @@ class SavingFirst:
             taken.append(step)
             if found.state.unread in {None, "folder"}:
                 # How it is expected to be found: so it is told from what anybody makes of it after a crash, too.
-                files.append(SavedFile(path=step.file.path, before=found.state, after=step.file.before))
+                files.append(saved_file(step.file.path, found, step.file.before))
         if not files:
             return None, taken, left
         saved = Checkpoint(

@@ -26,14 +26,17 @@ class ProcessTree:
     """The processes that came of the one with `pid`, which leads a session and whose environment holds `mark`.
 
     A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
-    that gave up all three before it was seen gets away. Every method but `ids` reads the system's whole list of
-    processes: call them in a thread.
+    that gave up all three before it was seen gets away, and not even that one where the root `stays`: it adopts all who
+    lost their parents, ends by itself when the last of them has, and is killed only when it is alone. Every method but
+    `ids` reads the system's whole list of processes: call them in a thread.
     """
 
-    def __init__(self, pid: int, mark: str) -> None:
+    def __init__(self, pid: int, mark: str, *, stays: bool = False) -> None:
         self._session = pid
         self._mark = mark
         self._root = _process(pid)
+        self._spared = self._root if stays else None
+        self._looks_alone = 0
         # Those that were seen stay known: who has lost its parent by the second look may have lost its mark before.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
         # A cancel does not end the thread in which a look is still going on.
@@ -62,7 +65,15 @@ class ProcessTree:
                 in_vain = 0 if self._kill_session() else in_vain + 1
                 if in_vain == _ENOUGH_IN_VAIN:
                     break
-            return self._tell_all(_kill)
+            self._tell_all(self._kill)
+            killed = sum(each != self._spared for each in self._known)
+            if killed or self._spared is None or not _is_alive(self._spared):
+                return killed
+            # Who is born between two looks would be lost with it.
+            self._looks_alone += 1
+            if self._looks_alone > _ENOUGH_IN_VAIN:
+                self._spared = None
+            return 1
 
     def _tell_all(self, tell: Callable[[psutil.Process], None]) -> int:
         """Tell each at once when it is seen: who is born again and again is gone a moment later."""
@@ -78,6 +89,23 @@ class ProcessTree:
         self._known = told
         return len(told)
 
+    def _kill(self, process: psutil.Process) -> None:
+        if process == self._spared:
+            return
+        with contextlib.suppress(OSError):
+            self._kill_group(process.pid)
+        process.kill()
+
+    def _kill_group(self, pid: int) -> None:
+        """With all of its process group: the system lets none of that fork meanwhile, so nobody in it outruns this."""
+        if sys.platform == "win32" or os.getsid(pid) == os.getsid(0):
+            return
+        group = os.getpgid(pid)
+        if self._spared is not None and group == self._spared.pid:
+            os.kill(pid, signal.SIGKILL)
+        else:
+            os.killpg(group, signal.SIGKILL)
+
     def _strays(self) -> Iterator[psutil.Process]:
         """Who is of the session, or has the mark, whoever its parent is by now; the youngest first."""
         session_is_ours = self._session_is_ours()
@@ -92,9 +120,10 @@ class ProcessTree:
         found = False
         for pid in reversed(psutil.pids()) if self._session_is_ours() else ():
             with contextlib.suppress(OSError):
-                if _session_of(pid) == self._session and not _is_zombie(pid):
+                is_spared = self._spared is not None and pid == self._spared.pid
+                if not is_spared and _session_of(pid) == self._session and not _is_zombie(pid):
                     found = True
-                    _kill_group(pid)
+                    self._kill_group(pid)
         return found
 
     def _session_is_ours(self) -> bool:
@@ -134,15 +163,3 @@ def _is_zombie(pid: int) -> bool:
 
 def _session_of(pid: int) -> int:
     return os.getsid(pid) if sys.platform != "win32" else 0
-
-
-def _kill(process: psutil.Process) -> None:
-    with contextlib.suppress(OSError):
-        _kill_group(process.pid)
-    process.kill()
-
-
-def _kill_group(pid: int) -> None:
-    """With all of its process group: the system lets none of that fork meanwhile, so nobody in it outruns this."""
-    if sys.platform != "win32" and os.getsid(pid) != os.getsid(0):
-        os.killpg(os.getpgid(pid), signal.SIGKILL)

@@ -38,6 +38,21 @@ class ProcessEnd:
     ended_with_it: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program is ended: asked to, and killed after `grace` seconds. `stays` as in ProcessTree.
+
+    `told` hears how many processes were ended, also where a cancel is passed on.
+    """
+
+    grace: float = 1.0
+    stays: bool = False
+    told: Callable[[int], None] = lambda _: None
+
+
+_ENDING = Ending()
+
+
 async def run_process(
     argv: Sequence[str],
     *,
@@ -46,15 +61,13 @@ async def run_process(
     stdin: str | bytes | None = None,
     on_output: Callable[[str], None] = lambda _: None,
     output_limit: int = 200_000,
-    grace: float = 1.0,
-    on_ended: Callable[[int], None] = lambda _: None,
+    ending: Ending = _ENDING,
 ) -> ProcessEnd:
     """Run a program to its end, and end all that it started.
 
-    A cancel asks the whole tree to end, kills after `grace` seconds what is left, and is passed on when nothing is.
+    A cancel asks the whole tree to end, kills what is left after a while, and is passed on when nothing is.
     `env` replaces the environment; None passes on this program's own. `on_output` hears text as it comes, on the event
     loop, as much as is kept; what it raises ends the program and is raised here. `output_limit` is in characters.
-    `on_ended` hears how many processes were ended, also where a cancel is passed on.
     Raises ToolFailed for a program that cannot be started, and WrongUse for no program at all.
     """
     if not argv or output_limit < 0:
@@ -62,17 +75,12 @@ async def run_process(
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else stdin
     program = _Program(Output(output_limit, on_output), data)
     environment = dict(os.environ if env is None else env)
-    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, grace, on_ended))
+    running = asyncio.ensure_future(_run(program, [str(each) for each in argv], str(cwd), environment, ending))
     return await to_its_end(running, program.over.set)
 
 
 async def _run(
-    program: "_Program",
-    argv: list[str],
-    cwd: str,
-    environment: dict[str, str],
-    grace: float,
-    on_ended: Callable[[int], None],
+    program: "_Program", argv: list[str], cwd: str, environment: dict[str, str], ending: Ending
 ) -> ProcessEnd:
     """Not cancelled by a stop, which sets `over` instead: what was started is always ended here."""
     mark = new_mark()
@@ -89,13 +97,13 @@ async def _run(
         )
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
-    tree = ProcessTree(transport.get_pid(), mark)
+    tree = ProcessTree(transport.get_pid(), mark, stays=ending.stays)
     try:
         await program.over.wait()
         if program.exited.is_set():
             await _for_a_while(program.silent, _LAST_WORDS)
-        left = await _end(tree, grace)
-        on_ended(left)
+        left = await _end(tree, ending.grace)
+        ending.told(left)
     except BaseException:
         await _end(tree, 0)
         raise

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from desktop_agent.tools.files.places import subjects_of
 from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.processes.own_part import part_command, part_environment
-from desktop_agent.tools.processes.running import run_process
+from desktop_agent.tools.processes.running import Ending, run_process
 from desktop_agent.tools.searching.globs import GLOB_LIMIT, Glob
 from desktop_agent.tools.searching.matching import Wanted, compiled, written
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
@@ -104,7 +104,7 @@ def search_files(workspace: Workspace, *, patience: float = PATIENCE) -> Tool[Se
                     stdin=written(asked),
                     on_output=heard.add,
                     output_limit=_OUTPUT_LIMIT,
-                    grace=0,
+                    ending=Ending(grace=0),
                 )
         except TimeoutError:
             out_of_time = True

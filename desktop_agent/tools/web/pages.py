@@ -29,6 +29,7 @@ class _Text:
     text: str
     hidden: int = 0
     cut: bool = False
+    transparent: int = 0
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Pages:
         kind, text = await in_thread(lambda _sign: text_of(page))
         if kind == "html":
             made = await self.reader.read(text, address)
-            return _Text(made.title, address, made.text, made.hidden, made.cut)
+            return _Text(made.title, address, made.text, made.hidden, made.cut, made.transparent)
         shown, hidden = await in_thread(lambda _sign: plain(text))
         return _Text("", address, shown, hidden)
 
@@ -110,4 +111,6 @@ def _note(page: _Text, end: int) -> str:
         notes.append("The page is longer than can be read; its end is missing.")
     if page.hidden:
         notes.append(f"{page.hidden:,} characters that nobody can see were taken out.")
+    if page.transparent:
+        notes.append(f"{page.transparent:,} characters that are transparent were left out; scripts may show them.")
     return f"[{' '.join(notes)}]" if notes else ""

@@ -16,7 +16,7 @@ from desktop_agent.engine.unkept import unkept_session
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.processes import run_process
+from desktop_agent.tools.processes import Ending, run_process
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import StopSession, StopTool, StopTurn
@@ -169,12 +169,15 @@ time.sleep(60)
 """
 
 
+QUICK = Ending(grace=0.2)
+
+
 async def test_interrupt__kills_the_whole_tree_of_a_program(tmp_path: Path) -> None:
     heard: list[str] = []
 
     @made_tool(tool_class=ToolClass.READ_ONLY)
     async def program(word: str) -> str:
-        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=heard.append, grace=0.2)
+        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=heard.append, ending=QUICK)
         return word
 
     desk = Desk(Turn(call("1", "program")), DONE, tools=(program,))

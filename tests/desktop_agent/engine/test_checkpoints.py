@@ -1,11 +1,13 @@
 """Restoring as a session offers it: one call, all since a message, after a crash, never while a run is under way."""
 
+import asyncio
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
+from desktop_agent.tools.keeping.sweeping import sweep_broken_off
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
 from desktop_agent.vocabulary.engine_events import CheckpointRestored
@@ -179,6 +182,7 @@ import asyncio, sys, time
 from pathlib import Path
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
+from desktop_agent.tools.keeping.sweeping import sweep_broken_off
 from desktop_agent.tools.workspace import Workspace
 
 async def main():
@@ -227,3 +231,25 @@ def kill_in_the_middle(*arguments: str) -> None:
         child.wait()
         if child.stdout:
             child.stdout.close()
+
+
+async def test_a_restoring_waits_until_what_others_left_behind_is_swept_and_a_run_does_not(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, begun, go_on = await desk.write("a", "1"), threading.Event(), threading.Event()
+
+    def slow(every: Sequence[Checkpoint]) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        sweep_broken_off(every)
+
+    monkeypatch.setattr("desktop_agent.engine.checkpoints.sweep_broken_off", slow)
+    showing = asyncio.ensure_future(desk.checkpoints.show())
+    assert await asyncio.to_thread(begun.wait, 30)
+    desk.checkpoints.refuse_meanwhile()
+    restoring = asyncio.ensure_future(desk.checkpoints.restore(checkpoint.id))
+    await asyncio.wait([restoring], timeout=0.3)
+    assert desk.texts() == {"a": "1"}
+    go_on.set()
+    await asyncio.gather(showing, restoring)
+    assert desk.texts() == {}

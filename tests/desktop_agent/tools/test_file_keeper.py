@@ -15,6 +15,7 @@ from typing import BinaryIO
 import pytest
 
 from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.tools.disk.attributes import Extras
 from desktop_agent.tools.disk.folders import HAS_DESCRIPTORS
 from desktop_agent.tools.file_keeper import FileKeeper, Restored
 from desktop_agent.tools.keeping.looking import SAVED_LIMIT
@@ -402,9 +403,10 @@ class Meddled(Workspace):
         *,
         mode: int | None = None,
         prefix: str = ".",
+        extras: Extras = Extras(),  # noqa: B008 - frozen
     ) -> None:
         self.meddle()
-        super().write(place, data, before_replacing, mode=mode, prefix=prefix)
+        super().write(place, data, before_replacing, mode=mode, prefix=prefix, extras=extras)
 
     def remove(self, place: Place, before_removing: Callable[[], None] = lambda: None) -> None:
         self.meddle()
@@ -798,3 +800,77 @@ async def test_the_event_loop_goes_on_while_a_file_is_saved(desk: Desk) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await counting
     assert turns > 100
+
+
+HAS_ATTRIBUTES = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
+
+
+def attributes_of(path: Path) -> dict[str, bytes]:
+    return {name: os.getxattr(path, name) for name in os.listxattr(path) if name.startswith("user.")}
+
+
+@HAS_ATTRIBUTES
+async def test_a_file_that_comes_back_has_its_attributes(desk: Desk) -> None:
+    place = desk.folder / "a"
+    place.write_text("as it was")
+    os.setxattr(place, "user.note", b"hers\xff")
+    deleted = await desk.call("a", does=place.unlink)
+    assert (await desk.restore(deleted)).restored == ("a",)
+    assert attributes_of(place) == {"user.note": b"hers\xff"}
+
+
+@HAS_ATTRIBUTES
+async def test_a_file_that_is_put_back_has_those_of_then_and_what_was_added(desk: Desk) -> None:
+    def replaced() -> None:
+        place.unlink()
+        place.write_text("new")
+        os.setxattr(place, "user.note", b"the call's")
+        os.setxattr(place, "user.added", b"x")
+
+    place = desk.folder / "a"
+    place.write_text("as it was")
+    os.setxattr(place, "user.note", b"hers")
+    done = await desk.restore(await desk.call("a", does=replaced))
+    assert place.read_text() == "as it was"
+    assert attributes_of(place) == {"user.note": b"hers", "user.added": b"x"}
+    # A redo has those that the call had left.
+    assert done.saved is not None
+    await desk.restore(done.saved)
+    assert place.read_text() == "new"
+    assert attributes_of(place) == {"user.note": b"the call's", "user.added": b"x"}
+
+
+@HAS_ATTRIBUTES
+async def test_attributes_alone_are_no_change(desk: Desk) -> None:
+    place = desk.folder / "a"
+    place.write_text("as it was")
+    done = await desk.call("a", does=lambda: place.write_text("new"))
+    os.setxattr(place, "user.note", b"mine, since")
+    restored = await desk.restore(done)
+    assert (restored.restored, restored.conflicts) == (("a",), ())
+    assert attributes_of(place) == {"user.note": b"mine, since"}
+
+
+@HAS_ATTRIBUTES
+async def test_attributes_that_were_damaged_on_disk_leave_the_bytes(desk: Desk) -> None:
+    place = desk.folder / "a"
+    place.write_text("as it was")
+    os.setxattr(place, "user.note", b"hers")
+    deleted = await desk.call("a", does=place.unlink)
+    (file,) = deleted.files
+    damaged = file.model_copy(update={"attributes": (("user.note", "no base64!"), ("security.x", "eA=="))})
+    desk.kept[deleted.id] = deleted.model_copy(update={"files": (damaged,)})
+    assert (await desk.restore(deleted)).restored == ("a",)
+    assert place.read_text() == "as it was"
+    assert attributes_of(place) == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+async def test_a_file_that_comes_back_has_its_owner_where_we_may(desk: Desk) -> None:
+    place = desk.folder / "a"
+    place.write_text("as it was")
+    os.chown(place, NOBODY, NOBODY)
+    place.chmod(0o640)
+    await desk.restore(await desk.call("a", does=place.unlink))
+    found = place.stat()
+    assert (found.st_uid, found.st_gid, mode_of(place)) == (NOBODY, NOBODY, 0o640)

@@ -51,6 +51,14 @@ def text_of(file: Path) -> str:
         return ""
 
 
+def is_longer(file: Path) -> bool:
+    """Whether there is more in it than is looked at, or in what it leads to."""
+    try:
+        return file.stat().st_size > LONGEST
+    except (OSError, ValueError):
+        return False
+
+
 def first_line(file: Path) -> str:
     """Without spaces around it."""
     return text_of(file).partition("\n")[0].strip()

@@ -6,10 +6,11 @@ Where they lie is said in gitrepository-layout(5) and git-worktree(1).
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from desktop_agent.tools.commands.aftermath.git_settings import Setting, hook_folders, is_plain, settings_in, taken_from
 from desktop_agent.tools.commands.aftermath.places import (
@@ -19,6 +20,7 @@ from desktop_agent.tools.commands.aftermath.places import (
     is_file,
     is_folder,
     is_link,
+    is_longer,
     real,
     text_of,
 )
@@ -71,22 +73,33 @@ class Guarded:
 class Memory:
     """What was guarded in a workspace before: a repository stays one, whatever of it a command took away meanwhile.
 
-    `is_cut`: not everything could be guarded when last looked at.
+    `is_cut`: not everything could be guarded when last looked at. May be asked from any thread: what is kept is never
+    changed, only replaced.
     """
 
-    repositories: dict[Path, Path] = field(default_factory=dict[Path, Path])
-    entries: dict[Path, None] = field(default_factory=dict[Path, None])
+    repositories: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+    entries: Mapping[Path, None] = field(default_factory=dict[Path, None])
     is_cut: bool = False
+    _keeping: Lock = field(default_factory=Lock, repr=False)
 
     def keep(self, found: Guarded) -> None:
         """Remember what was found."""
-        self.repositories |= found.seen
-        self.entries |= found.entries
+        with self._keeping:
+            self.repositories = {**self.repositories, **found.seen}
+            self.entries = {**self.entries, **found.entries}
+
+
+_REMEMBERING = Lock()
+
+
+def memory_of(workspace: Path) -> Memory:
+    """That of the program, as long as it runs. May be called from any thread."""
+    with _REMEMBERING:
+        return _memory_of(workspace)
 
 
 @lru_cache(maxsize=100)
-def memory_of(workspace: Path) -> Memory:
-    """That of the program, as long as it runs."""
+def _memory_of(workspace: Path) -> Memory:
     del workspace
     return Memory()
 
@@ -133,7 +146,7 @@ def is_suspicious(found: Guarded, place: Path, known: set[Path]) -> bool:
 
     `known` are the repositories that were there before.
     """
-    if place.parent in found.folders or place in found.folders or place in found.waiting:
+    if place.parent in found.folders or place in found.folders or place in found.waiting or is_longer(place):
         return True
     if place.name == "commondir":
         return real(place.parent / first_line(place)) not in known
@@ -287,5 +300,6 @@ def _hooks(folder: Path) -> list[Path]:
 
 
 def _run_by(place: Path) -> str:
-    """The lines that git would run; of a link, where it leads."""
-    return content(place) if is_link(place) else "\n".join(_RUNS.findall(text_of(place)))
+    """The lines that git would run; of a link, where it leads. Of more than is looked at any change counts."""
+    lines = [] if is_link(place) else _RUNS.findall(text_of(place))
+    return "\n".join([*lines, *([content(place)] if is_link(place) or is_longer(place) else [])])

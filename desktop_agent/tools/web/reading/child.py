@@ -55,13 +55,14 @@ def _look(event: str, _arguments: tuple[Any, ...]) -> None:
 
 
 def read(html: str, base: str) -> dict[str, Any]:
-    """Title and text of a page, how many hidden characters were taken out, and whether the end is missing."""
+    """Title and text of a page, how many hidden characters were taken out, how many were not read because they are
+    transparent, and whether the end is missing."""
     from desktop_agent.tools.web.plain import plain
     from desktop_agent.tools.web.reading.main_part import main_part
-    from desktop_agent.tools.web.reading.parsing import attribute, tree_of
+    from desktop_agent.tools.web.reading.parsing import attribute, page_of
     from desktop_agent.tools.web.reading.writing import markdown_of
 
-    page = tree_of(html)
+    page, transparent = page_of(html)
     title = found.get_text() if (found := page.find("title")) else ""
     given = attribute(found, "href") if (found := page.find("base")) else ""
     text, hidden = plain(markdown_of(main_part(page), _base(base, given)))
@@ -69,6 +70,7 @@ def read(html: str, base: str) -> dict[str, Any]:
         "title": plain(" ".join(title.split()))[0][:_LONGEST_TITLE],
         "text": text[:LONGEST],
         "hidden": hidden,
+        "transparent": transparent,
         "cut": len(text) > LONGEST,
     }
 

@@ -1,12 +1,14 @@
 """What a page says about itself that a browser would not show it.
 
 Read are attributes, the styles of elements, and of the page's own style sheets the rules for one class or id. Style
-sheets that lie elsewhere are not asked for, and what scripts would do is not known: many pages let their words fade in,
-so what is only transparent for now (`opacity`) is read.
+sheets that lie elsewhere are not asked for, and what scripts would do is not known. Many pages let their words fade in:
+what is transparent (`opacity`) is read where the page's own style sheets make it seen, by a rule or by an animation;
+else it is not, and how much that was is told.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 _MOST_STYLES = 400_000
 _FAR = 500.0
@@ -18,6 +20,11 @@ _ONE_NAME = re.compile(r"(?:[a-z][a-z0-9]*)?([.#][\w-]+)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 _CLEAR = re.compile(r"transparent|#(?:[0-9a-f]{3}0|[0-9a-f]{6}00)|(?:rgba?|hsla?)\(.*[,/]\s*0(?:\.0*)?%?\s*\)")
 _NO_SCALE = re.compile(r"scale(?:3d|x|y)?\(\s*0(?:\.0*)?\s*[,)]")
+_CLEARED = re.compile(r"opacity\(\s*(?:0+(?:\.0\d*)?|\.0\d*)%?\s*\)")
+_ANIMATION = re.compile(r"@(?:-\w+-)?keyframes\s+([\w-]+)")
+_ANY_NAME = re.compile(r"[.#][\w-]+")
+_BARELY = 0.05
+"""An opacity up to which nobody reads."""
 _CLIPPED = re.compile(r"(?:inset\(\s*(?:100|[5-9]\d)(?:\.\d*)?%|circle\(\s*0|polygon\(\s*0)")
 
 Style = Mapping[str, str]
@@ -27,7 +34,12 @@ class Hiding:
     """Of one page; `sheets` are the texts of its style sheets."""
 
     def __init__(self, sheets: Iterable[str] = ()) -> None:
-        self._names = _hidden_names("\n".join(sheets)[:_MOST_STYLES])
+        text = _COMMENT.sub("", "\n".join(sheets)[:_MOST_STYLES].lower())
+        rules = tuple(_rules(text))
+        self._names = _names_of_rules(rules, hides, {"display", "visibility"})
+        self._animations = frozenset(_ANIMATION.findall(text))
+        self._appearing = frozenset(_appearing(rules))
+        self._transparent = _names_of_rules(rules, self._is_transparent, {"opacity"}) - self._appearing
 
     def hides(self, name: str, attributes: Mapping[str, str]) -> bool:
         """Whether an element of this name, with these attributes, and all that is in it are not shown."""
@@ -40,7 +52,26 @@ class Hiding:
             or (bool(self._names) and not self._names.isdisjoint(_names_of(attributes)))
         )
 
+    def makes_transparent(self, name: str, attributes: Mapping[str, str]) -> bool:
+        """Whether it and all in it are there and cannot be seen, unless a script makes that. A whole page never is."""
+        if name in {"html", "body"}:
+            return False
+        own = "opacity" in attributes.get("style", "").lower() or "\\" in attributes.get("style", "")
+        if not (own or self._transparent):
+            return False
+        style, names = style_of(attributes.get("style", "")), _names_of(attributes)
+        if self._is_transparent(style):
+            return self._appearing.isdisjoint(names)
+        return not _appears(style) and not self._transparent.isdisjoint(names)
 
+    def _is_transparent(self, style: Style) -> bool:
+        if _opacity(style) > _BARELY and _CLEARED.search(style.get("filter", "")) is None:
+            return False
+        moved = f"{style.get('animation', '')} {style.get('animation-name', '')}"
+        return self._animations.isdisjoint(re.split(r"[\s,]+", moved))
+
+
+@lru_cache(maxsize=256)
 def style_of(text: str) -> Style:
     """Its properties, in lower case; of one that stands twice the one that holds."""
     found: dict[str, str] = {}
@@ -105,6 +136,15 @@ def _is_cut_off(style: Style) -> bool:
 _TESTS: tuple[Callable[[Style], bool], ...] = (_is_off, _is_clear, _is_tiny, _is_moved_out, _is_cut_off)
 
 
+def _opacity(style: Style) -> float:
+    value = style.get("opacity", "1")
+    return _number(value) / (100 if value.endswith("%") else 1)
+
+
+def _appears(style: Style) -> bool:
+    return "opacity" in style and _opacity(style) > _BARELY
+
+
 def _number(value: str | None, otherwise: float = float("inf")) -> float:
     found = _NUMBER.match(value or "")
     return float(found[0]) if found else otherwise
@@ -120,18 +160,33 @@ def _names_of(attributes: Mapping[str, str]) -> set[str]:
     return names | {f"#{attributes['id'].lower()}"} if attributes.get("id") else names
 
 
-def _hidden_names(sheets: str) -> frozenset[str]:
-    """Classes and ids with their marks. Rules within rules, as those for paper or for small screens, are left out."""
-    shown: dict[str, bool] = {}
-    for selectors, body in _PLAIN_RULE.findall(_outermost(_COMMENT.sub("", sheets.lower()))):
-        for each in selectors.rpartition(";")[2].split(","):
-            if name := _ONE_NAME.fullmatch(each.strip()):
-                style = style_of(body)
-                if hides(style):
-                    shown[name[1]] = False
-                elif "display" in style or "visibility" in style:
-                    shown[name[1]] = True
-    return frozenset(name for name, is_shown in shown.items() if not is_shown)
+def _rules(sheets: str) -> Iterator[tuple[str, Style]]:
+    """Selectors and styles. Rules within rules, as those for paper or for small screens, are left out."""
+    for selectors, body in _PLAIN_RULE.findall(_outermost(sheets)):
+        yield selectors.rpartition(";")[2], style_of(body)
+
+
+def _names_of_rules(
+    rules: Iterable[tuple[str, Style]], test: Callable[[Style], bool], otherwise: set[str]
+) -> frozenset[str]:
+    """Classes and ids with their marks, for which the test holds in the last rule that says something about it."""
+    found: dict[str, bool] = {}
+    for selectors, style in rules:
+        holds = test(style)
+        if holds or not otherwise.isdisjoint(style):
+            for each in selectors.split(","):
+                if name := _ONE_NAME.fullmatch(each.strip()):
+                    found[name[1]] = holds
+    return frozenset(name for name, holds in found.items() if holds)
+
+
+def _appearing(rules: Iterable[tuple[str, Style]]) -> Iterator[str]:
+    """All in selectors for more than one name, which go before those for one, that let something be seen."""
+    for selectors, style in rules:
+        if _appears(style):
+            for each in selectors.split(","):
+                if not _ONE_NAME.fullmatch(each.strip()):
+                    yield from _ANY_NAME.findall(each)
 
 
 def _outermost(sheets: str) -> str:

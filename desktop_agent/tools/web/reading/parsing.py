@@ -38,8 +38,14 @@ _UNREAD = names(
 
 def tree_of(html: str) -> BeautifulSoup:
     """The page. What nobody would see or read is not in it."""
+    return page_of(html)[0]
+
+
+def page_of(html: str) -> tuple[BeautifulSoup, int]:
+    """The same, and how many characters are not in it because they are transparent."""
+    builder = _Builder(html)
     # Of a short text Beautiful Soup would ask whether it is an address; the builder has the page.
-    return BeautifulSoup("\n", builder=_Builder(html), element_classes={Tag: _Element})
+    return BeautifulSoup("\n", builder=builder, element_classes={Tag: _Element}), builder.transparent
 
 
 def words(element: Tag) -> frozenset[str]:
@@ -92,6 +98,7 @@ class _Builder(HTMLTreeBuilder):
     def __init__(self, html: str) -> None:
         super().__init__(multi_valued_attributes={})
         self._html = html
+        self.transparent = 0
 
     def prepare_markup(self, markup: Any, *_: Any, **__: Any) -> Iterator[tuple[Any, None, None, bool]]:
         yield markup, None, None, False
@@ -113,25 +120,28 @@ class _Builder(HTMLTreeBuilder):
             after = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
-            elif (begun := _begun(soup, node, len(opened), hiding)) is not None:
+            elif (begun := self._begun(node, len(opened), hiding)) is not None:
                 opened.append((after, begun))
                 after = node.first_child
             node = after
 
-
-def _begun(soup: Any, node: LexborNode, depth: int, hiding: Hiding) -> str | None:
-    """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
-    name = node.tag or ""
-    if not node.is_element_node or name in _UNREAD:
-        return None
-    attributes = {key: (value or "")[:_LONGEST_ATTRIBUTE] for key, value in node.attributes.items()}
-    if hiding.hides(name, attributes):
-        return None
-    if depth < DEEPEST:
-        soup.handle_starttag(name, None, None, attributes)
-        return name
-    soup.handle_data(" ")
-    return ""
+    def _begun(self, node: LexborNode, depth: int, hiding: Hiding) -> str | None:
+        """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
+        soup: Any = self.soup
+        name = node.tag or ""
+        if not node.is_element_node or name in _UNREAD:
+            return None
+        attributes = {key: (value or "")[:_LONGEST_ATTRIBUTE] for key, value in node.attributes.items()}
+        if hiding.hides(name, attributes):
+            return None
+        if hiding.makes_transparent(name, attributes):
+            self.transparent += len(" ".join(node.text().split()))
+            return None
+        if depth < DEEPEST:
+            soup.handle_starttag(name, None, None, attributes)
+            return name
+        soup.handle_data(" ")
+        return ""
 
 
 def _end(soup: Any, name: str) -> None:

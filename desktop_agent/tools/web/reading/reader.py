@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.processes import ProcessEnd, run_process
+from desktop_agent.tools.web.reading.child import SECONDS
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
 
 PATIENCE = 20.0
@@ -18,16 +20,20 @@ PATIENCE = 20.0
 _MOST = 40_000_000
 """Characters that the child may answer with; each of its own may be written as twelve."""
 
+# How the system ends who used up its time of the processor, and how the child's own clock does (setrlimit(2)).
+_OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL", "SIGALRM") if hasattr(signal, name))
 _CHILD = Path(__file__).with_name("child.py")
 
 
 class Readable(BaseModel):
-    """A page as Markdown. `hidden` is how many unseen characters were taken out of it; `cut`: its end is missing."""
+    """A page as Markdown. `hidden` is how many unseen characters were taken out of it, `transparent` how many were not
+    read because nobody sees them unless a script changes that; `cut`: its end is missing."""
 
     title: str
     text: str
     hidden: int
     cut: bool
+    transparent: int = 0
 
 
 class _Wanted(BaseModel):
@@ -51,9 +57,7 @@ class Reader:
                     self.command, cwd=_CHILD.anchor, env=_environment(), stdin=wanted, output_limit=_MOST
                 )
         except TimeoutError:
-            values = {"address": address, "seconds": f"{self.patience:g}"}
-            what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
-            raise ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.") from None
+            raise _too_slow(address, self.patience) from None
         return await in_thread(lambda _sign: _answered(end, address))
 
 
@@ -69,12 +73,20 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
 
 
+def _too_slow(address: str, seconds: float) -> ToolFailed:
+    values = {"address": address, "seconds": f"{seconds:g}"}
+    what = Sentence("Reading the page at “{address}” took longer than {seconds} seconds.", values)
+    return ToolFailed(what, "Its HTML is built to be slow or very large; look for another page.")
+
+
 def _answered(end: ProcessEnd, address: str) -> Readable:
     try:
         if end.exit_code == 0 and not end.truncated:
             return Readable.model_validate_json(end.output)
     except ValidationError:
         pass
+    if end.exit_code in _OUT_OF_TIME:
+        raise _too_slow(address, SECONDS)
     what = Sentence("The page at “{address}” could not be read.", {"address": address})
     remedy = "Its HTML is broken, very large, or built to do harm; look for another page."
     raise ToolFailed(what, remedy, detail=f"exit code {end.exit_code}")

@@ -357,3 +357,28 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
         assert (await after.checkpoints.restore(checkpoint.id)).checkpoint.restored
     assert {each.name for each in (desk.folder / "in").iterdir()} == {"a", hers.name}
     await again.close()
+
+
+async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk) -> None:
+    for name in "ab":
+        (desk.folder / name).write_text("0")
+    keeper = desk.checkpoints.keeper(Workspace(desk.folder))
+    checkpoint = await keeper.before("call", desk.messages[-1].id, ("a", "b"))
+    assert checkpoint is not None
+    for name in "ab":
+        (desk.folder / name).write_text("1")
+    await keeper.after(checkpoint)
+    (desk.folder / "b").write_text("mine")
+    restored = await desk.checkpoints.restore(checkpoint.id)
+    assert (restored.restored, restored.conflicts) == (("a",), ("b",))
+    assert restored.saved is not None
+    for _ in range(2):
+        await redo(desk, restored.saved.id)
+        assert desk.texts() == {"a": "1", "b": "mine"}
+        restored = await desk.checkpoints.restore(checkpoint.id)
+        assert (restored.restored, restored.conflicts) == (("a",), ("b",))
+        assert restored.checkpoint.id == checkpoint.id
+        assert restored.saved is not None
+        assert desk.texts() == {"a": "0", "b": "mine"}
+    restored = await desk.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    assert (restored.restored, restored.conflicts, desk.texts()) == (("b",), (), {"a": "0", "b": "0"})

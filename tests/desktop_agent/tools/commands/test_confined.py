@@ -24,6 +24,21 @@ SEND = (
     'import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(sys.argv[1])))'
 )
 SERVICE = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+TURN_A_PAIR = """
+import socket, sys
+here, there = socket.socketpair(socket.AF_UNIX, getattr(socket, "SOCK_" + sys.argv[1]))
+for deed in (lambda: here.sendto(b"x", sys.argv[2]), lambda: here.sendmsg([b"x"], [], 0, sys.argv[2])):
+    try:
+        deed()
+    except OSError as error:
+        print(error)
+try:
+    here.connect(sys.argv[2])
+    here.send(b"x")
+    print("turned")
+except OSError as error:
+    print(error)
+"""
 
 
 @pytest.fixture(params=["bubblewrap", "Landlock"])
@@ -131,6 +146,57 @@ async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confineme
     assert await desk.run(f"echo x >a; cat a; cat '{home}/own data/secret' 2>/dev/null") == "x\n[exit code 1.]"
 
 
+def in_it(folder: Path) -> set[str]:
+    return {str(each.relative_to(folder)) for each in folder.rglob("*")}
+
+
+@pytest.mark.usefixtures("in_sight")
+@pytest.mark.parametrize("is_linked", [False, True])
+async def test_in_a_home_folder_nothing_is_written_that_the_person_s_programs_start(
+    confinement: Confinement, home: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+) -> None:
+    (home / ".bashrc").write_text("as it was")
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles/zshrc").write_text("as it was")
+    (home / ".zshrc").symlink_to("dotfiles/zshrc")
+    (home / ".config/nvim/.git").mkdir(parents=True)
+    (home / ".config/other").mkdir()
+    before = in_it(home)
+    monkeypatch.setenv("HOME", str(home))
+    if is_linked:
+        (home.parent / f"{home.name}-link").symlink_to(home)
+        monkeypatch.setenv("HOME", f"{home}-link")
+    desk = Desk(Workspace(home), confinement, home)
+    for deed in (
+        "echo x >>.bashrc",
+        "echo x >>.zshrc",
+        "echo x >>dotfiles/zshrc",
+        "mv dotfiles/zshrc dotfiles/old; echo x >dotfiles/zshrc",
+        "rm -f .zshrc && echo x >.zshrc",
+        "echo x >new && mv new .bashrc",
+        "sed -i s/as/AS/ .bashrc",
+        "echo x >.bash_aliases",
+        "rm -rf .ssh; mkdir -p .ssh && echo x >.ssh/authorized_keys",
+        "mkdir -p .aws && echo x >.aws/config",
+        "mkdir -p .config/autostart && echo x >.config/autostart/x.desktop",
+        "mkdir -p .local/bin && echo x >.local/bin/ls",
+        "mkdir -p .local/share/applications && echo x >.local/share/applications/x.desktop",
+        "mv .config .old && mkdir -p .config/autostart",
+        "mv .local .old && mkdir -p .local/bin",
+        "echo x >>.gitconfig",
+        "mkdir -p .config/git && echo x >.config/git/config",
+        "echo x >.config/nvim/init.lua",
+    ):
+        await desk.run(deed)
+        assert in_it(home) == before, deed
+        for name in (".bashrc", ".zshrc", "dotfiles/zshrc"):
+            assert (home / name).read_text() == "as it was", deed
+        assert (home / ".gitconfig").read_text().endswith("me@example.org\n")
+    wanted = "echo x >plain/a && mkdir plain/b && mv plain/a plain/b/ && echo y >.config/other/c && cat .bashrc"
+    assert (await desk.run(wanted)).startswith("as it was\n[exit code 0.]")
+    assert in_it(home) - before == {"plain/b", "plain/b/a", ".config/other/c"}
+
+
 async def test_without_network_there_is_none(desk: Desk, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     assert "Error" in await desk.run(f"'{PYTHON}' -c '{CONNECT}' {port}")
@@ -174,7 +240,7 @@ async def test_services_of_the_session_cannot_be_asked(
             told = await desk.run(
                 f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{shown}"')}'""", network=network
             )
-            assert "Error" in told
+            assert "Address family not supported" in told
             with pytest.raises(BlockingIOError):
                 service.accept()
 
@@ -195,7 +261,28 @@ async def test_services_that_listen_in_any_folder_cannot_be_asked(desk: Desk, ho
         finally:
             path.unlink()
     assert f"{path}\n" in told
-    assert "PermissionError" in told
+    assert "Address family not supported" in told
+
+
+@pytest.mark.usefixtures("in_sight")
+@pytest.mark.parametrize("kind", ["DGRAM", "STREAM", "SEQPACKET", "RAW"])
+async def test_pairs_of_sockets_cannot_be_turned_to_services(desk: Desk, kind: str) -> None:
+    heard = socket.SOCK_DGRAM if kind == "RAW" else getattr(socket, f"SOCK_{kind}")
+    with socket.socket(socket.AF_UNIX, heard) as service:
+        path = Path.home().parent / "an-agent-of-a-test"
+        service.bind(str(path))
+        try:
+            if heard != socket.SOCK_DGRAM:
+                service.listen()
+            service.setblocking(False)
+            (desk.folder / "p.py").write_text(TURN_A_PAIR)
+            told = await desk.run(f"'{PYTHON}' p.py {kind} {path}")
+            with pytest.raises(BlockingIOError):
+                service.recv(1) if heard == socket.SOCK_DGRAM else service.accept()
+        finally:
+            path.unlink()
+    assert "turned" not in told
+    assert ("Address family not supported" if heard == socket.SOCK_DGRAM else "already connected") in told
 
 
 async def test_programs_that_talk_to_their_own_go_on(desk: Desk) -> None:

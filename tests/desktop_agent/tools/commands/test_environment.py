@@ -38,5 +38,29 @@ def test_a_proxy_goes_along_with_the_network_but_no_password() -> None:
     assert "secret" not in str(made)
 
 
+def test_without_the_network_nobody_asks_again_and_again() -> None:
+    retries = {"PIP_RETRIES", "UV_HTTP_RETRIES", "npm_config_fetch_retries", "YARN_HTTP_RETRY", "CARGO_NET_RETRY"}
+    made = environment_of_command(OWN, Path("/tmp/own"), network=False)
+    assert {made[name] for name in retries} == {"0"}
+    assert not retries & environment_of_command(OWN, Path("/tmp/own"), network=True).keys()
+
+
+def test_caches_are_written_in_its_own_folder_and_some_read_where_they_are(tmp_path: Path) -> None:
+    made = environment_of_command({"HOME": str(tmp_path)}, Path("/tmp/own"), network=False)
+    assert made["npm_config_cache"] == "/tmp/own/cache/npm"
+    assert "PRE_COMMIT_HOME" not in made
+    assert not any(
+        value.startswith("/.cache") for value in environment_of_command({}, Path("/x"), network=False).values()
+    )
+    (tmp_path / ".cache/pre-commit").mkdir(parents=True)
+    (tmp_path / "moved/ms-playwright").mkdir(parents=True)
+    made = environment_of_command({"HOME": str(tmp_path)}, Path("/tmp/own"), network=False)
+    assert made["PRE_COMMIT_HOME"] == str(tmp_path / ".cache/pre-commit")
+    own = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "moved")}
+    made = environment_of_command(own, Path("/tmp/own"), network=False)
+    assert made["PLAYWRIGHT_BROWSERS_PATH"] == str(tmp_path / "moved/ms-playwright")
+    assert "PRE_COMMIT_HOME" not in made
+
+
 def test_there_is_always_a_path() -> None:
     assert environment_of_command({}, Path("/x"), network=False)["PATH"]

@@ -1,6 +1,7 @@
 """What a command leaves running in the ways that no parent, session or variable gives away."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.commands.confinement import Confinement
+from desktop_agent.tools.commands.confinement import Confinement, unconfined
 from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.confining.staying import left_running
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import ToolFailed
@@ -28,12 +30,27 @@ os.setsid()
 os.closerange(0, 50)
 os.execve("/bin/sh", ["sh", "-c", ": > away; exec sleep 43210"], {})
 """
+CHAIN = """
+import os, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+os.closerange(0, 50)
+until = time.monotonic() + 30
+while time.monotonic() < until:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    with open("born", "ab") as file:
+        file.write(b"x")
+    time.sleep(0.005)
+"""
 UNTIL = f"'{PYTHON}' away.py; until [ -e away ]; do sleep 0.02; done; echo begun"
 
 
-@pytest.fixture(params=["bubblewrap", "Landlock"])
+@pytest.fixture(params=["bubblewrap", "Landlock", ""])
 def confinement(request: pytest.FixtureRequest) -> Confinement:
-    return way(request.param)
+    return way(request.param) if request.param else unconfined("For a test.")
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +68,13 @@ async def said_by(workspace: Workspace, confinement: Confinement, line: str, **m
 
 
 def running() -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "43210"]]
+    return [each for each in psutil.process_iter(["cmdline"]) if (each.info["cmdline"] or [])[1:] == ["43210"]]
 
 
 async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Workspace, confinement: Confinement) -> None:
-    assert await said_by(workspace, confinement, UNTIL) == "begun\n[exit code 0.]"
+    told = await said_by(workspace, confinement, UNTIL)
+    left = "" if confinement.name else " 1 process that it left running ended with it."
+    assert told == f"begun\n[exit code 0.{left}]"
     assert running() == []
 
 
@@ -76,8 +95,71 @@ async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, conf
     assert running() == []
 
 
-async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace) -> None:
-    confinement = way("Landlock")
+async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, confinement: Confinement) -> None:
+    """Each of a chain forks twice into a session of its own, without an environment, and ends."""
+    (workspace.folder / "chain.py").write_text(CHAIN)
+    line = f"'{PYTHON}' chain.py; until [ -s born ]; do sleep 0.02; done; echo begun"
+    for more, call in (("", {}), ("; sleep 43211", {"timeout_seconds": 3})):
+        if call:
+            with pytest.raises(ToolFailed, match="begun"):
+                await said_by(workspace, confinement, line + more, **call)
+        else:
+            assert "begun" in await said_by(workspace, confinement, line)
+        born = (workspace.folder / "born").read_bytes()
+        await asyncio.sleep(0.5)
+        assert (workspace.folder / "born").read_bytes() == born
+        (workspace.folder / "born").unlink()
+
+
+async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace, confinement: Confinement) -> None:
+    """Its session is its own and its environment empty, so only the process that stays knows of it."""
+    trap = "trap 'setsid env -i /bin/sleep 43210 </dev/null >/dev/null 2>&1 & : >asked' TERM"
+    call = asyncio.ensure_future(said_by(workspace, confinement, f"{trap}; : >begun; while :; do sleep 0.05; done"))
+    async with asyncio.timeout(30):
+        while not (workspace.folder / "begun").exists():
+            await asyncio.sleep(0.02)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (workspace.folder / "asked").exists() or not confinement.stays
+    assert running() == []
+
+
+async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Workspace) -> None:
+    line = (
+        "(trap 'echo asked >asked; exit' TERM; while :; do sleep 0.02; done) & (trap '' TERM; sleep 43210) & sleep 0.3"
+    )
+    told = await said_by(workspace, unconfined("For a test."), line)
+    assert (workspace.folder / "asked").read_text() == "asked\n"
+    # The second shell may have become what it waits for, and what the first one waits for may just have ended.
+    assert re.search(r"\[exit code 0\. [234] processes that it left running ended with it\.\]", told)
+    assert running() == []
+
+
+async def test_a_command_ignores_no_signal(workspace: Workspace, confinement: Confinement) -> None:
+    """Else who writes to somebody who has gone says so, and who writes without end goes on."""
+    told = await said_by(workspace, confinement, "yes | head -n 1; grep SigIgn /proc/self/status")
+    assert told == "y\nSigIgn:\t0000000000000000\n[exit code 0.]"
+
+
+async def test_no_link_leads_the_count_elsewhere(workspace: Workspace) -> None:
+    other = workspace.folder / "other"
+    other.write_text("as it was")
+    line = f'ln -s {other} "$TMPDIR/.left-running"; sleep 43210 >/dev/null 2>&1 & sleep 0.2'
+    assert "exit code 0." in await said_by(workspace, unconfined("For a test."), line)
+    assert other.read_text() == "as it was"
+
+
+def test_a_count_that_a_program_wrote_is_a_number_or_none(tmp_path: Path) -> None:
+    for text, count in (("12", 12), ("x", 0), ("", 0)):
+        (tmp_path / "count").write_text(text)
+        assert left_running(tmp_path / "count") == count
+    assert left_running(tmp_path / "none") == 0
+
+
+@pytest.mark.parametrize("name", ["Landlock", ""])
+async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace, name: str) -> None:
+    confinement = way(name) if name else unconfined("For a test.")
     for line, end in (
         ("exit 7", "exit code 7."),
         ("kill -9 $$", "ended by SIGKILL."),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.tools.disk.attributes import keep_attributes
+from desktop_agent.tools.disk import attributes
+from desktop_agent.tools.disk.attributes import Extras, extras_of, give, keep_attributes
 from desktop_agent.tools.disk.folders import open_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
@@ -37,3 +38,69 @@ def test_where_none_was_or_a_link_is_there_are_none(tmp_path: Path) -> None:
     os.setxattr(tmp_path / "else", "user.note", b"hers")
     (tmp_path / "old").symlink_to("else")
     assert kept(tmp_path) == []
+
+
+def read(path: Path) -> Extras:
+    with path.open("rb") as file:
+        return extras_of(file.fileno())
+
+
+def given(extras: Extras, path: Path) -> None:
+    with path.open("wb") as file:
+        give(extras, file.fileno())
+
+
+def test_what_was_read_is_given_again(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.touch()
+    os.setxattr(old, "user.note", b"hers\xff\0")
+    os.setxattr(old, "user.empty", b"")
+    with contextlib.suppress(PermissionError):
+        os.setxattr(old, "trusted.note", b"the system's")
+    found = read(old)
+    assert found.attributes == (("user.empty", b""), ("user.note", b"hers\xff\0"))
+    assert found.owner == (old.stat().st_uid, old.stat().st_gid)
+    given(found, new)
+    assert read(new) == found
+    given(Extras((("trusted.note", b"x"), ("security.capability", b"x"))), new)
+    assert os.listxattr(new) == ["user.note", "user.empty"] or os.listxattr(new) == ["user.empty", "user.note"]
+
+
+def test_what_is_read_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "old"
+    old.touch()
+    os.setxattr(old, "user.large", b"x" * 100)
+    os.setxattr(old, "user.small", b"x" * 20)
+    monkeypatch.setattr(attributes, "MOST_BYTES", 60)
+    assert read(old).attributes == (("user.small", b"x" * 20),)
+    for number in range(30):
+        os.setxattr(old, f"user.{number:02}", b"")
+    monkeypatch.setattr(attributes, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(attributes, "MOST_ATTRIBUTES", 7)
+    assert len(read(old).attributes) == 7
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_is_given_where_we_may(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    given(Extras(owner=(65534, 65533)), new)
+    assert (new.stat().st_uid, new.stat().st_gid) == (65534, 65533)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another")
+def test_the_group_alone_where_only_that_is_ours(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.touch()
+    os.chown(new, 65534, 65534)
+    descriptor = os.open(new, os.O_WRONLY)
+    child = os.fork()
+    if not child:
+        os.setgroups([65533])
+        os.setgid(65534)
+        os.setuid(65534)
+        give(Extras((("user.note", b"x"),), (0, 65533)), descriptor)
+        give(Extras(owner=(0, 0)), descriptor)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(descriptor)
+    assert (new.stat().st_uid, new.stat().st_gid) == (65534, 65533)

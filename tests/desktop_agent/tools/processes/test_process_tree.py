@@ -1,5 +1,8 @@
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -37,6 +40,34 @@ def test_the_leader_is_killed_and_known_until_then(stranger: "subprocess.Popen[b
     assert stranger.wait(10) == -9
     assert not tree.is_alive()
     assert tree.kill() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_one_that_stays_ends_last_and_by_itself(tmp_path: Path) -> None:
+    """Its child has put itself into its group, so that nobody may be killed by group."""
+    code = (
+        "import os, sys, time\n"
+        "child = os.fork()\n"
+        "if not child:\n    open(sys.argv[1], 'w').close()\n    time.sleep(100)\n"
+        "os.waitpid(child, 0)\nsys.exit(7)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "begun")], start_new_session=True) as process:
+        tree = ProcessTree(process.pid, new_mark(), stays=True)
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        tree.kill()
+        assert process.wait(10) == 7
+        assert tree.kill() == 0
+
+
+def test_one_that_stays_without_a_reason_is_killed_in_the_end(stranger: "subprocess.Popen[bytes]") -> None:
+    tree = ProcessTree(stranger.pid, new_mark(), stays=True)
+    looks = 0
+    while tree.kill():
+        looks += 1
+        assert looks < 100
+    assert looks > 1
+    assert stranger.wait(10) == -9
 
 
 def test_marks_are_never_the_same() -> None:

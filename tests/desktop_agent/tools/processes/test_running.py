@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.processes import ProcessEnd, run_process
+from desktop_agent.tools.processes import Ending, ProcessEnd, run_process
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 
 PYTHON = sys.executable
@@ -199,7 +199,9 @@ async def test_who_gave_up_the_environment_is_still_of_the_session(tmp_path: Pat
 async def test_a_cancel_leaves_nothing(tmp_path: Path, kind: str) -> None:
     heard, name = Heard(), f"VAR_{secrets.token_hex(8)}"
     environment = {**os.environ, name: "1"}
-    task = asyncio.ensure_future(run(tmp_path, PYTHON, "-c", TREES[kind], on_output=heard, env=environment, grace=0.2))
+    task = asyncio.ensure_future(
+        run(tmp_path, PYTHON, "-c", TREES[kind], on_output=heard, env=environment, ending=Ending(grace=0.2))
+    )
     pid = await heard.pid()
     assert lives(pid)
     await cancelled(task)
@@ -210,7 +212,7 @@ async def test_a_cancel_leaves_nothing(tmp_path: Path, kind: str) -> None:
 async def test_what_is_left_when_the_program_ends_is_ended_however_far_away_it_is(tmp_path: Path) -> None:
     heard = Heard()
     code = STAY + DEAF + "if os.fork():\n    time.sleep(0.3)\n    os._exit(4)\n" + ORPHAN + "os.setsid()\nstay()"
-    end = await run(tmp_path, PYTHON, "-c", code, on_output=heard, grace=0.1)
+    end = await run(tmp_path, PYTHON, "-c", code, on_output=heard, ending=Ending(grace=0.1))
     assert end.exit_code == 4
     assert not lives(await heard.pid())
 
@@ -220,7 +222,7 @@ async def test_who_runs_away_by_being_born_again_and_again_is_caught(tmp_path: P
     code = "import os, time\nif os.fork(): time.sleep(100)\nprint(1, flush=True)\n"
     code += "for _ in range(20_000):\n    if os.fork(): os._exit(0)\n    time.sleep(0.002)\n"
     task = asyncio.ensure_future(
-        run(tmp_path, PYTHON, "-c", code, on_output=heard, env={**os.environ, name: "1"}, grace=0.1)
+        run(tmp_path, PYTHON, "-c", code, on_output=heard, env={**os.environ, name: "1"}, ending=Ending(grace=0.1))
     )
     await heard.pid()
     await cancelled(task)
@@ -230,7 +232,9 @@ async def test_who_runs_away_by_being_born_again_and_again_is_caught(tmp_path: P
 async def test_a_program_that_heeds_being_asked_may_tidy_up(tmp_path: Path) -> None:
     heard = Heard()
     tidy = "def tidy(*_):\n    open('tidied', 'w').close()\n    sys.exit(0)\nsignal.signal(signal.SIGTERM, tidy)\n"
-    task = asyncio.ensure_future(run(tmp_path, PYTHON, "-c", STAY + tidy + "stay()", on_output=heard, grace=30.0))
+    task = asyncio.ensure_future(
+        run(tmp_path, PYTHON, "-c", STAY + tidy + "stay()", on_output=heard, ending=Ending(grace=30.0))
+    )
     await heard.pid()
     await cancelled(task)
     assert (tmp_path / "tidied").exists()

@@ -16,6 +16,7 @@ from tests.desktop_agent.tools.commands.ways import way
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 HOOK, SETTINGS = ".git/hooks/pre-commit", ".git/config"
+BEHIND = "(yes '# comment' | head -c 1100000; echo"
 FAKES = "for i in $(seq 9); do mkdir -p {0}$i/refs {0}$i/objects; : > {0}$i/HEAD; done"
 
 
@@ -180,6 +181,8 @@ async def test_settings_of_the_person_that_lie_in_the_workspace(
         said = f"[include]\npath = {place}\n" if how == "include" else f"[core]\nhooksPath = {place.parent}\n"
         (home / ".gitconfig").write_text(said)
     name = str(place.relative_to(desk.folder))
+    # What lies at one of the known places is closed in every confinement.
+    desk.holds |= how in {"link", "moved"}
     await desk.cannot(f"printf '{EVIL}' >> {name}", name)
 
 
@@ -198,3 +201,35 @@ def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     found = repositories.guarded([tmp_path / ".git"], tmp_path)
     assert 50 < len(found.files) <= 110
     assert os.fspath(tmp_path / ".git/1") in map(os.fspath, found.files)
+
+
+@pytest.mark.parametrize("held", [f"{EVIL}", "[core]\n\tbare = true\n"])
+async def test_settings_of_a_new_repository_behind_more_than_is_read_are_told(desk: Desk, held: str) -> None:
+    said = await desk.run(f"git init -q new; {BEHIND}; printf '{held}') >> new/.git/config")
+    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in said
+
+
+async def test_lines_to_go_on_with_behind_more_than_is_read_are_told(desk: Desk) -> None:
+    repository(desk.folder)
+    todo = ".git/rebase-merge/git-rebase-todo"
+    told = f"[It changed what git runs or reads: {todo}. {LOOK}]"
+    await desk.run("mkdir .git/rebase-merge")
+    assert told in await desk.run(f"{BEHIND}; echo 'exec touch owned') > {todo}")
+    assert LOOK not in await desk.run("true")
+    assert told in await desk.run(f"echo 'exec touch owned' >> {todo}")
+    # By now it is short, and has a line that was too far behind to be known.
+    assert told in await desk.run(f"echo 'exec touch owned' > {todo}")
+
+
+def test_two_conversations_may_look_at_one_workspace_at_once(tmp_path: Path) -> None:
+    """What one walks through is not changed by the other."""
+    for name in "abc":
+        repository(tmp_path / name)
+    memory = repositories.memory_of(tmp_path)
+    entries = [tmp_path / name / ".git" for name in "abc"]
+    memory.keep(repositories.guarded(entries[:2], tmp_path))
+    walk, other = iter(memory.repositories), iter(memory.entries)
+    assert (next(walk), next(other)) == (entries[0], entries[0])
+    memory.keep(repositories.guarded(entries[2:], tmp_path))
+    assert [*walk, *other] == [entries[1]] * 2
+    assert [*memory.repositories] == [*memory.entries] == entries

@@ -2,6 +2,7 @@ import pytest
 
 from desktop_agent.tools.web.reading.child import read
 from desktop_agent.tools.web.reading.hiding import hides, style_of
+from tests.desktop_agent.tools.web.reading.page_set import PAGES
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,6 @@ def test_what_is_not_seen(style: str) -> None:
         "max-height:20em;overflow:hidden",
         "overflow:hidden",
         "clip-path:inset(10%)",
-        "opacity:0",
         "content:'display:none'",
     ],
 )
@@ -108,6 +108,67 @@ def test_sheets_of_the_page(sheet: str, shown: str) -> None:
 @pytest.mark.parametrize("html", ["<p popover>H", "<p hidden>H", "<p aria-hidden=TRUE>H", "<dialog>H</dialog>"])
 def test_attributes_that_hide(html: str) -> None:
     assert read(f"a{html}", "http://x/")["text"].split() == ["a"]
+
+
+def seen(html: str) -> tuple[str, int]:
+    made = read(html, "http://x/")
+    return "".join(made["text"].split()), made["transparent"]
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        *("opacity:0", "OPACITY : 0.0", "opacity:0%", "opacity:.01", "opacity:-1", "opacity:0!important;opacity:1"),
+        *("o\\70 acity:0", "filter:opacity(0)", "filter:blur(2px) opacity(0%)", "opacity:0;transition:opacity 1s"),
+        *("opacity:0;animation:nowhere 1s",),
+    ],
+)
+def test_transparent_words_are_left_out_and_counted(style: str) -> None:
+    assert seen(f'<p>a<p style="{style}">Hidden  <b>words</b><p>b') == ("ab", 12)
+
+
+@pytest.mark.parametrize(
+    "style", ["opacity:1", "opacity:.1", "opacity:50%", "opacity:inherit", "filter:opacity(1)", "filter:opacity()"]
+)
+def test_what_shows_through_is_read(style: str) -> None:
+    assert seen(f'<p style="{style}">a') == ("a", 0)
+
+
+@pytest.mark.parametrize(
+    ("sheet", "shown"),
+    [
+        (".x{opacity:0}", "b"),
+        ("p.x, .other{color:red; opacity : 0 }", "b"),
+        ("#y{opacity:0.00}", "a"),
+        (".x{opacity:0} .x{opacity:1}", "ab"),
+        (".x{opacity:1} .x{opacity:0}", "b"),
+        (".x{opacity:0} .x.seen{opacity:1}", "ab"),
+        (".x{opacity:0} .page .x, .z{opacity:1}", "ab"),
+        (".x{opacity:0} .x.gone{opacity:0}", "b"),
+        (".x{opacity:0;animation:.5s come} @keyframes come{to{opacity:1}}", "ab"),
+        (".x{opacity:0;animation-name:come} @-webkit-keyframes come{to{opacity:1}}", "ab"),
+        (".x{opacity:0;animation:come 1s}", "b"),
+        ("@media print{.x{opacity:0}}", "ab"),
+        ("body, html{opacity:0} .w{opacity:.9}", "ab"),
+    ],
+)
+def test_transparent_by_sheets_of_the_page(sheet: str, shown: str) -> None:
+    page = f"<style>{sheet}</style><p class='w X'>a<p id=y>b"
+    assert seen(page) == (shown, 2 - len(shown))
+
+
+def test_a_style_of_an_element_goes_before_its_class() -> None:
+    sheet = "<style>.x{opacity:0} .y{color:red} .y.seen{opacity:1}</style>"
+    assert seen(f'{sheet}<p class=x style="opacity:1">a<p class=y style="opacity:0">b<p class=x>H') == ("ab", 1)
+
+
+def test_a_whole_page_is_never_transparent() -> None:
+    assert seen('<html style="opacity:0"><body style="opacity:0" class=x><style>.x{opacity:0}</style>a') == ("a", 0)
+
+
+def test_pages_as_people_make_them_lose_nothing() -> None:
+    for page in PAGES.values():
+        assert read(page.html, "http://x/")["transparent"] == 0
 
 
 def test_large_sheets_are_read_in_bounds() -> None:

@@ -69,6 +69,14 @@ async def test_what_takes_for_ever_is_ended(html, new_children):
     assert not new_children()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+async def test_what_uses_up_its_time_of_the_processor_is_said_to_be_slow() -> None:
+    *words, program = confined("while True: pass").command
+    quick = program.replace("child.read = read\n", "child.read = read\nchild.SECONDS = 1\n")
+    with pytest.raises(ToolFailed, match="took longer than 15 seconds"):
+        await Reader((*words, quick)).read("y", ADDRESS)
+
+
 async def test_a_cancel_ends_the_process(new_children):
     task = asyncio.create_task(own_reader().read(FOR_EVER, ADDRESS))
     while not new_children():

@@ -1,0 +1,109 @@
+"""Why something failed in a confined command, as far as its own words tell, said with what to do about it.
+
+The words are those of the C library (strerror(3)) and what Node.js, libraries and programs of servers make of them.
+"""
+
+from dataclasses import dataclass
+
+_BUBBLEWRAP, _LANDLOCK = frozenset({"bubblewrap"}), frozenset({"Landlock"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What is said where one of the `signs` was read, all parts of it in one line; names of errors in capitals.
+
+    `ways` are the confinements of which it holds.
+    """
+
+    signs: tuple[str | tuple[str, ...], ...]
+    said: str
+    ways: frozenset[str] = _BUBBLEWRAP | _LANDLOCK
+    with_network: bool = True
+
+
+_REFUSALS = (
+    _Refusal(
+        (
+            "device or resource busy",
+            (".git/hooks", "read-only file system"),
+            (".git/config", "read-only file system"),
+        ),
+        "Hooks and settings of git repositories in the workspace are kept from commands, and so are the folders on the "
+        "way to them from being moved: “Device or resource busy” comes from that. Ask the person to do it, or edit the "
+        "file with a file tool.",
+        _BUBBLEWRAP,
+    ),
+    _Refusal(
+        ("read-only file system", "EROFS"),
+        "“Read-only file system” comes from the confinement: a command writes only in the workspace and in $TMPDIR. "
+        "Let it write there, caches and settings of programs too.",
+        _BUBBLEWRAP,
+    ),
+    _Refusal(
+        ("permission denied", "EACCES"),
+        "“Permission denied” may come from the confinement: a command writes only in the workspace and in $TMPDIR, "
+        "and keys and what other programs left in /tmp are closed to it.",
+        _LANDLOCK,
+    ),
+    _Refusal(
+        ("no new privileges", "effective uid is not 0", "\nsu: "),
+        "Nobody becomes another user in the confinement: sudo and su do not work. Let the person do what needs them.",
+    ),
+    _Refusal(
+        (("/tmp/", "no such file or directory"),),  # noqa: S108 - not used
+        "What a command leaves in /tmp and in $TMPDIR is gone when it has ended, and what others left in /tmp is not "
+        "there. Keep in the workspace what the next command needs.",
+    ),
+    _Refusal(
+        ("address family not supported", "EAFNOSUPPORT"),
+        "Sockets with a path (unix sockets) cannot be made in the confinement, nor pairs of datagrams, as services "
+        "outside could be asked through them. Use 127.0.0.1, or pipes.",
+        _BUBBLEWRAP,
+    ),
+    _Refusal(
+        ("address family not supported", "EAFNOSUPPORT"),
+        "Sockets with a path (unix sockets) cannot be made in the confinement, and without the network no others "
+        "either, also for 127.0.0.1. Say so with network if it needs those.",
+        _LANDLOCK,
+    ),
+    _Refusal(
+        (
+            "name or service not known",
+            "failure in name resolution",
+            "could not resolve",
+            "couldn't resolve",
+            "network is unreachable",
+            "failed to lookup address",
+            "dial tcp",
+            "dial udp",
+            "temporary failure resolving",
+            "no matching distribution found",
+            "unknownhostexception",
+            *("EAI_AGAIN", "ENOTFOUND", "ENETUNREACH"),
+        ),
+        "This command had no network, as it did not ask for it. Say so with network if it needs the network.",
+        with_network=False,
+    ),
+)
+
+
+def why_refused(output: str, way: str, workspace: str, *, network: bool) -> str:
+    """Sentences for the model, empty where nothing in the output tells. `way` is the name of the confinement."""
+    # It may lie among temporary files.
+    text = "\n" + output.replace(workspace, "")
+    lowered = text.lower()
+    return " ".join(
+        each.said
+        for each in _REFUSALS
+        if way in each.ways
+        and (each.with_network or not network)
+        and any(_stands(sign, text if isinstance(sign, str) and sign.isupper() else lowered) for sign in each.signs)
+    )
+
+
+def _stands(sign: str | tuple[str, ...], text: str) -> bool:
+    if isinstance(sign, str):
+        return sign in text
+    # The lines only where it can be: most outputs have none.
+    whole = all(part in text for part in sign)
+    return whole and any(all(part in line for part in sign) for line in text.splitlines())

@@ -1,0 +1,111 @@
+"""Ordinary work of a developer, done for real in the confinement that lets most of it be done."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from tests.desktop_agent.tools.commands.ways import way
+
+PYTHON = str(Path(sys.executable).resolve())
+SERVE = """
+import http.server, threading, urllib.request
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/word").read().decode())
+"""
+SHARE = """
+from multiprocessing.managers import SyncManager
+if __name__ == "__main__":
+    with SyncManager(("127.0.0.1", 0)) as manager:
+        shared = manager.dict()
+        shared["made"] = 42
+        print(dict(shared))
+"""
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    missing = shutil.which(program, path="/usr/bin:/usr/local/bin") is None
+    return pytest.mark.skipif(missing, reason=f"there is no {program} here")
+
+
+async def done(workspace: Workspace, line: str) -> str:
+    tool = run_command(workspace, confinement=lambda: way("bubblewrap"))
+    (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None))
+    return part.text  # type: ignore[union-attr]
+
+
+async def test_a_server_and_its_client_on_this_machine(workspace: Workspace) -> None:
+    (workspace.folder / "p.py").write_text(SERVE)
+    (workspace.folder / "word").write_text("served")
+    assert "served\n" in await done(workspace, f"'{PYTHON}' p.py")
+
+
+async def test_processes_share_by_an_address(workspace: Workspace) -> None:
+    (workspace.folder / "p.py").write_text(SHARE)
+    assert await done(workspace, f"'{PYTHON}' p.py") == "{'made': 42}\n[exit code 0.]"
+
+
+async def test_processes_share_memory_queues_and_pools(workspace: Workspace) -> None:
+    (workspace.folder / "p.py").write_text(
+        "from multiprocessing import Pool, Queue, shared_memory\n"
+        "if __name__ == '__main__':\n"
+        "    memory = shared_memory.SharedMemory(create=True, size=8)\n"
+        "    memory.close()\n    memory.unlink()\n"
+        "    queue = Queue()\n    queue.put(1)\n"
+        "    with Pool(2) as pool:\n        print(queue.get(), pool.map(abs, [-1, -2]))\n"
+    )
+    assert await done(workspace, f"'{PYTHON}' p.py") == "1 [1, 2]\n[exit code 0.]"
+
+
+@needs("git")
+async def test_git(workspace: Workspace) -> None:
+    me = "-c user.name=Me -c user.email=me@example.org"
+    line = f"git init -q . && echo x >a && git add a && git {me} commit -qm first && echo y >>a && git {me} stash -q"
+    assert "exit code 0" in await done(workspace, line)
+    told = await done(workspace, f"git status --short; cat a; git {me} stash pop -q && git diff --stat | tail -1")
+    assert told == "x\n 1 file changed, 1 insertion(+)\n[exit code 0.]"
+
+
+async def test_a_virtual_environment(workspace: Workspace) -> None:
+    told = await done(workspace, f"'{PYTHON}' -m venv --without-pip v && v/bin/python -c 'print(6 * 7)'")
+    assert told == "42\n[exit code 0.]"
+
+
+@needs("npm")
+async def test_scripts_and_packages_of_npm(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A home that is there and cannot be written, as the person's own: that of the tests lies in /tmp.
+    monkeypatch.setenv("HOME", "/usr")
+    (workspace.folder / "lib").mkdir()
+    (workspace.folder / "lib/package.json").write_text('{"name": "lib", "version": "1.0.0"}')
+    (workspace.folder / "package.json").write_text(
+        '{"name": "app", "version": "1.0.0", "scripts": {"hi": "node -e \'console.log(42)\'"}}'
+    )
+    assert "\n42\n" in await done(workspace, "npm run hi")
+    line = "(cd lib && npm pack --silent) && npm install ./lib/lib-1.0.0.tgz --silent && ls node_modules"
+    assert await done(workspace, line) == "lib-1.0.0.tgz\nlib\n[exit code 0.]"
+
+
+@needs("make")
+@needs("cc")
+async def test_make(workspace: Workspace) -> None:
+    (workspace.folder / "m.c").write_text('#include <stdio.h>\nint main(void) { puts("made"); return 0; }\n')
+    (workspace.folder / "Makefile").write_text("m: m.c\n\tcc -o $@ $<\n")
+    assert (await done(workspace, "make -j2 -s && ./m")).startswith("made\n")
+
+
+@needs("sqlite3")
+async def test_databases(workspace: Workspace) -> None:
+    line = "sqlite3 x.db 'pragma journal_mode=wal; create table t(a); insert into t values(7); select a from t'"
+    assert await done(workspace, line) == "wal\n7\n[exit code 0.]"
+
+
+async def test_archives_pipes_and_processes(workspace: Workspace) -> None:
+    told = await done(
+        workspace, "echo x >a; tar czf a.tgz a && rm a && tar xzf a.tgz && diff <(cat a) <(echo x); ps | wc -l"
+    )
+    assert told.endswith("[exit code 0.]")

@@ -1,0 +1,107 @@
+"""What a model reads when the confinement was the reason; the failures are those of real programs."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.tools.commands.confinement import Confinement, unconfined
+from desktop_agent.tools.commands.refusals import _REFUSALS, why_refused
+from desktop_agent.tools.commands.run_command import run_command
+from desktop_agent.tools.tool import RunningCall
+from desktop_agent.tools.workspace import Workspace
+from desktop_agent.vocabulary.errors import ToolFailed
+from tests.desktop_agent.tools.commands.ways import way
+
+PYTHON = str(Path(sys.executable).resolve())
+NO_NETWORK = "[This command had no network, as it did not ask for it. Say so with network if it needs the network.]"
+
+
+async def said(workspace: Workspace, confinement: Confinement, line: str, **more: object) -> str:
+    tool = run_command(workspace, confinement=lambda: confinement)
+    (part,) = await tool.run(tool.checked({"command": line, **more}), RunningCall("1", lambda _: None))
+    return part.text  # type: ignore[union-attr]
+
+
+async def test_what_cannot_be_written(workspace: Workspace) -> None:
+    told = await said(workspace, way("bubblewrap"), "mkdir ~/.of-a-test; touch /usr/of-a-test; echo x >here")
+    assert "[“Read-only file system” comes from the confinement: a command writes only in the workspace" in told
+    told = await said(workspace, way("Landlock"), "touch /usr/of-a-test")
+    assert "[“Permission denied” may come from the confinement" in told
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+async def test_settings_of_git(workspace: Workspace) -> None:
+    await said(workspace, way("bubblewrap"), "git init -q .")
+    for line in ("git config user.name x", "git remote add o https://example.org/x", "echo x >.git/hooks/x"):
+        told = await said(workspace, way("bubblewrap"), line)
+        assert "[Hooks and settings of git repositories in the workspace are kept from commands" in told, line
+
+
+async def test_the_network_that_was_not_asked_for(workspace: Workspace) -> None:
+    line = f"""'{PYTHON}' -c 'import urllib.request as u; u.urlopen("http://example.org")'"""
+    assert NO_NETWORK in await said(workspace, way("bubblewrap"), line)
+    with pytest.raises(ToolFailed) as failed:
+        await said(workspace, way("bubblewrap"), f"{line}; sleep 43212", timeout_seconds=3)
+    assert NO_NETWORK.strip("[]") in str(failed.value)
+
+
+async def test_sockets_with_a_path(workspace: Workspace) -> None:
+    line = f"""'{PYTHON}' -c 'import multiprocessing as m; m.Manager()'"""
+    told = await said(workspace, way("bubblewrap"), line)
+    assert "[Sockets with a path (unix sockets) cannot be made in the confinement" in told
+    assert "and without the network no others either" in await said(workspace, way("Landlock"), line)
+
+
+async def test_temporary_files_of_the_command_before(workspace: Workspace) -> None:
+    confinement = way("bubblewrap")
+    assert await said(workspace, confinement, "echo x >/tmp/of-a-test; cat /tmp/of-a-test") == "x\n[exit code 0.]"
+    for line in ("cat /tmp/of-a-test", f"""'{PYTHON}' -c 'open("/tmp/of-a-test")'"""):
+        told = await said(workspace, confinement, line)
+        assert "[What a command leaves in /tmp and in $TMPDIR is gone when it has ended" in told, line
+
+
+async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -> None:
+    for each in ("bubblewrap", "Landlock"):
+        told = await said(workspace, way(each), 'cat "$PWD/none"; false')
+        assert told.endswith("/none: No such file or directory\n[exit code 1.]")
+    line = "echo Read-only file system, Could not resolve host"
+    assert (await said(workspace, unconfined(""), line)).endswith("host\n[exit code 0.]")
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("npm error code EROFS", "Read-only"),
+        ("npm error code EAI_AGAIN", "no network"),
+        ("ERROR: No matching distribution found for requests", "no network"),
+        ('Get "https://x": dial tcp: lookup x', "no network"),
+        ('sudo: The "no new privileges" flag is set, which prevents sudo from running as root.', "sudo and su"),
+        ("su: System error", "sudo and su"),
+        ("ls: cannot access '/tmp/y': No such file or directory", "$TMPDIR is gone"),
+        ("result: fine, issue: none", ""),
+    ],
+)
+def test_words_of_programs_that_need_not_be_here(output: str, expected: str) -> None:
+    told = why_refused(output, "bubblewrap", "/work", network=False)
+    assert expected in told
+    assert bool(told) == bool(expected)
+
+
+def test_with_the_network_it_is_not_the_confinement() -> None:
+    assert why_refused("Could not resolve host: x", "bubblewrap", "/work", network=True) == ""
+
+
+async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: Workspace) -> None:
+    """Whatever a program writes, and whatever the title of the command says of the network."""
+    signs = [part for each in _REFUSALS for sign in each.signs for part in ([sign] if isinstance(sign, str) else sign)]
+    (workspace.folder / "words").write_text("\n".join(signs) + "\n" + " ".join(signs) + "\n")
+    for network in (False, True):
+        told = await said(workspace, unconfined(""), "cat words; exit 1", network=network)
+        assert told == (workspace.folder / "words").read_text() + "[exit code 1.]"
+        with pytest.raises(ToolFailed) as failed:
+            await said(workspace, unconfined(""), "cat words; sleep 43212", network=network, timeout_seconds=1)
+        assert "onfine" not in str(failed.value)
+        assert "had no network" not in str(failed.value)
+    assert "comes from the confinement" in await said(workspace, way("bubblewrap"), "cat words")
