@@ -3,12 +3,14 @@
 import gc
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from desktop_agent.faces.arguments import Place
+    from ui.shell.start.early_signals import EarlySignals
+    from ui.shell.start.front import Front
 
 _CHILDREN = {
     "colouring": "ui.transcript.blocks.colouring.child",
@@ -20,6 +22,25 @@ _CHILDREN = {
 """What `ui.transcript.child_start` and `desktop_agent.tools.processes.own_part` start."""
 
 
+BEHIND = ("desktop_agent.engine.engine", "desktop_agent.engine.reopening", "markdown_it", "mdit_py_plugins.footnote")
+"""What has no Qt, and is imported in a thread after the first paint."""
+
+SLICES = (
+    "ui.sidebar.conversation_rows",
+    "ui.transcript.markdown.stream",
+    "ui.transcript.look",
+    "ui.transcript.blocks.code.code_block",
+    "ui.transcript.blocks.table_block",
+    "ui.transcript.rows.row",
+    "ui.transcript.surface.finding.finding",
+    "ui.transcript.view",
+    "ui.bridge.library",
+    "ui.shell.conversation_page",
+    "ui.app",
+)
+"""What has, in slices that are each shorter than anybody notices; each brings what those before did not."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Start what the command line asks for; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -29,10 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         from desktop_agent.__main__ import main as headless
 
         return headless(words)
+    from ui.shell.start.early_signals import EarlySignals
+
+    signals = EarlySignals()
     from desktop_agent.faces.arguments import parse_window_arguments
 
-    place = parse_window_arguments(words)
-    return _imported_for_good()(place)
+    return _window(parse_window_arguments(words), signals)
 
 
 def _child(name: str) -> int:
@@ -41,20 +64,91 @@ def _child(name: str) -> int:
     return int(importlib.import_module(name).main() or 0)
 
 
-def _imported_for_good() -> Callable[["Place"], int]:
-    """The window's entry point, imported as fast as it goes.
-
-    PySide6 makes every import after its own slower, so the runtime comes first. What modules hold lives as long as the
-    program: looking through it for garbage, now or later, would find none.
-    """
+def _window(place: "Place", early: "EarlySignals") -> int:
+    """Open the window and stay until it is closed; returns the exit code (2: there is no screen)."""
+    # What modules hold lives as long as the program: looking through it for garbage, now or later, would find none.
     gc.disable()
+    from ui.shell.start.plain_imports import without_features
+
+    importlib.import_module("PySide6.QtWidgets")
+    without_features()
+    from desktop_agent.storage.paths import data_folder
+    from desktop_agent.vocabulary.errors import AgentError
+    from ui.look.theme import ThemeSource
+    from ui.shell.single_instance import SingleInstance
+    from ui.shell.start.display import NO_DISPLAY, has_display, open_application
+    from ui.shell.start.first_loop import run_first
+    from ui.shell.start.front import Front
+
+    if not has_display():
+        sys.stderr.write(NO_DISPLAY)
+        return 2
+    app = open_application()
     try:
-        importlib.import_module("desktop_agent.engine.engine")
-        from ui.app import run_window
+        folder = data_folder(place.data_dir)
+    except AgentError as error:
+        sys.stderr.write(f"{error} {error.remedy}\n")
+        return 1
+    instance = SingleInstance(folder)
+    if not instance.is_first():
+        sys.stderr.write("Desktop Agent is already open; its window comes to the front.\n")
+        return 0
+    front = Front(app, ThemeSource(), folder)
+    instance.raise_requested.connect(front.raise_window)
+    try:
+        if early.came:
+            return 0
+        run_first(front)
+        from ui.bridge.loop import run
+
+        return run(app, lambda: _whole(front, place, folder, early))
     finally:
+        instance.close()
+
+
+async def _whole(front: "Front", place: "Place", folder: Path, early: "EarlySignals") -> int:
+    """What is behind the window, from its first paint to the end of the program."""
+    from ui.bridge.end_signals import EndSignals
+
+    signals = EndSignals(front.app)
+    signals.end_requested.connect(front.end)
+    if early.came:
+        front.end()
+    try:
+        if not await _loaded(front):
+            return 1
+        if front.can_leave:
+            front.leave()
+            return 0
         gc.freeze()
         gc.enable()
-    return run_window
+        from ui.app import stay
+
+        return await stay(front, place, folder)
+    finally:
+        signals.close()
+
+
+async def _loaded(front: "Front") -> bool:
+    """Import what is behind the window, unless it is left before; whether it could be imported."""
+    from ui.shell.start.loading import load, load_in_slices
+
+    try:
+        for room in BEHIND:
+            if not front.can_leave:
+                await load(room)
+        await load_in_slices(SLICES, lambda: front.can_leave)
+    except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
+        import traceback
+
+        from desktop_agent.vocabulary.errors import AgentError
+        from ui.shell.start.saying_why import say_why
+
+        traceback.print_exc()
+        what = "Desktop Agent cannot start: a part of it is missing or damaged."
+        await say_why(front, AgentError(what, "Copy what you have written, close the window, and install it again."))
+        return False
+    return True
 
 
 if __name__ == "__main__":

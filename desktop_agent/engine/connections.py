@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.model_tables.listings import Listings
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.connect import make_provider, vendor_of
+from desktop_agent.providers.connect import load_dialects, make_provider, vendor_of
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -184,6 +184,7 @@ class Connections:
     async def warm_up(self) -> None:
         """Load in threads what the first question needs, and ask all servers in use for their models meanwhile."""
         await asyncio.gather(self._http.warm_up(), self._catalogue.warm_up(), self._listings.warm_up())
+        await asyncio.to_thread(load_dialects, [endpoint.dialect for endpoint in self.endpoints()])
         for endpoint in self.endpoints():
             self._listings.refresh(endpoint)
 

@@ -2,21 +2,18 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.vocabulary.endpoints import (
-    BASE_URL_VARIABLE,
-    MODEL_VARIABLE,
-    VENDOR_BASE_URLS,
-    Dialect,
-    Endpoint,
-)
-from desktop_agent.vocabulary.requests import Effort, Reasoning, ReasoningBudget, ReasoningDisabled, ReasoningEffort
+from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
+
+if TYPE_CHECKING:
+    from desktop_agent.vocabulary.endpoints import Endpoint
+    from desktop_agent.vocabulary.requests import Reasoning
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 API_KEY_VARIABLE = "DESKTOP_AGENT_API_KEY"
@@ -28,7 +25,7 @@ class Place:
     """Where things are kept and which server was named for this run."""
 
     data_dir: Path | None
-    endpoint: Endpoint | None
+    endpoint: "Endpoint | None"
     model: str | None
     demo: bool = False
 
@@ -41,7 +38,7 @@ class AskArguments:
     prompt: str
     system: str | None
     images: tuple[Path, ...]
-    reasoning: Reasoning | None
+    reasoning: "Reasoning | None"
     max_tokens: int | None
     workspace: Path | None
     tools: Literal["none", "read", "all"]
@@ -53,10 +50,20 @@ class AskArguments:
 
 def program_version() -> str:
     """The installed version."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("desktop-agent")
     except PackageNotFoundError:
         return "0 (not installed)"
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: the window is there before that is found."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        sys.stdout.write(f"desktop-agent {program_version()}\n")
+        parser.exit()
 
 
 def parse_window_arguments(argv: Sequence[str]) -> Place:
@@ -66,7 +73,7 @@ def parse_window_arguments(argv: Sequence[str]) -> Place:
         description="Talk and work with language models. Without a command the window opens; "
         "`desktop-agent ask --help` tells how to ask from a terminal.",
     )
-    parser.add_argument("--version", action="version", version=f"desktop-agent {program_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _add_place(parser)
     parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
     return _place(parser, parser.parse_args(argv))
@@ -139,7 +146,7 @@ def _place(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Place:
     return Place(data_dir, endpoint, model, values["demo"])
 
 
-def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None) -> Endpoint | None:
+def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url: str | None) -> "Endpoint | None":
     if dialect is None and base_url is None:
         return None
     dialect = dialect or "openai-chat"
@@ -149,6 +156,8 @@ def _endpoint(parser: argparse.ArgumentParser, dialect: Dialect | None, base_url
         parser.error(f"--base-url: “{base_url}” is not a web address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
         parser.error(f"--base-url: no user names or passwords in the address; the key belongs in {API_KEY_VARIABLE}")
+    from desktop_agent.vocabulary.endpoints import Endpoint
+
     return Endpoint(id=COMMAND_LINE_ENDPOINT, title=parts.netloc, dialect=dialect, base_url=base_url)
 
 
@@ -182,7 +191,9 @@ def _folder(text: str) -> Path:
     return path
 
 
-def _reasoning(text: str) -> Reasoning:
+def _reasoning(text: str) -> "Reasoning":
+    from desktop_agent.vocabulary.requests import Effort, ReasoningBudget, ReasoningDisabled, ReasoningEffort
+
     if text in {"none", "disabled"}:
         return ReasoningDisabled()
     for level in get_args(Effort):

@@ -1,5 +1,6 @@
 """From an endpoint to a provider: the only place that knows which dialects exist."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from pydantic import SecretStr
@@ -37,6 +38,12 @@ def vendor_of(dialect: str, base_url: str) -> str:
         return by_address(base_url).family
     except ValueError:  # no address at all: said in words when it is used
         return ""
+
+
+def load_dialects(dialects: Iterable[str]) -> None:
+    """Import what speaks them, so that the first request does not wait for it; blocks. Raises WrongUse."""
+    for dialect in dialects:
+        _maker(dialect)
 
 
 class _Maker(Protocol):

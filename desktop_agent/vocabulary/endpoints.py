@@ -6,16 +6,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Dialect = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
+from desktop_agent.vocabulary.servers.dialects import Dialect
+
 Kind = Literal["local", "cloud", "custom", "demo"]
-BASE_URL_VARIABLE = "DESKTOP_AGENT_BASE_URL"
-MODEL_VARIABLE = "DESKTOP_AGENT_MODEL"
-VENDOR_BASE_URLS: dict[Dialect, str] = {
-    "openai-chat": "https://api.openai.com/v1",
-    "openai-responses": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
 
 
 def is_loopback(host: str) -> bool:

@@ -14,17 +14,10 @@ from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE,
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from desktop_agent.vocabulary.endpoints import (
-    BASE_URL_VARIABLE,
-    CLOUD_PROVIDERS,
-    LOCAL_SERVERS,
-    MODEL_VARIABLE,
-    VENDOR_BASE_URLS,
-    Dialect,
-    Endpoint,
-)
+from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
 from desktop_agent.vocabulary.tool_calls import Decision
 
 # What is asked is a permissions.approvals.Approval, which this floor does not know.

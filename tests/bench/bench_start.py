@@ -1,5 +1,8 @@
 """From the start of the process to a window in which one can type, memory and wake-ups at rest: ours and a bare shell.
 
+Ours shows the conversation later than it lets people write: `whole` is when that is, and `longest_wait_ms` the longest
+that a key would have waited in between.
+
 The bare shell is what anybody would write by hand: a plain PySide6 window with a splitter, a list, a text view and an
 editor. Both show the same conversation. Both are whole processes, in turn, and each tells its own moments on the
 clock that all processes share.
@@ -30,16 +33,18 @@ REST = 3.0
 PATIENCE = 30.0
 MESSAGES = 40
 
-# Tells two moments: the window's first paint, and the first one at which a key would reach the editor.
+# Tells three moments: the window's first paint, the first one at which a key would reach the editor, and the one from
+# which the conversation is seen; and how long a key would have had to wait at most in between.
 WATCH = """
 import json, sys, time
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 class Watch(QObject):
-    def __init__(self, window, editor):
+    def __init__(self, window, editor, is_whole):
         super().__init__(window)
-        self.window, self.editor, self.painted = window, editor, None
+        self.window, self.editor, self.is_whole, self.painted = window, editor, is_whole, None
+        self.typing, self.looked, self.longest = None, None, 0.0
         self.timer = QTimer(self, interval=1)
         self.timer.timeout.connect(self.look)
         self.timer.start()
@@ -56,9 +61,29 @@ class Watch(QObject):
         self.painted = time.monotonic()
 
     def look(self):
-        if self.painted and self.window.isActiveWindow() and self.editor.hasFocus():
-            self.timer.stop()
-            print(json.dumps({"paint": self.painted, "typing": time.monotonic()}), flush=True)
+        now = time.monotonic()
+        if self.typing is None:
+            if self.painted and self.window.isActiveWindow() and self.editor.hasFocus():
+                self.typing = self.looked = now
+        if self.typing is not None:
+            self.longest, self.looked = max(self.longest, now - self.looked), now
+            if self.is_whole():
+                self.timer.stop()
+                told = {"paint": self.painted, "typing": self.typing, "whole": now}
+                print(json.dumps({"moments": told, "longest": self.longest}), flush=True)
+"""
+
+SEEN = """
+class Seen(QObject):
+    def __init__(self, transcript):
+        super().__init__(transcript)
+        self.transcript, self.is_seen = transcript, False
+        transcript.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint and len(self.transcript.surface.rows):
+            QTimer.singleShot(0, lambda: setattr(self, "is_seen", True))
+        return False
 """
 
 # Our program, with the watch put on its window at the moment when the class is made; nothing is imported earlier.
@@ -75,11 +100,18 @@ class After(importlib.abc.MetaPathFinder):
             made = module.MainWindow.__init__
             def init(window, *args, **more):
                 made(window, *args, **more)
-                exec(WATCH, globals())
-                Watch(window, window.page.composer.editor)
+                exec(WATCH + SEEN, globals())
+                Watch(window, window.frame.composer.editor, lambda: is_whole(window))
             module.MainWindow.__init__ = init
         spec.loader.exec_module = exec_module
         return spec
+def is_whole(window):
+    # Whether the conversation was painted in a turn of the loop that is over.
+    if not hasattr(window, "page"):
+        return False
+    if not hasattr(window, "seen"):
+        window.seen = Seen(window.page.transcript)
+    return window.seen.is_seen
 sys.meta_path.insert(0, After())
 from ui.__main__ import main
 sys.exit(main(["--data-dir", sys.argv[1]]))
@@ -114,7 +146,7 @@ splitter.addWidget(page)
 window.setCentralWidget(splitter)
 window.resize(1180, 800)
 exec(WATCH, globals())
-Watch(window, editor)
+Watch(window, editor, lambda: True)
 window.show()
 editor.setFocus()
 app.exec()
@@ -154,6 +186,8 @@ def run() -> dict[str, Any]:
     return {
         "first_paint": _compared(found, "paint"),
         "typing": _compared(found, "typing"),
+        "whole": _compared(found, "whole"),
+        "longest_wait_ms": statistics.median(each["longest"] for each in found["ours"]),
         "memory_mb": {name: figures["memory_mb"] for name, figures in rest.items()},
         "wakeups_per_s": {name: figures["wakeups_per_s"] for name, figures in rest.items()},
     }
@@ -191,10 +225,12 @@ async def _fill(folder: Path) -> None:
 class _Process:
     def __init__(self, code: str, folder: Path, environment: dict[str, str]) -> None:
         self.begun = time.monotonic()
-        command = [sys.executable, "-c", f"WATCH = {WATCH!r}\n{code}", str(folder)]
+        command = [sys.executable, "-c", f"WATCH = {WATCH!r}\nSEEN = {SEEN!r}\n{code}", str(folder)]
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self._process.stdout is not None
-        self.moments: dict[str, float] = json.loads(self._process.stdout.readline() or self._failure())
+        told = json.loads(self._process.stdout.readline() or self._failure())
+        self.moments = {name: (at - self.begun) * 1000 for name, at in told["moments"].items()}
+        self.moments["longest"] = told["longest"] * 1000
         self.pid = self._process.pid
 
     def _failure(self) -> str:
@@ -214,9 +250,9 @@ class _Process:
 
 
 def _moments(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
-    """Milliseconds from the start of the process."""
+    """Milliseconds from the start of the process, and the longest wait after one could type."""
     with _Process(code, folder, environment) as process:
-        return {name: (at - process.begun) * 1000 for name, at in process.moments.items()}
+        return process.moments
 
 
 def _at_rest(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:

@@ -23,6 +23,7 @@ SEEDED = {
     "a junk drawer with a surname": ("ui/text_helpers.py", "", "text_helpers is no name"),
     "a junk folder": ("desktop_agent/common/x.py", "", "common is no name"),
     "a nested loop": ("ui/a.py", "dialog.exec()\n", "dialog.exec()"),
+    "another loop beside the first": ("ui/shell/start/first_loop.py", "dialog.exec()\n", "dialog.exec()"),
     "events by hand": ("ui/a.py", "QApplication.processEvents()\n", "processEvents()"),
     "a sleep": ("desktop_agent/a.py", "import time\ntime.sleep(1)\n", "time.sleep()"),
     "a bare sleep": ("desktop_agent/a.py", "from time import sleep\nsleep(1)\n", "sleep()"),
@@ -33,6 +34,7 @@ FINE = {
     "a full module": ("ui/long.py", "x = 1\n" * 400),
     "a full function": ("ui/a.py", "def f():\n" + "    x = 1\n" * 49),
     "overloads": ("ui/a.py", OVERLOADS),
+    "the loop before all others": ("ui/shell/start/first_loop.py", "loop.exec()\n"),
     "an asyncio sleep": ("ui/a.py", "async def f():\n    await asyncio.sleep(1)\n"),
     "words in a text": ("ui/a.py", "'print(), time.sleep() and .exec()'\n"),
 }

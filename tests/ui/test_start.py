@@ -1,11 +1,81 @@
 """What is imported before the window is drawn for the first time, and what comes behind."""
 
-import gc
+import json
 import subprocess
 import sys
-import threading
+from pathlib import Path
+from typing import Any
 
-import ui.app
+import pytest
+
+from ui.__main__ import BEHIND, SLICES
+
+# The program itself, ended when one can write in its window.
+STARTED = """
+import importlib.abc, importlib.machinery, json, linecache, os, sys
+
+class After(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "ui.shell.start.first_loop":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+        def exec_module(module):
+            run(module)
+            run_first = module.run_first
+            def and_tell(front):
+                run_first(front)
+                found = {"modules": sorted(sys.modules), "sources": sorted(linecache.cache)}
+                sys.stdout.write(json.dumps(found))
+                sys.stdout.flush()
+                os._exit(0)
+            module.run_first = and_tell
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, After())
+from ui.__main__ import main
+main(["--data-dir", sys.argv[1]])
+"""
+# The program itself, with a signal in the middle of an import.
+SIGNALLED = """
+import importlib.abc, os, signal, sys
+
+class Signals(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), signal.Signals[sys.argv[3]])
+        return None
+
+sys.meta_path.insert(0, Signals())
+from ui.__main__ import main
+code = main(["--data-dir", sys.argv[1]])
+print(sys.argv[2] in sys.modules)
+sys.exit(code)
+"""
+SEEN = {
+    *("desktop_agent.faces.arguments", "desktop_agent.storage.files", "desktop_agent.storage.paths"),
+    *(
+        "desktop_agent.vocabulary.errors",
+        "desktop_agent.vocabulary.servers",
+        "desktop_agent.vocabulary.servers.dialects",
+    ),
+}
+"""What the window needs of the runtime to be drawn: words of errors, and where it lies."""
+UNSEEN = ("ui.approval", "ui.bridge", "ui.preferences", "ui.transcript", "ui.welcome", "ui.app", "ui.look.rows")
+FOREIGN = (
+    "asyncio",
+    "httpx",
+    "importlib.metadata",
+    "markdown_it",
+    "platformdirs",
+    "pydantic",
+    "qasync",
+    "sqlite3",
+    "ssl",
+)
+MOST = 50
+"""Modules of ours; each costs half a millisecond or more."""
 
 SHOWN = """
 import sys
@@ -28,23 +98,70 @@ LATE = (
     *("bs4", "httpcore", "httpx", "jsonschema", "keyring", "mcp", "mcp_types", "PIL", "psutil", "pygments"),
     *("selectolax", "tree_sitter", "ziamath"),
 )
-RECORDS = """
-import gc, threading
-collects, thread = gc.isenabled(), threading.current_thread()
+SLICED = """
+import importlib, json, sys
+
+def brought(room):
+    before = set(sys.modules)
+    importlib.import_module(room)
+    return sorted(set(sys.modules) - before)
+
+behind, slices = json.loads(sys.argv[1])
+found = {"behind": {room: brought(room) for room in behind}}
+import ui.shell.start.front, ui.shell.single_instance, ui.bridge.loop, ui.bridge.end_signals
+found["slices"] = {room: brought(room) for room in slices}
+print(json.dumps(found))
 """
 
 
-def test_no_conversation_is_needed_to_draw_the_window():
+def told(code: str, *words: str) -> Any:
+    run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(run.stdout)
+
+
+def among(names: list[str], rooms: tuple[str, ...]) -> list[str]:
+    return [name for name in names if any(name == room or name.startswith(f"{room}.") for room in rooms)]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return told(STARTED, str(tmp_path_factory.mktemp("data")))
+
+
+def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(started):
+    assert among(started["modules"], UNSEEN + FOREIGN) == []
+    runtime = {name for name in among(started["modules"], ("desktop_agent",)) if name.count(".") > 1}
+    assert runtime == SEEN
+    ours = among(started["modules"], ("desktop_agent", "resources", "ui"))
+    assert 20 < len(ours) <= MOST
+    assert {"ui.composer.message_editor", "ui.shell.window"} <= set(ours)
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("room", ["PySide6.QtWidgets", "ui.shell.start.first_loop", "asyncio", "pydantic", "ui.app"])
+def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path, room, number):
+    command = [sys.executable, "-c", SIGNALLED, str(tmp_path), room, number]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "True\n"
+
+
+def test_no_source_is_read_for_an_import(started):
+    root = str(Path(__file__).parents[2])
+    assert [name for name in started["sources"] if name.startswith(f"{root}/ui/")] == []
+
+
+def test_no_conversation_is_needed_to_fill_the_window():
     code = SHOWN.format(late=LATE)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout == "[]\n"
 
 
-async def test_what_comes_behind_is_imported_in_a_thread_that_collects_no_garbage(tmp_path, monkeypatch):
-    (tmp_path / "a_room_behind.py").write_text(RECORDS)
-    monkeypatch.syspath_prepend(tmp_path)
-    await ui.app._load("a_room_behind")
-    room = sys.modules.pop("a_room_behind")
-    assert room.thread is not threading.current_thread()
-    assert not room.collects
-    assert gc.isenabled()
+def test_what_is_imported_in_a_thread_has_no_qt_and_what_is_imported_in_slices_comes_in_small_ones():
+    found = told(SLICED, json.dumps([BEHIND, SLICES]))
+    for names in found["behind"].values():
+        assert among(names, ("PySide6", "shiboken6", "ui")) == []
+    for room, names in found["slices"].items():
+        assert 1 <= len(names) <= 60, room
+        # What is no part of the window belongs into the thread.
+        assert len(among(names, ("ui", "PySide6"))) > len(names) * 0.6, (room, names)

@@ -1,8 +1,8 @@
 """What is attached to the message being written: pictures on their way in, and pasted texts too long for an editor."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
@@ -16,6 +16,9 @@ from ui.look.controls import announce
 from ui.look.sentences import size_in_words, spoken
 from ui.look.theme import ThemeSource
 from ui.look.visible_text import with_hidden_shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Three device pixels to one is as fine as screens get.
 THUMBNAIL_PIXELS = THUMBNAIL * 3
@@ -32,13 +35,13 @@ class Attachments(ChipRow):
     def add_files(self, paths: Sequence[Path]) -> None:
         """Attach picture files."""
         for path in paths:
-            self._take(path.name, lambda path=path: asyncio.to_thread(read_file, path))
+            self._take(path.name, lambda path=path: _in_thread(read_file, path))
 
     def add_pasted(self, data: bytes | QImage) -> None:
         """Attach a picture from the clipboard."""
         name = self.tr("Pasted image")
         if isinstance(data, QImage):
-            self._take(name, lambda: asyncio.to_thread(as_png, data))
+            self._take(name, lambda: _in_thread(as_png, data))
             return
 
         async def at_hand() -> bytes:
@@ -140,7 +143,7 @@ class Attachments(ChipRow):
         held.chip.show_detail(words.format(size_in_words(resource.size), with_hidden_shown(resource.server)))
 
     async def _draw(self, held: Held, data: bytes) -> None:
-        image = await asyncio.to_thread(thumbnail, data, THUMBNAIL_PIXELS)
+        image = await _in_thread(thumbnail, data, THUMBNAIL_PIXELS)
         held.chip.show_picture(image)
 
     def _describe(self, held: Held, picture: PendingPicture) -> None:
@@ -157,3 +160,10 @@ class Attachments(ChipRow):
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
         return self._hold(Held(chip, is_picture=True))
+
+
+def _in_thread(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> Awaitable[T]:
+    # Late: the window is drawn before there is a loop.
+    import asyncio
+
+    return asyncio.to_thread(work, *given, **named)

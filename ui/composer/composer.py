@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.requests import PictureLimits
 from ui.composer.attachments import Attachments
+from ui.composer.controls.control_rows import ControlRows
 from ui.composer.message_editor import MessageEditor, is_too_long
 from ui.composer.offers.attached import WordsOf
 from ui.composer.offers.chip_row import Attached
@@ -16,7 +17,11 @@ from ui.composer.picture_remarks import picture_remarks
 from ui.composer.pictures import SUFFIXES, Intake
 from ui.composer.send_or_stop import SendOrStop
 from ui.look.controls import IconButton, announce, label, set_kind
+from ui.look.sentences import shown_keys
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+
+if TYPE_CHECKING:
+    from desktop_agent.vocabulary.requests import PictureLimits
 
 DRAFT_PAUSE_MS = 400
 
@@ -24,14 +29,21 @@ DRAFT_PAUSE_MS = 400
 class _Frame(QFrame):
     """Around the message and its controls; nearer to them where the person wants it compact."""
 
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, *, is_focused: bool) -> None:
         super().__init__()
         self._themes = themes
         self.setProperty("kind", "composer")
+        if is_focused:
+            # Marked later it would be polished again, for which Python makes all enumerations of styles.
+            self.setProperty("focused", "true")
         self.column = QVBoxLayout(self)
         self.column.setSpacing(SPACE_XS)
         themes.changed.connect(self._dress)
         self._dress()
+
+    def mark_focus(self, *, focused: bool) -> None:
+        """Show whether the editor has the keyboard."""
+        set_kind(self, "focused", "true" if focused else "false")
 
     def _dress(self) -> None:
         room = self._themes.space(SPACE_S)
@@ -52,17 +64,20 @@ class Composer(QWidget):
     problem = Signal(object, object)
     """Something the person must know: a Sentence, and a Sentence or None about what to do."""
 
-    def __init__(self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None, *, opens_focused: bool = False
+    ) -> None:
+        """`opens_focused`: it will have the keyboard when it is shown, and looks so from its first paint on."""
         super().__init__(parent)
         self._can_see: bool | None = None
-        self._limits = PictureLimits()
-        self._frame = _Frame(themes)
+        self._limits: PictureLimits | None = None
+        self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._attach = IconButton(themes, "attach", self.tr("Attach image"))
         self._send_or_stop = SendOrStop(themes)
-        self._controls = QHBoxLayout()
+        self._controls = ControlRows(self._send_or_stop, self._send_or_stop.most_width)
         self._draft_pause = QTimer(self, singleShot=True, interval=DRAFT_PAUSE_MS)
         self._build()
         self._connect()
@@ -111,8 +126,8 @@ class Composer(QWidget):
             self.attachments.add_ready(attached)
 
     def add_control(self, control: QWidget) -> None:
-        """Put a picker into the row under the editor."""
-        self._controls.insertWidget(self._controls.count() - 2, control)
+        """Put a picker under the editor. Where room gets scarce, those that were put there first keep their words."""
+        self._controls.add(control)
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach picture files."""
@@ -130,9 +145,13 @@ class Composer(QWidget):
         self._editor.set_enter_sends(enter_sends)
         self._send_or_stop.set_enter_sends(enter_sends=enter_sends)
 
-    def set_can_see(self, can_see: bool | None, limits: PictureLimits | None = None) -> None:  # noqa: FBT001  # a slot
+    def set_can_see(
+        self,
+        can_see: bool | None,  # noqa: FBT001  # a slot
+        limits: "PictureLimits | None" = None,
+    ) -> None:
         """Whether the model reads images, None being not known; and what its server takes of them."""
-        self._can_see, self._limits = can_see, limits or PictureLimits()
+        self._can_see, self._limits = can_see, limits
         self._refresh()
 
     def send(self, *, later: bool = False) -> None:
@@ -149,6 +168,8 @@ class Composer(QWidget):
 
     def choose_files(self) -> None:
         """Ask for picture files, without waiting."""
+        from PySide6.QtWidgets import QFileDialog
+
         dialog = QFileDialog(self, self.tr("Attach image"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
@@ -203,7 +224,7 @@ class Composer(QWidget):
         editor.picture_given.connect(attachments.add_pasted)
         editor.long_text_given.connect(attachments.add_text)
         editor.textChanged.connect(self._changed)
-        editor.focus_changed.connect(self._mark_focus)
+        editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         attachments.changed.connect(self._changed)
         attachments.problem.connect(self.problem)
         self._attach.clicked.connect(self.choose_files)
@@ -217,23 +238,16 @@ class Composer(QWidget):
                 QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
             ).activated.connect(send_with_control)
 
-    def _mark_focus(self) -> None:
-        set_kind(self._frame, "focused", "true" if self._editor.hasFocus() else "false")
-
     def _build(self) -> None:
         self.setAcceptDrops(True)
-        self._attach.setToolTip(self.tr("Attach image") + " (Ctrl+Shift+A)")
-        self._controls.setSpacing(SPACE_XS)
+        self._attach.setToolTip(self.tr("Attach image") + f" ({shown_keys('Ctrl+Shift+A')})")
         # Where the text of the message begins.
         self._notice.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
-        self._controls.addWidget(self._attach)
-        self._controls.addStretch(1)
-        self._controls.addWidget(self._send_or_stop)
-        inside = self._frame.column
-        for each in (self.attachments, self._notice, self._editor):
+        self._controls.add(self._attach)
+        inside = self.frame.column
+        for each in (self.attachments, self._notice, self._editor, self._controls):
             inside.addWidget(each)
-        inside.addLayout(self._controls)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._frame)
+        layout.addWidget(self.frame)
         self.setFocusProxy(self._editor)

@@ -57,7 +57,6 @@ class MessageEditor(QPlainTextEdit):
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.document().setDocumentMargin(0)
-        self.viewport().setAutoFillBackground(False)
         self.textChanged.connect(self._fit)
         themes.changed.connect(self._dress)
         self._dress()

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
-from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
-from ui.look.rows import RowRole
-from ui.look.sentences import plain_tip, price, short_number, spoken
-
-_ROOT = QModelIndex()
+from ui.look.parts.found_rows import FoundRow
+from ui.look.sentences import price, short_number, spoken
 
 
 class ModelsOfServer(Protocol):
@@ -35,118 +33,58 @@ class ModelsOfServer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """A heading, a model, a model id as typed, or a remark."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow(FoundRow):
+    """A model, or a model id as typed; without one a heading or a remark."""
 
-    kind: Literal["heading", "model", "typed", "note"]
-    text: str
     endpoint_id: str = ""
     model_id: str = ""
-    facts: tuple[str, ...] = ()
-    tip: str = ""
-    is_current: bool = False
-    is_retired: bool = False
 
 
-class ModelRows(QAbstractListModel):
-    """All servers' models in one list."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: list[ModelRow] = []
-
-    def show_matching(self, groups: Sequence[ModelsOfServer], typed: str, current: tuple[str, str]) -> None:
-        """The models whose id or title contains `typed`; `current` is (endpoint id, model id)."""
-        self.beginResetModel()
-        self._rows = [row for group in groups for row in self._rows_of(group, typed.strip(), current)]
-        self.endResetModel()
-
-    def row(self, number: int) -> ModelRow:
-        """One row."""
-        return self._rows[number]
-
-    def index_of(self, endpoint_id: str, model_id: str) -> int:
-        """The row of a model, or -1."""
-        wanted = (endpoint_id, model_id)
-        return next((i for i, row in enumerate(self._rows) if (row.endpoint_id, row.model_id) == wanted), -1)
-
-    def next_choosable(self, start: int, step: int) -> int:
-        """The next row after `start`, going by `step`, that can be chosen; -1 if there is none."""
-        number = start + step
-        while 0 <= number < len(self._rows):
-            if self._rows[number].model_id:
-                return number
-            number += step
-        return -1
-
-    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = _ROOT) -> int:
-        """How many rows."""
-        return 0 if parent.isValid() else len(self._rows)
-
-    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a row says."""
-        if not index.isValid():
-            return None
-        row = self._rows[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return row.text
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return ", ".join((row.text, *row.facts, *(["✓"] if row.is_current else [])))
-            case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(row.tip or row.model_id or row.text)
-            case _:
-                return _look_of(row, role)
-
-    def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
-        """Only models can be chosen."""
-        if index.isValid() and self._rows[index.row()].model_id:
-            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return Qt.ItemFlag.NoItemFlags
-
-    def _rows_of(self, group: ModelsOfServer, typed: str, current: tuple[str, str]) -> list[ModelRow]:
-        endpoint, wanted = group.endpoint, typed.casefold()
-        found = [
-            model for model in group.models if wanted in model.id.casefold() or wanted in (model.title or "").casefold()
-        ]
-        today = datetime.now().astimezone().date()
-        rows = [
-            ModelRow(
-                "model",
-                model.title or model.id,
-                endpoint.id,
-                model.id,
-                facts_of(model, today),
-                tip_of(model),
-                is_current=(endpoint.id, model.id) == current,
-                is_retired=model.retires is not None and model.retires <= today,
-            )
-            for model in found
-        ]
-        if typed and all(model.id != typed for model in group.models):
-            rows.append(ModelRow("typed", self.tr("Use “{0}”").format(typed), endpoint.id, typed))
-        if group.problem is not None:
-            rows.insert(0, ModelRow("note", spoken(group.problem)))
-        elif not group.models:
-            rows.insert(0, ModelRow("note", self.tr("No models")))
-        return [ModelRow("heading", endpoint.title), *rows]
+def model_rows(groups: Sequence[ModelsOfServer], typed: str, current: tuple[str, str]) -> list[ModelRow]:
+    """The models whose id or title contains `typed`, of each server; `current` is (endpoint id, model id)."""
+    return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
 
 
-def _look_of(row: ModelRow, role: int) -> object:
-    match role:
-        case RowRole.DETAIL:
-            return "✓" if row.is_current else ""
-        case RowRole.UNDER:
-            return " · ".join(row.facts)
-        case RowRole.FADED:
-            return row.is_retired
-        case RowRole.HEADING:
-            return row.kind == "heading"
-        case RowRole.BADGE:
-            return "problem" if row.kind == "note" else ""
-        case _:
-            return None
+def _rows_of(group: ModelsOfServer, typed: str, current: tuple[str, str]) -> list[ModelRow]:
+    translate, wanted = QCoreApplication.translate, typed.casefold()
+    found = [each for each in group.models if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
+    today = datetime.now().astimezone().date()
+    rows = [_row_of(group.endpoint.id, model, current, today) for model in found]
+    if typed and all(model.id != typed for model in group.models):
+        rows.append(_as_typed(group.endpoint.id, typed, current))
+    if group.problem is not None:
+        rows.insert(0, ModelRow(text=spoken(group.problem), badge="problem"))
+    elif not group.models:
+        rows.insert(0, ModelRow(text=translate("ModelRows", "No models"), badge="problem"))
+    return [ModelRow(text=group.endpoint.title, is_heading=True), *rows]
+
+
+def _row_of(endpoint_id: str, model: ModelInfo, current: tuple[str, str], today: date) -> ModelRow:
+    title, facts, is_current = model.title or model.id, facts_of(model, today), (endpoint_id, model.id) == current
+    return ModelRow(
+        text=title,
+        under=" · ".join(facts),
+        detail="✓" if is_current else "",
+        tip=tip_of(model),
+        spoken=", ".join((title, *facts, *(["✓"] if is_current else []))),
+        is_faded=model.retires is not None and model.retires <= today,
+        is_choosable=True,
+        is_current=is_current,
+        endpoint_id=endpoint_id,
+        model_id=model.id,
+    )
+
+
+def _as_typed(endpoint_id: str, typed: str, current: tuple[str, str]) -> ModelRow:
+    return ModelRow(
+        text=QCoreApplication.translate("ModelRows", "Use “{0}”").format(typed),
+        tip=typed,
+        is_choosable=True,
+        is_current=(endpoint_id, typed) == current,
+        endpoint_id=endpoint_id,
+        model_id=typed,
+    )
 
 
 def facts_of(model: ModelInfo, today: date) -> tuple[str, ...]:

@@ -1,15 +1,20 @@
 """What will happen to attached pictures at the model in use, said before they are sent."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
-from desktop_agent.vocabulary.requests import PictureLimits
 from ui.composer.pictures import PendingPicture
 from ui.look.sentences import size_in_words
 
+if TYPE_CHECKING:
+    from desktop_agent.vocabulary.requests import PictureLimits
 
-def picture_remarks(pictures: Sequence[PendingPicture], limits: PictureLimits, *, can_see: bool | None) -> list[str]:
+
+def picture_remarks(
+    pictures: Sequence[PendingPicture], limits: "PictureLimits | None", *, can_see: bool | None
+) -> list[str]:
     """One sentence for each thing to know, in the person's language; nothing where all goes as it is.
 
     Pictures are made to fit when they are sent: another format, fewer pixels, a smaller file; the last ones if there
@@ -23,6 +28,7 @@ def picture_remarks(pictures: Sequence[PendingPicture], limits: PictureLimits, *
                 "This model cannot see images. Choose another model or remove the pictures before you send.",
             )
         ]
+    limits = limits or _usual_limits()
     remarks = [words for each in pictures if (words := _change(each, limits))]
     if limits.max_count is not None and len(pictures) > limits.max_count:
         words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
@@ -30,7 +36,14 @@ def picture_remarks(pictures: Sequence[PendingPicture], limits: PictureLimits, *
     return remarks + _scaling(pictures, limits)
 
 
-def _change(picture: PendingPicture, limits: PictureLimits) -> str:
+def _usual_limits() -> "PictureLimits":
+    # Late: nothing is attached to the window when it is drawn for the first time.
+    from desktop_agent.vocabulary.requests import PictureLimits
+
+    return PictureLimits()
+
+
+def _change(picture: PendingPicture, limits: "PictureLimits") -> str:
     translate = QCoreApplication.translate
     if picture.taken.media_type not in limits.media_types:
         kind = picture.taken.media_type.removeprefix("image/").upper()
@@ -42,7 +55,7 @@ def _change(picture: PendingPicture, limits: PictureLimits) -> str:
     return ""
 
 
-def _scaling(pictures: Sequence[PendingPicture], limits: PictureLimits) -> list[str]:
+def _scaling(pictures: Sequence[PendingPicture], limits: "PictureLimits") -> list[str]:
     crowded = limits.crowd is not None and len(pictures) > limits.crowd
     edges = [limits.max_edge, limits.useful_edge, limits.crowd_edge if crowded else None]
     most = min((each for each in edges if each is not None), default=None)

@@ -5,14 +5,15 @@ import stat
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMimeData, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader, QImageWriter
 
-from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.vocabulary.errors import ImageRefused
-from desktop_agent.vocabulary.images import media_type_of
+
+if TYPE_CHECKING:
+    from desktop_agent.conversation.picture_intake import TakenPicture
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
 # Read no file that is certainly too large: the intake has its own, tighter limit.
@@ -25,7 +26,7 @@ class PendingPicture:
     """A picture that is ready to be sent, and what the person knows it by. `server` of tools that it came from."""
 
     name: str
-    taken: TakenPicture
+    taken: "TakenPicture"
     server: str = ""
     server_id: str = ""
 
@@ -43,7 +44,7 @@ class PendingPicture:
 class Intake(Protocol):
     """Checks a picture, frees it of metadata and scales it. Raises ImageRefused."""
 
-    def __call__(self, data: bytes, name: str) -> Awaitable[TakenPicture]:
+    def __call__(self, data: bytes, name: str) -> "Awaitable[TakenPicture]":
         """The picture as it will be sent."""
         ...
 
@@ -98,6 +99,8 @@ def as_png(image: QImage) -> bytes:
 
 def thumbnail(data: bytes, side: int) -> QImage:
     """The picture, cut to a square of `side` pixels; null if it cannot be drawn. Decodes: call it in a thread."""
+    from desktop_agent.vocabulary.images import media_type_of
+
     source = QBuffer()
     source.setData(QByteArray(data))
     source.open(QIODevice.OpenModeFlag.ReadOnly)

@@ -8,7 +8,7 @@ from desktop_agent.vocabulary.requests import Capabilities, Reasoning
 from ui.composer.reasoning_choices import ReasoningChoice, choices_for, words_for
 from ui.look.icons import themed_icon
 from ui.look.parts.folding_button import FoldingButton
-from ui.look.sentences import literal, plain_tip
+from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_XS, ThemeSource
 
 KEYS = "Ctrl+Shift+R"
@@ -49,7 +49,7 @@ class ReasoningSwitch(FoldingButton):
         whole = f"{words} ({hint})" if hint else words
         self.setText(" " + literal(words))
         self.setAccessibleDescription(whole)
-        self.setToolTip(plain_tip(self.tr("Reasoning: {0}").format(whole) + f" ({KEYS})"))
+        self.setToolTip(plain_tip(self.tr("Reasoning: {0}").format(whole) + f" ({shown_keys(KEYS)})"))
         self.setVisible(bool(choices))
 
     def open_menu(self) -> None:

@@ -5,7 +5,8 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from ui.look.controls import IconButton
 from ui.look.icons import icon
-from ui.look.theme import ThemeSource
+from ui.look.sentences import shown_keys
+from ui.look.theme import SPACE_XS, ThemeSource
 
 
 class SendOrStop(QWidget):
@@ -20,10 +21,11 @@ class SendOrStop(QWidget):
         self._themes = themes
         self._had_focus = False
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")
-        self._send.setToolTip(self.tr("Send") + " (Ctrl+Enter)")
+        self._send.setToolTip(self.tr("Send") + f" ({shown_keys('Ctrl+Enter')})")
+        self._stopping = self.tr("Stopping…")
         self._stop = QPushButton(self.tr("Stop"))
         self._stop.setAccessibleName(self.tr("Stop"))
-        self._stop.setToolTip(self.tr("Stop") + " (Esc)")
+        self._stop.setToolTip(self.tr("Stop") + f" ({shown_keys('Esc')})")
         self._stop.setAutoDefault(False)
         self._stop.hide()
         self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
@@ -36,6 +38,7 @@ class SendOrStop(QWidget):
         self._queue.clicked.connect(self._open_menu)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
         layout.addWidget(self._queue)
         layout.addWidget(self._stop)
         layout.addWidget(self._send)
@@ -55,6 +58,12 @@ class SendOrStop(QWidget):
         """Whether the keyboard is at one of the two."""
         return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
 
+    def most_width(self) -> int:
+        """Pixels that it has while it stops, with a message written: as wide as it ever gets."""
+        letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
+        more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
+        return max(self._queue.sizeHint().width() + SPACE_XS + stop + more, self._send.sizeHint().width())
+
     def show_working(self, *, working: bool) -> None:
         """Show Stop, or Send again."""
         self._stop.setText(self.tr("Stop"))
@@ -72,15 +81,16 @@ class SendOrStop(QWidget):
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Which keys say when a message is sent while the agent works."""
-        soon, later = ("Enter", " (Ctrl+Enter)") if enter_sends else ("Ctrl+Enter", "")
-        self._soon.setText(self.tr("Send as soon as possible") + f" ({soon})")
+        plain, held = (f" ({shown_keys(keys)})" for keys in ("Enter", "Ctrl+Enter"))
+        soon, later = (plain, held) if enter_sends else (held, "")
+        self._soon.setText(self.tr("Send as soon as possible") + soon)
         self._later.setText(self.tr("Send when the agent is done") + later)
 
     def stop(self) -> None:
         """Ask for a stop, once; the button says so at once."""
         if not self.is_working or not self._stop.isEnabled():
             return
-        self._stop.setText(self.tr("Stopping…"))
+        self._stop.setText(self._stopping)
         # A button that cannot be pressed loses the focus to its neighbour.
         self._had_focus = self._stop.hasFocus()
         self._stop.setEnabled(False)

@@ -15,9 +15,9 @@ ICON_SIZE = 18
 def icon(name: str, colour: str, disabled: str | None = None, size: int = ICON_SIZE) -> QIcon:
     """The icon resources/icons/NAME.svg in `colour` (#rrggbb), and in `disabled` where a control is disabled."""
     made = QIcon()
-    for ratio in _ratios():
-        made.addPixmap(pixmap(name, colour, size, ratio), QIcon.Mode.Normal)
-        made.addPixmap(pixmap(name, disabled or colour, size, ratio), QIcon.Mode.Disabled)
+    for mode, shade in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
+        for ratio in _ratios():
+            made.addPixmap(pixmap(name, shade, size, ratio), mode)
     return made
 
 
@@ -46,7 +46,9 @@ def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
     return drawing
 
 
+@lru_cache(maxsize=1)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
+    # One icon is drawn for several screens, one after the other.
     return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode("utf-8")))
 
 

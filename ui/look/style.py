@@ -4,6 +4,8 @@ Controls say what they are with the dynamic property `kind`: "primary", "danger"
 "title", "heading", "muted", "error", "chip" and so on for labels and frames.
 """
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
@@ -11,6 +13,9 @@ from resources import resource_path
 from ui.look.fonts import body_font, points
 from ui.look.palette import palette_for
 from ui.look.theme import Theme, ThemeSource
+
+LEAST_BAR = 8
+"""Pixels: a narrower scroll bar is hard to hit."""
 
 _SHEET = """
 * {{ outline: 0; }}
@@ -26,7 +31,7 @@ QLabel[kind="error"] {{ color: {danger}; }}
 QLabel[kind="warning"] {{ color: {warning}; }}
 QLabel[kind="ok"] {{ color: {success}; }}
 QLabel[tag="safe"], QLabel[tag="caution"], QLabel[tag="risk"] {{
-  padding: 2px {s}px; border-radius: 9px; font-size: {small}pt; font-weight: 600; }}
+  padding: 2px {s}px; border-radius: 0.5em; font-size: {small}pt; font-weight: 600; }}
 QLabel[tag="safe"] {{ color: {success}; background: {success_background}; }}
 QLabel[tag="caution"] {{ color: {warning}; background: {warning_background}; }}
 QLabel[tag="risk"] {{ color: {danger}; background: {danger_background}; }}
@@ -62,9 +67,11 @@ QToolButton[kind="quiet"][square="true"], QToolButton[kind="primary"][square="tr
   padding: {square}px; min-height: 0; }}
 QToolButton[square="true"]:focus {{ padding: {square_focus}px; }}
 QPushButton[keyed="true"] {{ text-align: left; }}
+QPushButton[keyed="true"][layoutDirection="1"] {{ text-align: right; }}
 QPushButton[kind="figure"], QPushButton[kind="figure"]:hover, QPushButton[kind="figure"]:focus {{
   color: {muted}; font-size: {small}pt; background: transparent; border: 1px solid transparent; padding: 3px;
   min-height: 0; text-align: right; }}
+QPushButton[kind="figure"][layoutDirection="1"] {{ text-align: left; }}
 QPushButton[kind="figure"]:hover {{ background: {hover}; }}
 QPushButton[kind="figure"]:focus {{ border-color: {accent}; }}
 QToolButton::menu-indicator {{ image: none; width: 0; }}
@@ -73,11 +80,13 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{
   background: {window}; border: 1px solid {border}; border-radius: {radius}px;
   selection-background-color: {selection}; selection-color: {text}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ padding: {button_y}px {s}px; min-height: {line}px; }}
+QLineEdit {{ padding: {button_y}px {line_x}px; }}
 QPlainTextEdit, QTextEdit {{ padding: {xs}px; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{
   border: 2px solid {accent}; }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{
   padding: {button_y_focus}px {field_x_focus}px; }}
+QLineEdit:focus {{ padding: {button_y_focus}px {line_x_focus}px; }}
 QPlainTextEdit:focus, QTextEdit:focus {{ padding: {text_focus}px; }}
 QPlainTextEdit[invalid="true"], QLineEdit[invalid="true"] {{ border-color: {danger}; }}
 QPlainTextEdit[kind="code"] {{ background: {code_background}; }}
@@ -110,8 +119,10 @@ QCheckBox::indicator:checked, QTreeView::indicator:checked {{
 QRadioButton {{
   spacing: {s}px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }}
 QRadioButton:focus {{ border-color: {accent}; }}
+QCheckBox[beside="true"], QRadioButton[beside="true"] {{ spacing: {beside}px; }}
 QRadioButton::indicator {{
-  width: {radio}px; height: {radio}px; border: 1px solid {muted}; border-radius: {radius}px; background: {window}; }}
+  width: {radio}px; height: {radio}px; border: 1px solid {muted}; border-radius: {radio_radius}px;
+  background: {window}; }}
 QRadioButton::indicator:checked {{
   border: 1px solid {accent}; background: qradialgradient(cx: 0.5, cy: 0.5, radius: 0.5, fx: 0.5, fy: 0.5,
     stop: 0 {accent}, stop: 0.55 {accent}, stop: 0.65 {window}, stop: 1 {window}); }}
@@ -187,7 +198,9 @@ def style_sheet(theme: Theme, zoom: int = 100) -> str:
         **_colours(theme),
         **_text_sizes(theme, zoom),
         **{name: round(pixels * zoom / 100) for name, pixels in _PIXELS.items()},
+        **_round(zoom),
         **_drawings(theme),
+        **_exact(zoom),
     )
 
 
@@ -195,11 +208,21 @@ def apply_look(app: QApplication, source: ThemeSource) -> None:
     """Dress the whole application in the source's theme, as it is now."""
     theme, zoom = source.theme, source.zoom
     # With a sheet in force the style hides behind the sheet's own; it is set once, before the first.
-    if not app.styleSheet():
+    if not app.styleSheet() and not app.property(_HAS_STYLE):
         app.setStyle("Fusion")
     app.setPalette(palette_for(theme))
     app.setFont(body_font(theme, zoom))
     app.setStyleSheet(style_sheet(theme, zoom))
+
+
+def application(arguments: Sequence[str]) -> QApplication:
+    """Qt's application in the style that the sheet is made for.
+
+    Setting a style later hands it to Python, which makes all its enumerations for that: a tenth of the start.
+    """
+    app = QApplication([*arguments, "-style", "Fusion"])
+    app.setProperty(_HAS_STYLE, True)
+    return app
 
 
 class Style(QObject):
@@ -216,6 +239,7 @@ class Style(QObject):
         apply_look(self._app, self._source)
 
 
+_HAS_STYLE = "hasStyle"
 _PIXELS = {
     "xs": 4,
     "s": 8,
@@ -235,12 +259,15 @@ _PIXELS = {
     "icon": 20,
     "spin": 140,
     "check": 16,
-    "radio": 14,
     "chevron_size": 14,
     "arrow": 10,
-    "bar": 12,
-    "bar_radius": 4,
 }
+
+
+def _exact(zoom: int) -> dict[str, int]:
+    """Room that something else adds to, which no zoom changes: a margin in every line of text, one around every box."""
+    room, in_line, around_box = round(_PIXELS["s"] * zoom / 100), 2, 4
+    return {"line_x": room - in_line, "line_x_focus": room - in_line - 1, "beside": room - around_box}
 
 
 def _colours(theme: Theme) -> dict[str, str]:
@@ -256,6 +283,13 @@ def _colours(theme: Theme) -> dict[str, str]:
 def _text_sizes(theme: Theme, zoom: int) -> dict[str, float]:
     factors = {"title": 1.9, "heading": 1.2, "small": 0.88}
     return {name: points(theme, zoom, factor) for name, factor in factors.items()}
+
+
+def _round(zoom: int) -> dict[str, int]:
+    """What is round. Qt draws square corners where two radii are more than a side, by however little."""
+    half, bar = round(7 * zoom / 100), max(LEAST_BAR, round(12 * zoom / 100))
+    border, margin = 1, 2
+    return {"radio": 2 * half, "radio_radius": half + border, "bar": bar, "bar_radius": (bar - 2 * margin) // 2}
 
 
 def _drawings(theme: Theme) -> dict[str, str]:

@@ -1,12 +1,11 @@
 """The screen of one conversation: heading, banners, transcript, composer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.conduct.queue import When
@@ -17,25 +16,22 @@ from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
-from ui.composer.composer import Composer
 from ui.composer.offers.chip_row import Attached
 from ui.composer.workspace_picker import WorkspacePicker
-from ui.look.controls import ElidedLabel
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
-from ui.shell.banners import Banner, BannerArea
+from ui.look.theme import ThemeSource
+from ui.shell.banners import Banner
 from ui.shell.calls.undoing import UndoPresenter
 from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
 from ui.shell.drafts import Drafts
-from ui.shell.mcp.attached import blocks_of, servers_of
+from ui.shell.mcp.attached import attached_of, blocks_of, servers_of
 from ui.shell.model_controls import ModelControls
+from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
 from ui.shell.ways.ways import Ways
 from ui.transcript.view import TranscriptView
 
 REMARK_MS = 12_000
-# Less of a title says nothing; the figures beside it get shorter first.
-TITLE_WIDTH = 110
 
 
 def open_link(target: str) -> None:
@@ -44,43 +40,61 @@ def open_link(target: str) -> None:
         QDesktopServices.openUrl(QUrl(target))
 
 
-class ConversationPage(QWidget):
-    """Shows one OpenConversation at a time."""
+class ConversationPage(QObject):
+    """Fills a frame, and shows one OpenConversation at a time in it."""
 
     settings_requested = Signal()
     connect_requested = Signal()
     review_requested = Signal()
 
     def __init__(
-        self, themes: ThemeSource, library: Library, servers: Servers, pictures: Pictures, tasks: Tasks
+        self,
+        frame: PageFrame,
+        themes: ThemeSource,
+        library: Library,
+        servers: Servers,
+        pictures: Pictures,
+        tasks: Tasks,
     ) -> None:
-        super().__init__()
+        super().__init__(frame)
         self._library = library
         self._servers = servers
         self._pictures = pictures
         self._tasks = tasks
-        self._themes = themes
         self._conversation: OpenConversation | None = None
-        self._early: list[tuple[str, list[Attached], When]] = []
-        self._title = ElidedLabel()
+        self._title = frame.title
         self._usage = UsageMeter()
-        self.banners = BannerArea(themes)
+        self.banners = frame.banners
+        self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
         self.contents = Contents(themes, self.transcript, pictures, tasks, self)
-        self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, self)
+        self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.ways = Ways(themes, self.transcript, self.banners, self)
-        self.composer = Composer(themes, pictures.take)
         self.models = ModelControls(themes, self.composer, servers, tasks, self)
         self.model_picker = self.models.picker
         self.conduct = ConductControls(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
+        self.composer.add_control(self.workspace_picker)
         self._drafts = Drafts(self.composer, library, tasks, self)
-        self._build()
+        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.conduct.above)
+        self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]
         self._connect()
 
-    async def keep_draft(self) -> None:
-        """Keep what is being written: the program is ending. Raises StorageFailed."""
-        await self._drafts.kept()
+    async def keep_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
+        """Keep what is being written: the program is ending. Raises StorageFailed.
+
+        What was written before any conversation was shown, sent or not, goes to what `place` answers.
+        """
+        written = [(text, attached) for text, attached, _ in self._early]
+        written += [self.composer.draft()] if self._conversation is None else []
+        written = [each for each in written if each != ("", [])]
+        if not written:
+            return await self._drafts.kept()
+        conversation = await place()
+        kept = await self._library.drafts.load(conversation)
+        text = "\n\n".join(each for each in (kept.text, *(text for text, _ in written)) if each)
+        attached = [*attached_of(kept), *(each for _, some in written for each in some)]
+        return await self._drafts.keep_for(conversation, text, attached)
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
@@ -108,48 +122,10 @@ class ConversationPage(QWidget):
         """Say what went wrong, above the transcript."""
         self.banners.show_error(error)
 
-    def _build(self) -> None:
-        heading = QHBoxLayout()
-        heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
-        heading.setSpacing(SPACE_M)
-        self._title.setProperty("kind", "strong")
-        # A title in another direction stands where all titles stand, not among the figures at the other end.
-        self._title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
-        self._title.setMinimumWidth(TITLE_WIDTH)
-        heading.addWidget(self._title, 1)
-        heading.addWidget(self._usage)
-        self.composer.add_control(self.workspace_picker)
-        self._fit()
-        centred = QHBoxLayout()
-        # What is read stands beside a scroll bar, and what is written right below it.
-        bar = self.transcript.verticalScrollBar().sizeHint().width()
-        centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
-        writing = QVBoxLayout()
-        writing.setSpacing(0)
-        writing.addWidget(self.conduct.above)
-        writing.addWidget(self.composer)
-        centred.addStretch(1)
-        centred.addLayout(writing, 1000)
-        centred.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(heading)
-        column.addWidget(self.banners)
-        column.addWidget(self.ways.find_bar)
-        column.addWidget(self.transcript, 1)
-        column.addLayout(centred)
-
-    def _fit(self) -> None:
-        """The composer, and what stands over it, are as wide as what is read above."""
-        for each in (self.composer, self.conduct.above):
-            each.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
-
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
         self.composer.later_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
-        self.composer.problem.connect(self.banners.show_sentences)
         self.composer.edit_last_requested.connect(self._edit_last)
         self.composer.editor.walk_pressed.connect(partial(_walk, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
@@ -159,7 +135,6 @@ class ConversationPage(QWidget):
         self.models.remark.connect(self._on_remark)
         self.contents.remark.connect(self._on_remark)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
-        self._themes.changed.connect(self._fit)
         self._servers.models_changed.connect(self._show_usage)
 
     @Slot(list)

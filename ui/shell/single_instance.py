@@ -1,9 +1,8 @@
 """A second start on the same data folder raises the first window instead of opening another."""
 
-import hashlib
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QByteArray, QCryptographicHash, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 # A window that runs answers within milliseconds; a dead one's socket refuses at once.
@@ -17,7 +16,9 @@ class SingleInstance(QObject):
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        digest = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+        # Qt's: Python's own would load OpenSSL before the window is drawn.
+        place = QByteArray(str(folder.resolve()).encode("utf-8", "surrogateescape"))
+        digest = bytes(QCryptographicHash.hash(place, QCryptographicHash.Algorithm.Sha256).data()).hex()
         self._name = f"desktop-agent-{digest[:24]}"
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)

@@ -1,61 +1,86 @@
 """The main window: the list of conversations beside the one that is open, or the welcome screen."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QStackedWidget
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget
 
 from desktop_agent.vocabulary.errors import AgentError
-from ui.bridge.conversation import OpenConversation
-from ui.bridge.library import Library
-from ui.bridge.pictures import Pictures
-from ui.bridge.servers import Servers
-from ui.bridge.tasks import Tasks
 from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
-from ui.shell.calls.approvals import ApprovalPresenter
-from ui.shell.conversation_page import ConversationPage
+from ui.shell.page_frame import PageFrame
 from ui.sidebar.conversation_list import ConversationList
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMessageBox
+
+    from ui.bridge.conversation import OpenConversation
+    from ui.bridge.library import Library
+    from ui.bridge.servers import Servers
+    from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
+    from ui.shell.conversation_page import ConversationPage
 
 SIDEBAR_WIDTH = 260
 
 
 class MainWindow(QMainWindow):
-    """Puts the panes together and connects them; what they mean happens in the bridge."""
+    """Puts the panes together and connects them; what they mean happens in the bridge.
+
+    Before it is furnished there is what can be seen and written in at once; its modules import nothing else.
+    """
 
     settings_requested = Signal()
     close_requested = Signal()
 
-    def __init__(
-        self, themes: ThemeSource, library: Library, servers: Servers, pictures: Pictures, tasks: Tasks
-    ) -> None:
+    page: "ConversationPage"
+    approvals: "ApprovalPresenter"
+    _library: "Library"
+    _servers: "Servers"
+
+    def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._library = library
-        self._servers = servers
+        self.wants_new = False
+        """Whether a new conversation was asked for before one could be made."""
+        self._is_furnished = False
         self._may_close = False
-        self.page = ConversationPage(themes, library, servers, pictures, tasks)
+        self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
-        self.approvals = ApprovalPresenter(themes, tasks, self)
         self._themes = themes
         self._connecting: Connecting | None = None
         self._question: QMessageBox | None = None
         self._stack = QStackedWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._build()
-        self._connect()
+        self.sidebar.new_requested.connect(self._new)
+        self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
+
+    def furnish(
+        self, page: "ConversationPage", approvals: "ApprovalPresenter", library: "Library", servers: "Servers"
+    ) -> None:
+        """Take what a conversation needs, and the page that fills the frame."""
+        self.page = page
+        self.approvals = approvals
+        self._library = library
+        self._servers = servers
+        self._connect(library)
+        for each in self._early_keys:
+            # At once: the same keys of `Actions` would be ambiguous beside it.
+            each.setEnabled(False)
+            each.deleteLater()
+        self._early_keys.clear()
+        self._is_furnished = True
 
     @property
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
-        return self._library.working
+        return self._is_furnished and self._library.working
 
     def show_problem(self, error: AgentError) -> None:
         """Say what went wrong."""
-        self.page.show_problem(error)
+        self.frame.banners.show_error(error)
 
     def show_welcome(self) -> None:
         """Offer to connect a model."""
@@ -102,7 +127,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Desktop Agent")
         self.resize(1180, 800)
         self.setMinimumSize(560, 420)
-        self._stack.addWidget(self.page)
+        self._stack.addWidget(self.frame)
         self._splitter.addWidget(self.sidebar)
         self._splitter.addWidget(self._stack)
         self._splitter.setStretchFactor(1, 1)
@@ -111,13 +136,12 @@ class MainWindow(QMainWindow):
         self._splitter.setHandleWidth(1)
         self.setCentralWidget(self._splitter)
 
-    def _connect(self) -> None:
-        library, sidebar = self._library, self.sidebar
+    def _connect(self, library: "Library") -> None:
+        sidebar = self.sidebar
         library.listed.connect(sidebar.set_conversations)
         library.opened.connect(self._show)
         library.deleted.connect(self._offer_undo)
         sidebar.conversation_chosen.connect(library.open)
-        sidebar.new_requested.connect(self._new)
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
         self.page.connect_requested.connect(self.show_welcome)
@@ -128,18 +152,26 @@ class MainWindow(QMainWindow):
         self.approvals.mode_refused.connect(picker.request_refused)
         self.page.conduct.question_came.connect(self._ask_for_attention)
 
-    @Slot(OpenConversation)
-    def _show(self, conversation: OpenConversation) -> None:
+    @Slot(object)
+    def _show(self, conversation: "OpenConversation") -> None:
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
         self.sidebar.set_current(conversation.id)
-        self._stack.setCurrentWidget(self.page)
+        self._stack.setCurrentWidget(self.frame)
         conversation.record_changed.connect(self._show_title)
         conversation.finished.connect(self._ask_for_attention)
         self._show_title()
 
+    def _early_key(self, keys: str, do: Callable[[], object]) -> QShortcut:
+        shortcut = QShortcut(QKeySequence(keys), self)
+        shortcut.activated.connect(do)
+        return shortcut
+
     def _new(self) -> None:
-        self._library.new()
+        if self._is_furnished:
+            self._library.new()
+        else:
+            self.wants_new = True
 
     def _show_title(self) -> None:
         current = self._library.current
@@ -159,6 +191,8 @@ class MainWindow(QMainWindow):
     def _ask_to_close(self) -> None:
         if self._question is not None:
             return
+        from PySide6.QtWidgets import QMessageBox
+
         box = self._question = QMessageBox(self)
         box.finished.connect(self._forget_question)
         box.setIconPixmap(pixmap("warning", self._themes.theme.warning, 32, 2))

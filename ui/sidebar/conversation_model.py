@@ -6,9 +6,9 @@ from typing import Literal, Protocol
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from ui.look.parts.dates import relative_date
 from ui.look.rows import RowRole
 from ui.look.sentences import plain_tip
-from ui.sidebar.dates import relative_date
 
 Badge = Literal["", "working", "attention"]
 """Nothing, the agent works, or a tool call waits for approval."""

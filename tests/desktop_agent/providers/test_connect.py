@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from pydantic import SecretStr
 
@@ -105,3 +108,18 @@ def test_a_bare_host_of_a_known_server_is_completed() -> None:
     assert api_root("http://localhost:11434/x/", "/v1") == "http://localhost:11434/x"
     assert joined("http://h/v1", "v1/models") == "http://h/v1/models"
     assert beside_v1("http://h/p/v1?q=1", "api/show") == "http://h/p/api/show?q=1"
+
+
+LOADED = """
+import sys
+from desktop_agent.providers.connect import load_dialects
+rooms = "desktop_agent.providers.dialects."
+before = rooms + "gemini" in sys.modules
+load_dialects(["gemini", "gemini"])
+print(before, rooms + "gemini" in sys.modules, rooms + "anthropic" in sys.modules)
+"""
+
+
+def test_dialects_in_use_are_imported_and_no_others():
+    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "False True False\n"

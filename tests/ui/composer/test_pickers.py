@@ -10,8 +10,9 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, E
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from ui.composer.model_picker import ModelPicker
-from ui.composer.model_rows import ModelRows
+from ui.composer.model_rows import model_rows
 from ui.composer.workspace_picker import WorkspacePicker
+from ui.look.parts.found_rows import FoundRows
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 
@@ -149,8 +150,8 @@ def test_price_and_retirement_are_said(qtbot):
         ModelInfo("soon", None, able, price, date(2999, 11, 30)),
         ModelInfo("gone", None, Capabilities(), Price(input=3), date(2001, 1, 2)),
     )
-    rows = ModelRows()
-    rows.show_matching([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon"))
+    rows = FoundRows()
+    rows.show_rows(model_rows([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon")))
     soon, gone = rows.index(1), rows.index(2)
     facts = ["200k", "images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
     assert soon.data(RowRole.UNDER) == " · ".join(facts)

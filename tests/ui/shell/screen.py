@@ -15,6 +15,7 @@ from desktop_agent.vocabulary.preferences import Preferences, Providers
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from ui.app import Desk
 from ui.look.theme import ThemeSource
+from ui.shell.start.front import Front
 
 NOWHERE = Place(None, None, None)
 
@@ -25,8 +26,14 @@ class Screen:
     def __init__(self, app, engine, provider, folder):
         self.engine = engine
         self.provider = provider
-        self.desk = Desk(app, ThemeSource(), engine, folder)
+        self.front = Front(app, ThemeSource(), folder)
+        self.front.show()
+        self.before()
+        self.desk = Desk(self.front, engine)
         self.window = self.desk.window
+
+    def before(self):
+        """What is done before there is anything behind the window."""
 
     @classmethod
     async def open(cls, app, folder, *turns, connected=True, defaults=None, place=NOWHERE):
@@ -44,7 +51,7 @@ class Screen:
     async def close(self):
         await self.desk.close()
         await self.engine.close()
-        for each in (self.desk.library, self.desk.servers, self.desk._clock):
+        for each in (self.desk.library, self.desk.servers, self.desk._clock, self.front):
             each.deleteLater()
 
     async def idle(self):

@@ -1,15 +1,14 @@
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton
 
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_model import ConversationModel
-from ui.sidebar.dates import relative_date
 
 NOON = datetime(2026, 5, 20, 12, 0).astimezone()
 
@@ -178,24 +177,3 @@ def test_nothing_jumps_when_only_titles_change(qtbot):
     with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged):
         model.set_conversations([Record("1", "a"), Record("2", "new")])
     assert model.index(1, 0).data() == "new"
-
-
-@pytest.mark.parametrize(
-    ("ago", "words"),
-    [
-        (timedelta(minutes=5), "11:55"),
-        (timedelta(days=1), "Yesterday"),
-        (timedelta(days=3), "Sun"),
-        (timedelta(days=30), "20 Apr"),
-        (timedelta(days=400), "15 Apr 2025"),
-        (timedelta(minutes=-5), "12:05"),
-    ],
-)
-def test_relative_dates(ago, words):
-    before = QLocale()
-    QLocale.setDefault(QLocale.c())
-    try:
-        said = relative_date(NOON - ago, NOON)
-    finally:
-        QLocale.setDefault(before)
-    assert said.removesuffix(":00") == words

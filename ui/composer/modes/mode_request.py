@@ -1,12 +1,17 @@
 """What the agent asks for: another mode, with the two things that can be said to it."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import Mode
 from ui.look.controls import announce, button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.mode_words import mode_title
 from ui.look.theme import SPACE_M, SPACE_S
+
+LEAST_WORDS = 36
+"""Letters in a line beside the buttons."""
 
 
 class ModeRequestBar(QFrame):
@@ -24,12 +29,11 @@ class ModeRequestBar(QFrame):
         self._keep = button("", self.refused.emit)
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("The agent asks for another mode"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._words, 1)
-        row.addWidget(self._now)
-        row.addWidget(self._keep)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        self._row.setSpacing(SPACE_S)
+        self._row.addWidget(self._words, 1)
+        self._row.addWidget(FlowRows((self._now, self._keep), trailing=True))
         self.hide()
 
     def show_request(self, requested: Mode | None, current: Mode) -> None:
@@ -46,6 +50,14 @@ class ModeRequestBar(QFrame):
         self.setVisible(bool(wish))
         if is_new:
             announce(self, self._words.text())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The words stand over the buttons where they would have little room beside them."""
+        super().resizeEvent(event)
+        letters = LEAST_WORDS * self.fontMetrics().averageCharWidth()
+        wide = letters + self._now.sizeHint().width() + self._keep.sizeHint().width()
+        side = QBoxLayout.Direction
+        self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
 
     def _keep_words(self, current: Mode) -> str:
         return self.tr("Keep “{0}”").format(mode_title(current))

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
-from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCompleter, QDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.mcp.contents import PromptArgument
 from ui.look.controls import button, label
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
 from ui.look.visible_text import with_hidden_shown
 
@@ -84,21 +85,11 @@ class ArgumentsDialog(QDialog):
         self.setAccessibleName(title)
         self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, SPACE_S, 0)
-        column.setSpacing(SPACE_M)
+        asked = ScrolledColumn(SPACE_M, trailing=SPACE_S)
         for each in self._arguments.values():
-            column.addLayout(self._row(each))
-        column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(inside)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside.setAutoFillBackground(False)
-        scroll.viewport().setAutoFillBackground(False)
-        scroll.setMinimumHeight(min(inside.sizeHint().height(), _TALLEST))
+            asked.column.addLayout(self._row(each))
+        asked.column.addStretch(1)
+        asked.setMinimumHeight(min(asked.column.sizeHint().height(), _TALLEST))
         self._insert.setDefault(True)
         foot = QHBoxLayout()
         foot.setSpacing(SPACE_S)
@@ -111,7 +102,7 @@ class ArgumentsDialog(QDialog):
         layout.addWidget(label(title, "heading", wrap=True))
         if description:
             layout.addWidget(label(description, "muted", wrap=True))
-        layout.addWidget(scroll, 1)
+        layout.addWidget(asked, 1)
         layout.addLayout(foot)
         self.setMinimumWidth(WIDTH)
 

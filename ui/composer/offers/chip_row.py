@@ -1,17 +1,21 @@
 """A row of chips: all that is attached to the message being written."""
 
-import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
 
 from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.offers.attached import PendingResource, WordsOf
 from ui.composer.pictures import PendingPicture
 from ui.look.theme import SPACE_S
+
+if TYPE_CHECKING:
+    import asyncio
+
+_LOOK_EVERY_MS = 20
 
 Attached = PendingPicture | PendingResource | WordsOf
 """What goes with a text. WordsOf is no chip: it stands for words in the text itself."""
@@ -28,7 +32,7 @@ class Held:
     server: str = ""
     server_id: str = ""
     is_picture: bool = False
-    task: asyncio.Task[None] | None = None
+    task: "asyncio.Task[None] | None" = None
 
 
 class ChipRow(QScrollArea):
@@ -42,6 +46,9 @@ class ChipRow(QScrollArea):
         super().__init__(parent)
         self._held: list[Held] = []
         self._words_of: list[WordsOf] = []
+        self._waiting: list[tuple[Held, Coroutine[Any, Any, None]]] = []
+        self._again = QTimer(self)
+        self._again.timeout.connect(self._begin)
         inner = QWidget()
         self._row = QHBoxLayout(inner)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -53,7 +60,6 @@ class ChipRow(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(self.tr("Attachments"))
         inner.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
         self.hide()
 
     @property
@@ -121,4 +127,24 @@ class ChipRow(QScrollArea):
         self.setVisible(bool(self._held))
 
     def _start(self, held: Held, work: Coroutine[Any, Any, None]) -> None:
-        held.task = asyncio.get_running_loop().create_task(work)
+        self._waiting.append((held, work))
+        self._begin()
+
+    @Slot()
+    def _begin(self) -> None:
+        """What waits, once there is a loop for it: the window takes what is pasted before that."""
+        # Late: the window is drawn first.
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._again.start(_LOOK_EVERY_MS)
+            return
+        self._again.stop()
+        waiting, self._waiting = self._waiting, []
+        for held, work in waiting:
+            if held in self._held:
+                held.task = loop.create_task(work)
+            else:
+                work.close()

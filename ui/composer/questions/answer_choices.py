@@ -3,47 +3,23 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QCheckBox,
-    QPlainTextEdit,
     QRadioButton,
     QVBoxLayout,
     QWidget,
 )
 
 from ui.bridge.conduct.conduct import OpenQuestion
-from ui.look.sentences import literal
-from ui.look.theme import SPACE_S, SPACE_XS
+from ui.look.parts.few_lines import FewLines
+from ui.look.parts.wrapped_choice import WrappedChoice
+from ui.look.theme import SPACE_XS
 
 EDITOR_LINES = 2
-
-
-class OwnWords(QPlainTextEdit):
-    """An answer in the person's own words. Enter gives it, Shift+Enter makes a new line."""
-
-    given = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAccessibleName(self.tr("Answer in your own words"))
-        self.setPlaceholderText(self.tr("Answer in your own words"))
-        self.setTabChangesFocus(True)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * EDITOR_LINES + 2 * SPACE_S)
-
-    def keyPressEvent(self, e: QKeyEvent) -> None:
-        """Enter."""
-        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            if e.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-                self.insertPlainText("\n")
-            else:
-                self.given.emit()
-        elif e.key() == Qt.Key.Key_Escape:
-            e.ignore()
-        else:
-            super().keyPressEvent(e)
+NUMBERED = 9
+"""Choices that have a key: its digit."""
 
 
 class AnswerChoices(QWidget):
@@ -59,20 +35,20 @@ class AnswerChoices(QWidget):
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
         self._boxes: list[QAbstractButton] = []
-        self._own = OwnWords() if question.free_text else None
+        self._own = FewLines(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
         layout = QVBoxLayout(self)
         # The boxes reach that far out of their places, with the frame that shows the focus.
         layout.setContentsMargins(SPACE_XS, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
-        for choice in question.choices:
-            box = QCheckBox(literal(choice)) if question.several else QRadioButton(literal(choice))
-            box.setAccessibleName(choice)
+        for at, choice in enumerate(question.choices):
+            box = QCheckBox() if question.several else QRadioButton()
             self._group.addButton(box)
             self._boxes.append(box)
-            layout.addWidget(box)
+            layout.addWidget(self._worded(box, at, choice))
             box.toggled.connect(self._on_chosen)
         self._group.setExclusive(not question.several)
         if self._own is not None:
+            self._own.setPlaceholderText(self._own.accessibleName())
             layout.addWidget(self._own)
             self._own.textChanged.connect(self._on_written)
             self._own.given.connect(self.given)
@@ -85,18 +61,32 @@ class AnswerChoices(QWidget):
         return [*chosen, own] if own else chosen
 
     @property
+    def takes_numbers(self) -> bool:
+        """Whether a digit chooses now, and is not written."""
+        return bool(self._boxes) and (self._own is None or not self._own.hasFocus())
+
+    @property
     def first(self) -> QWidget:
         """Where the keyboard begins."""
         return self._boxes[0] if self._boxes else self._own or self
 
     def choose(self, place: int) -> bool:
         """The choice with this number, counted from 0, or not any more; False where there is none."""
-        if not 0 <= place < len(self._boxes):
+        if not 0 <= place < min(len(self._boxes), NUMBERED):
             return False
         box = self._boxes[place]
         box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         box.click()
         return True
+
+    def _worded(self, box: QAbstractButton, at: int, choice: str) -> QWidget:
+        if at >= NUMBERED:
+            return WrappedChoice(box, choice)
+        worded = WrappedChoice(box, self.tr("{0}. {1}").format(at + 1, choice))
+        # As the agent gave it: the number is said after it.
+        box.setAccessibleName(choice)
+        box.setAccessibleDescription(self.tr("Key {0}").format(at + 1))
+        return worded
 
     def _on_chosen(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen and not self._question.several and self._own is not None:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import OpenQuestion
 from ui.composer.questions.answer_choices import AnswerChoices
 from ui.look.controls import announce, button, label
+from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.sentences import shown_keys
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 
 KEYS = "Ctrl+J"
@@ -27,18 +29,18 @@ class QuestionCard(QFrame):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._themes = themes
         self._question: OpenQuestion | None = None
         self._choices: AnswerChoices | None = None
         self._title = label(kind="small")
         self._words = label(wrap=True)
-        self._inside = QWidget()
-        self._column = QVBoxLayout(self._inside)
-        self._scroll = QScrollArea()
-        self._hint = label(kind="small")
+        self._asked = ScrolledColumn(SPACE_S, most=lambda: MOST_HEIGHT * themes.zoom // 100)
+        self._hint = label(kind="small", wrap=True)
         self._answer = button(self.tr("Answer"), self._give, "primary")
         self._skip = button(self.tr("Skip"), self._leave)
         self._build()
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._say_keys)
         self.hide()
 
     @property
@@ -50,9 +52,7 @@ class QuestionCard(QFrame):
         """These wait, oldest first."""
         first = questions[0] if questions else None
         if first is not None:
-            more = len(questions) - 1
-            words = self.tr("The agent asks ({0} more wait)").format(more) if more else self.tr("The agent asks")
-            self._title.setText(words)
+            self._title.setText(self._asks_words(len(questions) - 1))
         if first == self._question:
             return
         focused = QApplication.focusWidget()
@@ -72,8 +72,7 @@ class QuestionCard(QFrame):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Numbers and Enter."""
-        place = event.key() - Qt.Key.Key_1
-        if self._choices is not None and 0 <= place < 9 and self._choices.choose(place):
+        if self._choices is not None and self._choices.choose(event.key() - Qt.Key.Key_1):
             return
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._give()
@@ -86,18 +85,34 @@ class QuestionCard(QFrame):
         self._choices = AnswerChoices(question)
         self._choices.changed.connect(self._refresh)
         self._choices.given.connect(self._give)
-        self._column.addWidget(self._choices)
+        self._asked.column.addWidget(self._choices)
         # What a layout shows later takes no focus now.
         self._choices.show()
-        numbers = self.tr("Numbers choose, Enter answers. {0} comes here.")
-        self._hint.setText((numbers if question.choices else self.tr("Enter answers. {0} comes here.")).format(KEYS))
         self._refresh()
-        self._fit()
+        self._say_keys(None, QApplication.focusWidget())
         announce(self, self.tr("The agent asks: {0}").format(question.question))
+
+    def _asks_words(self, more: int) -> str:
+        """`more` questions wait behind the one that is shown."""
+        if more < 2:
+            return self.tr("The agent asks (1 more waits)") if more else self.tr("The agent asks")
+        return self.tr("The agent asks (%n more wait)", "", more)
+
+    def _say_keys(self, _before: QWidget | None, focused: QWidget | None) -> None:
+        """Those that do something now: the card's own only while it has the keyboard."""
+        if self._choices is None:
+            return
+        if focused is None or not self.isAncestorOf(focused):
+            words = self.tr("To answer with the keyboard, press {0}.").format(shown_keys(KEYS))
+        elif self._choices.takes_numbers:
+            words = self.tr("Press a number to choose, Enter to answer.")
+        else:
+            words = self.tr("Press Enter to answer.")
+        self._hint.setText(words)
 
     def _take_away(self) -> None:
         if self._choices is not None:
-            self._column.removeWidget(self._choices)
+            self._asked.column.removeWidget(self._choices)
             self._choices.hide()
             self._choices.deleteLater()
             self._choices = None
@@ -113,33 +128,13 @@ class QuestionCard(QFrame):
         if self._question is not None:
             self.skipped.emit(self._question.id)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other lines, another height."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        width = max(self._scroll.viewport().width(), 1)
-        wanted = self._column.heightForWidth(width) if self._column.hasHeightForWidth() else -1
-        height = max(wanted, self._column.minimumSize().height()) if wanted > 0 else self._inside.sizeHint().height()
-        self._scroll.setFixedHeight(min(height, MOST_HEIGHT * self._themes.zoom // 100))
-
     def _build(self) -> None:
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Question of the agent"))
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(SPACE_S)
-        self._column.addWidget(self._words)
-        self._scroll.setWidget(self._inside)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._inside.setAutoFillBackground(False)
-        self._scroll.viewport().setAutoFillBackground(False)
+        self._asked.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
-        self._answer.setToolTip(self.tr("Answer") + " (Enter)")
+        self._answer.setToolTip(self.tr("Answer") + f" ({shown_keys('Enter')})")
         head = QHBoxLayout()
         head.addWidget(self._title, 1)
         foot = QHBoxLayout()
@@ -151,5 +146,5 @@ class QuestionCard(QFrame):
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
-        layout.addWidget(self._scroll)
+        layout.addWidget(self._asked)
         layout.addLayout(foot)

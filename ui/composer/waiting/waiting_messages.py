@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.conduct import WaitingMessage
 from ui.composer.waiting.waiting_row import WaitingRow
 from ui.look.controls import announce, button, label
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 MOST_HEIGHT = 230
@@ -39,9 +39,7 @@ class WaitingMessages(QWidget):
         self._rows: dict[str, WaitingRow] = {}
         self._title = label(kind="small")
         self._send = button(self.tr("Send now"), self.send_requested.emit, "link")
-        self._column = QVBoxLayout()
-        self._inside = QWidget()
-        self._scroll = QScrollArea()
+        self._list = ScrolledColumn(SPACE_XS, most=lambda: MOST_HEIGHT * themes.zoom // 100)
         self._build()
         self.hide()
 
@@ -62,11 +60,6 @@ class WaitingMessages(QWidget):
         if self._messages:
             self._focus(0)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width, other rows."""
-        super().resizeEvent(event)
-        self._fit()
-
     def _change(self, messages: tuple[WaitingMessage, ...]) -> None:
         focused = next((at for at, row in enumerate(self.rows) if row.hasFocus()), None)
         held = None if focused is None else self._messages[focused].id
@@ -77,11 +70,10 @@ class WaitingMessages(QWidget):
         for at, message in enumerate(messages):
             row = self._rows.get(message.id) or self._made(message.id, message)
             row.show_message(message, is_first=at == 0, is_last=at == len(messages) - 1)
-            if self._column.indexOf(row) != at:
-                self._column.insertWidget(at, row)
+            if self._list.column.indexOf(row) != at:
+                self._list.column.insertWidget(at, row)
                 row.show()
         self._title.setText(self.tr("Waiting messages: {0}").format(len(messages)))
-        self._fit()
         if grew:
             announce(self, self._title.text())
         if focused is not None and held not in self._rows:
@@ -94,13 +86,12 @@ class WaitingMessages(QWidget):
         row.removed.connect(partial(self.removed.emit, message_id))
         row.moved.connect(partial(self._move, message_id))
         row.walked.connect(partial(self._walk, message_id))
-        row.resized.connect(self._fit)
         return row
 
     def _take_away(self, row: WaitingRow) -> None:
         if row.text is not None:
             self.text_left.emit(row.text)
-        self._column.removeWidget(row)
+        self._list.column.removeWidget(row)
         row.hide()
         row.deleteLater()
 
@@ -121,27 +112,10 @@ class WaitingMessages(QWidget):
         elif place >= 0:
             row = self._rows[self._messages[place].id]
             row.setFocus(Qt.FocusReason.OtherFocusReason)
-            self._scroll.ensureWidgetVisible(row)
-
-    def _fit(self) -> None:
-        self._column.activate()
-        # Rows are higher where they are narrow.
-        column, width = self._column, self._scroll.viewport().width()
-        height = column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
-        self._scroll.setFixedHeight(min(height, MOST_HEIGHT * self._themes.zoom // 100))
+            self._list.ensureWidgetVisible(row)
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Waiting messages"))
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(SPACE_XS)
-        self._inside.setLayout(self._column)
-        self._scroll.setWidget(self._inside)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._inside.setAutoFillBackground(False)
-        self._scroll.viewport().setAutoFillBackground(False)
         head = QHBoxLayout()
         head.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
         head.addWidget(self._title, 1)
@@ -150,4 +124,4 @@ class WaitingMessages(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addLayout(head)
-        layout.addWidget(self._scroll)
+        layout.addWidget(self._list)

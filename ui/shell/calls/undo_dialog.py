@@ -49,8 +49,9 @@ class UndoDialog(QDialog):
     @property
     def words(self) -> list[str]:
         """What it says besides the files."""
-        shown = (self._heading, self._note, self._why, self._also, self._lasting)
-        return [each.text() for each in shown if not each.isHidden() and each.text()]
+        shown = (self._heading, self._note, self._why, self._also)
+        words = [each.text() for each in shown if not each.isHidden() and each.text()]
+        return words if self._lasting_note.isHidden() else [*words, self._lasting.text()]
 
     def show_forecast(self, heading: str, forecast: Forecast, *, redo: bool = False) -> None:
         """What would be done now."""
@@ -140,6 +141,8 @@ class UndoDialog(QDialog):
     def _summary(self, forecast: Forecast) -> str:
         if not forecast.changes_something and self._is_redo:
             return self.tr("There is nothing that could be redone.")
+        if forecast.calls and not (forecast.files or forecast.undoing or forecast.not_undone):
+            return self.tr("There is nothing left to undo: the files are already as they were before.")
         if not forecast.changes_something:
             return self.tr("There is nothing that could be undone.")
         if any(each.is_conflict for each in forecast.files):

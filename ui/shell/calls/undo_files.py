@@ -2,17 +2,29 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
 from desktop_agent.vocabulary.conduct.checkpoints import Fate, FileForecast
 from ui.look.icons import icon
 from ui.look.sentences import plain_tip, spoken
-from ui.look.theme import ThemeSource
+from ui.look.style import chosen_ground
+from ui.look.theme import RADIUS_M, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 _FILE, _FATE, _REPLACE = range(3)
 _MOST_ROWS = 7
+_Index = QModelIndex | QPersistentModelIndex
 
 
 class UndoFiles(QTreeWidget):
@@ -29,7 +41,7 @@ class UndoFiles(QTreeWidget):
         self.setAccessibleName(self.tr("Files that would be changed"))
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
-        self.setAllColumnsShowFocus(True)
+        self.setItemDelegate(_Cells(self))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -69,6 +81,23 @@ class UndoFiles(QTreeWidget):
         self._fit()
         if files:
             self.setCurrentItem(self._items[0])
+
+    def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: _Index) -> None:
+        """One ground under all cells of the row at hand, as in lists of one column."""
+        theme = self._themes.theme
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = options.rect.adjusted(0, 1, 0, -1)
+        if self.selectionModel().isSelected(index):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(chosen_ground(theme)))
+            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+        if self.hasFocus() and self.currentIndex().row() == index.row():
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+        painter.restore()
+        super().drawRow(painter, options, index)
 
     def _is_ticked(self, at: int) -> bool:
         file = self._files[at]
@@ -115,6 +144,17 @@ class UndoFiles(QTreeWidget):
         self._draw()
         self.setCurrentItem(item)
         self._choose()
+
+
+class _Cells(QStyledItemDelegate):
+    """Nothing of the row's state: that is drawn under all of them."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+        super().initStyleOption(option, index)
+        drawn_below = (
+            QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_MouseOver
+        )
+        option.state &= ~drawn_below
 
 
 def fate_words() -> dict[Fate, str]:

@@ -13,6 +13,8 @@ _LONGEST = 60
 def done(result: UndoResult, *, redo: bool) -> Sentence:
     """What came of it."""
     if redo:
+        if not result.files and not result.left:
+            return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
         if not result.files:
             return Sentence("Nothing was redone.")
         return Sentence("Redone: {files}.", {"files": _named(result.files)})
@@ -21,7 +23,7 @@ def done(result: UndoResult, *, redo: bool) -> Sentence:
     if not files and not said:
         if result.left:
             return Sentence("Nothing was undone.")
-        return Sentence("It was undone already: everything is as it was before.")
+        return Sentence("Nothing was left to undo: the files are already as they were before.")
     if not files:
         return Sentence("Undone. {words}", {"words": said})
     values = {"files": _named(files), "words": said}
@@ -29,13 +31,10 @@ def done(result: UndoResult, *, redo: bool) -> Sentence:
 
 
 def left(result: UndoResult, *, redo: bool) -> Sentence | None:
-    """What did not come of it."""
+    """That not all of it came; what and why stands in the transcript, and in the dialog."""
     if not result.left:
         return None
-    if len(result.left) == 1:
-        return result.left[0].why
-    values = {"files": _named([each.path for each in result.left])}
-    return Sentence("Not redone: {files}.", values) if redo else Sentence("Not undone: {files}.", values)
+    return Sentence("Not all of it was redone.") if redo else Sentence("Not all of it was undone.")
 
 
 def _named(paths: Sequence[str]) -> str:

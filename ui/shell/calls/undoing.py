@@ -56,6 +56,8 @@ class UndoPresenter(QObject):
             self._conversation.working_changed.disconnect(self._on_working)
         if self._made is not None:
             self._made.reject()
+        # What it tells of is in the other one's transcript, with the ways back.
+        self._banners.remove(_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._on_working)
         self._tasks.start(conversation.undoing.show())
@@ -70,8 +72,8 @@ class UndoPresenter(QObject):
 
     def redo(self, item_id: str) -> None:
         """What was undone of one call, or all of one undoing, by the line that tells of it."""
-        item = self._conversation and self._conversation.undoing.item(item_id)
-        self._want(Wish(item_id, is_redo=True), asks=isinstance(item, NoticeItem))
+        wish = Wish(item_id, is_redo=True)
+        self._want(wish, asks=isinstance(_item(self._conversation, wish), NoticeItem))
 
     def _want(self, wish: Wish, *, asks: bool = False) -> None:
         if self._made is not None:
@@ -114,7 +116,9 @@ class UndoPresenter(QObject):
         if asks or conversation.working or not is_plain or has_nothing:
             self._open(wish, forecast)
         else:
-            self._tell(wish, await conversation.undoing.undo(forecast, (), _silent))
+            result = await conversation.undoing.undo(forecast, (), _silent)
+            if conversation is self._conversation:
+                self._tell(wish, result)
 
     def _open(self, wish: Wish, forecast: Forecast) -> None:
         conversation = self._conversation
@@ -192,7 +196,7 @@ class UndoPresenter(QObject):
             self._made.show_difference(file, preview)
 
     def _heading(self, wish: Wish) -> str:
-        item = self._conversation.undoing.item(wish.item_id) if self._conversation is not None else None
+        item = _item(self._conversation, wish)
         if wish.is_redo:
             name = short(item.name) if isinstance(item, ToolCallItem) else ""
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
@@ -202,19 +206,26 @@ class UndoPresenter(QObject):
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
     def _tell(self, wish: Wish, result: UndoResult) -> None:
-        """Above the transcript; in it stands what the model hears."""
+        """Above the transcript; in it stands what was left, what the model hears, and mostly the way back."""
         redo = wish.is_redo
         level = "notice" if result.left else "remark"
         buttons: list[BannerButton] = []
-        if result.saved:
-            back = Wish(wish.item_id, not redo, result.saved)
-            words = self.tr("Undo") if redo else self.tr("Redo")
-            buttons.append(BannerButton(words, lambda: self._want(back)))
+        is_of_several = isinstance(_item(self._conversation, wish), NoticeItem | UserItem)
+        back = Wish(wish.item_id, is_redo=not redo, ids=result.saved)
+        if result.saved and is_of_several and redo:
+            # Its calls can be undone at their cards, but nothing there takes back all of it.
+            buttons.append(BannerButton(self.tr("Undo"), lambda: self._want(back)))
+        elif result.saved and is_of_several and not self._transcript.surface.rows.following:
+            # The line that offers it is the last one, and not in sight.
+            buttons.append(BannerButton(self.tr("Redo"), lambda: self._want(back, asks=True)))
         if result.left:
-            buttons.append(BannerButton(self.tr("Look…"), lambda: self._want(wish, asks=True)))
-        lasts = None if result.left else _LASTS
-        banner = Banner(_KEY, done(result, redo=redo), left(result, redo=redo), level, tuple(buttons), lasts)
+            buttons.append(BannerButton(self.tr("Review…"), lambda: self._want(wish, asks=True)))
+        banner = Banner(_KEY, done(result, redo=redo), left(result, redo=redo), level, tuple(buttons), _LASTS)
         self._banners.show_banner(banner)
+
+
+def _item(conversation: OpenConversation | None, wish: Wish) -> ToolCallItem | UserItem | NoticeItem | None:
+    return None if conversation is None else conversation.undoing.item(wish.item_id)
 
 
 def _silent(_done: int, _every: int) -> None:

@@ -5,6 +5,7 @@ from time import monotonic
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QPushButton, QTreeWidget
 
@@ -19,7 +20,8 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from ui.approval.parts.middle import Middle
 from ui.approval.previews.code_view import CodeView
-from ui.bridge.calls.checkpoints import Wish
+from ui.bridge.calls.checkpoints import Undoing, Wish
+from ui.look.style import chosen_ground
 from ui.shell.calls import undo_dialog
 from ui.transcript.surface.places import row_in_hand
 
@@ -124,7 +126,7 @@ def test_the_model_reads_of_it_with_the_next_prompt_and_the_transcript_says_so(o
         (note,) = notes(screen)
         assert "`a.txt`: as it was before" in note.text
         line = items(screen, NoticeItem)[-1]
-        assert str(line.sentence).startswith("What calls had changed was undone.")
+        assert str(line.sentence).startswith("Changes were undone.")
         assert line.folded == note.text
         await screen.say("go on")
         request = screen.provider.requests[-1]
@@ -181,7 +183,11 @@ def test_what_was_changed_meanwhile_stays_unless_it_is_ticked(on_screen, folder)
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine, newer"
         assert not (folder / "b.txt").exists()
-        assert "“a.txt” was changed since; it was left as it is." in said(screen)[-1]
+        # Which one, its transcript says; the banner goes.
+        assert said(screen) == ["Undone: b.txt. Not all of it was undone."]
+        assert "Not put back, because they were changed since: a.txt" in [
+            str(e.sentence) for e in items(screen, NoticeItem)
+        ]
         opened = await since(screen)
         tree = opened.findChild(QTreeWidget)
         tree.topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)
@@ -255,7 +261,7 @@ def test_it_works_after_a_restart(on_screen, folder, tmp_path):
 
     async def later(screen):
         await until(lambda: card(screen).is_undone)
-        assert [str(each.sentence)[:15] for each in items(screen, NoticeItem)] == ["What calls had "]
+        assert notices(screen) == ["Changes were undone"]
 
     on_screen(before, Turn(write(1)), DONE, folder=tmp_path / "kept")
     on_screen(after, folder=tmp_path / "kept")
@@ -419,7 +425,7 @@ def test_a_card_offers_redo_and_then_undo_again(on_screen, folder):
             assert said(screen) == ["Redone: a.txt."]
             assert control(screen, card(screen), "Redo") is None
         assert dialog(screen) is None
-        assert notices(screen) == ["What calls had changed was undone", "What had been undone was redone"] * 2
+        assert notices(screen) == ["Changes were undone", "Changes were redone"] * 2
         assert [each.injected_by for each in notes(screen)] == ["undo", "redo"] * 2
 
     on_screen(work, Turn(write(1)), DONE)
@@ -438,13 +444,16 @@ def test_the_second_press_of_a_double_one_does_not_take_it_back(on_screen, folde
     on_screen(work, Turn(write(1)), DONE)
 
 
-def test_the_banner_offers_redo_of_all_that_was_undone_and_undo_of_that(on_screen, folder):
+def test_redo_stands_in_the_transcript_and_the_banner_takes_all_of_it_back(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
         press(await since(screen), "Undo")
         await calm(screen)
         assert not (folder / "b.txt").exists()
-        banner_button(screen, "Redo").click()
+        assert said(screen) == ["Undone: b.txt, a.txt."]
+        assert banner_button(screen, "Redo") is None
+        control(screen, items(screen, NoticeItem)[-1], "Redo").press()
+        press(await until(lambda: dialog(screen)), "Redo")
         await calm(screen)
         assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
         assert said(screen) == ["Redone: a.txt, b.txt."]
@@ -453,6 +462,98 @@ def test_the_banner_offers_redo_of_all_that_was_undone_and_undo_of_that(on_scree
         assert (folder / "a.txt").read_text() == "mine"
         assert not (folder / "b.txt").exists()
         assert all(each.is_undone for each in items(screen, ToolCallItem))
+
+    on_screen(work, Turn(write(1), write(2, "b.txt")), DONE)
+
+
+def test_another_conversation_has_no_banner_and_the_way_back_stands_in_the_first(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "b.txt").write_text("mine, newer")
+        first = screen.conversation
+        press(await since(screen), "Undo")
+        await calm(screen)
+        assert said(screen) == ["Undone: c.txt, a.txt. Not all of it was undone."]
+        assert banner_button(screen, "Review…")
+        screen.desk.library.new()
+        await until(lambda: screen.conversation is not first)
+        await undone(screen)
+        assert said(screen) == []
+        screen.desk.library.open(first.id)
+        await until(lambda: screen.conversation.id == first.id)
+        await screen.idle()
+        line = await until(lambda: next((each for each in items(screen, NoticeItem) if each.can_be_redone), None))
+        control(screen, line, "Redo").press()
+        press(await until(lambda: dialog(screen)), "Redo")
+        await calm(screen)
+        assert ((folder / "a.txt").read_text(), (folder / "c.txt").read_text()) == ("agent", "agent")
+
+    on_screen(work, Turn(write(1), write(2, "b.txt"), write(3, "c.txt")), DONE)
+
+
+def test_what_one_call_changed_is_redone_at_its_card_alone(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        control(screen, card(screen), "Undo").press()
+        await calm(screen)
+        assert control(screen, card(screen), "Redo")
+        assert items(screen, NoticeItem)[-1].can_be_redone
+        assert control(screen, items(screen, NoticeItem)[-1], "Redo") is None
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_what_ends_after_another_conversation_was_opened_is_not_told_there(on_screen, folder, monkeypatch):
+    async def work(screen):
+        await worked(screen, folder)
+        first, undo, gate = screen.conversation, Undoing.undo, asyncio.Event()
+
+        async def later(self, *given):
+            result = await undo(self, *given)
+            await gate.wait()
+            return result
+
+        monkeypatch.setattr(Undoing, "undo", later)
+        control(screen, card(screen), "Undo").press()
+        await until(lambda: (folder / "a.txt").read_text() == "mine")
+        screen.desk.library.new()
+        await until(lambda: screen.conversation is not first)
+        gate.set()
+        await undone(screen)
+        assert said(screen) == []
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_a_screen_reader_hears_of_what_lasts_only_where_something_does(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        opened = await since(screen)
+        assert opened.words
+        assert not any("cannot be undone" in each for each in opened.words)
+        assert "cannot be undone" not in opened.accessibleDescription()
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_the_row_at_hand_looks_as_in_other_lists(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        tree = (await since(screen)).findChild(QTreeWidget)
+        tree.setCurrentItem(tree.topLevelItem(1))
+        theme = screen.window.page.undoing._themes.theme
+        picture = tree.viewport().grab().toImage()
+        area = tree.visualItemRect(tree.topLevelItem(1))
+        # Between two cells, near the upper and the lower edge: one flat ground.
+        across = area.center().x()
+        found = {picture.pixelColor(across, y).name() for y in range(area.top() + 4, area.bottom() - 3)}
+        assert found == {chosen_ground(theme)}
+        text = tree.visualRect(tree.indexFromItem(tree.topLevelItem(1), 0))
+        dark = QColor(theme.text).lightness()
+        inks = [picture.pixelColor(x, y).lightness() for x in range(4, 60) for y in range(text.top(), text.bottom())]
+        assert min(abs(each - dark) for each in inks) < 25
+        tree.window().reject()
 
     on_screen(work, Turn(write(1), write(2, "b.txt")), DONE)
 
@@ -553,8 +654,32 @@ def test_what_was_put_back_by_hand_is_undone_and_the_card_says_so(on_screen, fol
         await until(lambda: card(screen).is_undone and said(screen))
         await until(lambda: control(screen, card(screen), "Undo") is None)
         assert (folder / "a.txt").read_text() == "mine"
-        assert said(screen) == ["It was undone already: everything is as it was before."]
+        assert said(screen) == ["Nothing was left to undo: the files are already as they were before."]
         assert dialog(screen) is None
+
+    on_screen(work, Turn(write(1)), DONE)
+
+
+def test_what_a_later_call_changed_back_has_nothing_left_to_undo(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        assert (folder / "a.txt").read_text() == "mine"
+        cards = items(screen, ToolCallItem)
+        control(screen, cards[0], "Undo").press()
+        await until(lambda: said(screen))
+        assert said(screen) == ["Nothing was left to undo: the files are already as they were before."]
+        assert (folder / "a.txt").read_text() == "mine"
+        assert [each.is_undone for each in items(screen, ToolCallItem)] == [True, False]
+
+    on_screen(work, Turn(write(1)), Turn(write(2, text="mine")), DONE)
+
+
+def test_the_dialog_says_so_too(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        (folder / "a.txt").write_text("mine")
+        opened = await since(screen)
+        assert "There is nothing left to undo: the files are already as they were before." in opened.words
 
     on_screen(work, Turn(write(1)), DONE)
 
@@ -584,3 +709,39 @@ def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen
         await until(lambda: lines.toPlainText().startswith("translated: “{path}” is no text"))
 
     on_screen(work, Turn(write(1, text="a\0b")), DONE)
+
+
+def test_what_a_specialist_changed_in_several_steps_is_redone_at_its_card_alone(on_screen, folder):
+    async def work(screen):
+        preferences = screen.engine.preferences.model_copy(update={"specialists": Specialists(defined=(WRITER,))})
+        await screen.engine.change_preferences(preferences)
+        await worked(screen, folder)
+        assert len(card(screen).checkpoints) == 2
+        control(screen, card(screen), "Undo").press()
+        await calm(screen)
+        line = items(screen, NoticeItem)[-1]
+        assert len(line.redos) == 2
+        assert control(screen, card(screen), "Redo")
+        assert control(screen, line, "Redo") is None
+
+    task = ToolUse(id="r", name="reviewer", input={"task": "look"})
+    on_screen(work, Turn(task), Turn(write(1)), Turn(write(2, "b.txt")), Turn(ContentDelta("changed")), DONE)
+
+
+def test_from_far_up_the_banner_offers_redo_of_all(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        transcript = screen.window.page.transcript
+        for _ in range(2):
+            transcript.scroller.to_start()
+            assert not transcript.surface.rows.following
+            press(await since(screen), "Undo")
+            await calm(screen)
+            assert (folder / "a.txt").read_text() == "mine"
+            banner_button(screen, "Redo").click()
+            press(await until(lambda: dialog(screen)), "Redo")
+            await calm(screen)
+            assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
+        assert banner_button(screen, "Undo")
+
+    on_screen(work, Turn(write(1), write(2, "b.txt")), Turn(ContentDelta("done\n\n" * 200)))

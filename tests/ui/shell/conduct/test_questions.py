@@ -74,6 +74,56 @@ def test_one_choice_by_its_number(asked):
     assert asked(answer, COLOURS) == ["The person answered:\ngreen"]
 
 
+def test_choices_have_their_numbers_and_the_keys_are_said_where_they_work(asked):
+    async def answer(screen):
+        words = screen.words(card(screen))
+        for each in ("1. red", "2. green", "3. blue", "To answer with the keyboard, press Ctrl+J."):
+            assert each in words
+        screen.action("Answer the question").trigger()
+        assert "Press a number to choose, Enter to answer." in screen.words(card(screen))
+        own(screen).setFocus()
+        assert "Press Enter to answer." in screen.words(card(screen))
+        assert screen.find(QRadioButton, "green").accessibleDescription() == "Key 2"
+        screen.editor.setFocus()
+        assert "To answer with the keyboard, press Ctrl+J." in screen.words(card(screen))
+        screen.press("Skip")
+
+    asked(answer, COLOURS)
+
+
+def test_it_says_how_many_more_wait(qapp, qtbot):
+    from ui.bridge.conduct.conduct import OpenQuestion
+    from ui.composer.questions.question_card import QuestionCard
+    from ui.look.theme import ThemeSource
+
+    made = QuestionCard(ThemeSource())
+    qtbot.addWidget(made)
+    questions = [OpenQuestion(str(at), "Why?", (), several=False, free_text=True) for at in range(3)]
+    seen = []
+    for count in (1, 2, 3):
+        made.show_questions(questions[:count])
+        seen.append(made._title.text())
+    assert seen == ["The agent asks", "The agent asks (1 more waits)", "The agent asks (2 more wait)"]
+
+
+def test_a_long_choice_is_read_whole_in_a_narrow_window(qapp, qtbot):
+    from ui.bridge.conduct.conduct import OpenQuestion
+    from ui.composer.questions.question_card import QuestionCard
+    from ui.look.parts.wrapped_choice import WrappedChoice
+    from ui.look.theme import ThemeSource
+
+    made = QuestionCard(ThemeSource())
+    qtbot.addWidget(made)
+    long = "Delete those that are older than ten years, and keep the others where they are until somebody asks"
+    made.show_questions([OpenQuestion("1", "What now?", (long, "Nothing"), several=False, free_text=True)])
+    assert made.minimumSizeHint().width() <= 316
+    made.resize(316, 500)
+    made.show()
+    first, second = made.findChildren(WrappedChoice)
+    qtbot.waitUntil(lambda: first.height() == first.heightForWidth(first.width()) > second.height())
+    assert first.width() <= 316
+
+
 def test_several_choices_and_own_words_together(asked):
     async def answer(screen):
         for name in ("blue", "red"):
@@ -118,7 +168,7 @@ def test_a_question_may_be_left_unanswered(asked):
 def test_several_questions_come_in_order(asked):
     async def answer(screen):
         await until(lambda: len(screen.conversation.conduct.questions) == 2)
-        assert "The agent asks (1 more wait)" in screen.words(card(screen))
+        assert "The agent asks (1 more waits)" in screen.words(card(screen))
         assert "First?" in screen.words(card(screen))
         screen.action("Answer the question").trigger()
         QTest.keyClicks(own(screen), "1")

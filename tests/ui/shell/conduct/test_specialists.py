@@ -100,7 +100,7 @@ def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the
         screen.press("Allow once")
         await until(lambda: not screen.conversation.working)
         assert (call.state, call.outcome) == (CallState.ENDED, Outcome.SUCCEEDED)
-        assert str(call.output) == "write_file · path: a.txt · content: x\ncompleted\n"
+        assert str(call.output) == "write_file · path: a.txt · content: x\nDone\n"
         # One card for all of it: what it said stands in its result, and nowhere in the conversation.
         assert screen.answers() == ["done"]
         assert (folder / "a.txt").read_text() == "x"

@@ -1,0 +1,1 @@
+"""Servers before anything of them is checked."""

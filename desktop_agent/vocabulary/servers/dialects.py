@@ -1,0 +1,13 @@
+"""What servers speak, where each vendor's own lies, and what names another: known before anything is checked."""
+
+from typing import Literal
+
+Dialect = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
+BASE_URL_VARIABLE = "DESKTOP_AGENT_BASE_URL"
+MODEL_VARIABLE = "DESKTOP_AGENT_MODEL"
+VENDOR_BASE_URLS: dict[Dialect, str] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}

@@ -1,0 +1,247 @@
+"""The window before there is anything behind it, and what becomes of what is done in it."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
+from shiboken6 import isValid
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.errors import AgentError
+from desktop_agent.vocabulary.preferences import Appearance, Chat, Preferences
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import in_loop, until
+from tests.ui.shell.conftest import no_pause
+from tests.ui.shell.screen import Screen, on_screen
+from ui.__main__ import _loaded
+from ui.look.theme import DARK, LIGHT, ThemeSource
+from ui.shell.start.first_loop import run_first
+from ui.shell.start.front import Front
+from ui.shell.start.saying_why import say_why
+
+__all__ = ["in_loop", "no_pause", "on_screen"]
+
+
+@pytest.fixture
+def front(qapp, tmp_path):
+    made = Front(qapp, ThemeSource(), tmp_path)
+    yield made
+    if isValid(made.window):
+        made.leave()
+    made.deleteLater()
+
+
+class Hasty(Screen):
+    """Uses the window before there is an engine."""
+
+    def before(self):
+        self.type("Hello")
+        QTest.keyClick(self.front.window.frame.composer.editor, Qt.Key.Key_Return)
+        self.type("and then")
+
+    def type(self, text):
+        QTest.keyClicks(self.front.window.frame.composer.editor, text)
+
+
+class Impatient(Screen):
+    def before(self):
+        new = next(each for each in self.front.window.findChildren(QPushButton) if "New" in each.accessibleName())
+        QTest.mouseClick(new, Qt.MouseButton.LeftButton)
+
+
+def test_one_can_write_when_the_first_loop_ends(front):
+    run_first(front)
+    editor = front.window.frame.composer.editor
+    assert front.window.isVisible()
+    assert editor.hasFocus()
+    QTest.keyClicks(editor, "Hello")
+    assert editor.toPlainText() == "Hello"
+    assert not hasattr(front.window, "page")
+
+
+def test_what_was_written_and_sent_before_there_was_an_engine_is_sent_and_stands_there(qapp, in_loop, tmp_path):
+    async def work():
+        screen = await Hasty.open(qapp, tmp_path / "data", Turn(ContentDelta("Hi")))
+        try:
+            await until(lambda: screen.answers() == ["Hi"])
+            await until(lambda: not screen.conversation.working)
+            assert screen.find(QPlainTextEdit, "Message").toPlainText() == "and then"
+            assert screen.find(QPlainTextEdit, "Message").hasFocus()
+        finally:
+            await screen.close()
+
+    in_loop(work())
+
+
+def test_a_new_conversation_that_was_asked_for_early_is_the_one_that_is_shown(qapp, in_loop, tmp_path):
+    async def work(kind):
+        screen = await kind.open(qapp, tmp_path / "data", Turn(ContentDelta("Hi")))
+        try:
+            await until(lambda: screen.conversation is not None)
+            if kind is Screen:
+                await screen.say("Hello")
+            return screen.conversation.is_empty
+        finally:
+            await screen.close()
+
+    found = []
+
+    async def both():
+        found.append(await work(Screen))
+        found.append(await work(Impatient))
+
+    in_loop(both())
+    assert found == [False, True]
+
+
+def test_closing_it_early_ends_the_program(front):
+    front.show()
+    assert not front.is_ended
+    front.window.close()
+    assert front.is_ended
+
+
+def test_what_was_written_and_sent_before_it_was_closed_early_is_there_next_time(qapp, in_loop, tmp_path):
+    async def closed_early(connected):
+        engine = await Engine.open(tmp_path, RunDefaults())
+        await Hasty(qapp, engine, None, tmp_path).close()
+        screen = await Screen.open(qapp, tmp_path, Turn(ContentDelta("Hi")), connected=connected)
+        try:
+            text = screen.find(QPlainTextEdit, "Message").toPlainText()
+            await screen.say("")
+            return text
+        finally:
+            await screen.close()
+
+    # First there is no conversation at all, then there is one.
+    assert in_loop(closed_early(connected=True)) == "Hello\n\nand then"
+    assert in_loop(closed_early(connected=True)) == "Hello\n\nand then"
+
+
+def test_an_early_end_needs_nothing_more_where_nothing_was_written(front):
+    front.show()
+    assert not front.can_leave
+    front.end()
+    assert front.can_leave
+    editor = front.window.frame.composer.editor
+    QTest.keyClicks(editor, "Hello")
+    assert not front.can_leave
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert editor.toPlainText() == ""
+    assert not front.can_leave
+
+
+def test_keys_work_before_there_is_anything_behind_them(front):
+    run_first(front)
+    QTest.keyClick(front.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert front.window.wants_new
+    assert not front.is_ended
+    QTest.keyClick(front.window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+    assert front.is_ended
+
+
+def test_early_keys_are_not_ambiguous_later(on_screen):
+    async def work(screen):
+        before = screen.conversation
+        QTest.keyClick(screen.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+        assert screen.conversation is not before
+        QTest.keyClick(screen.window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+        assert screen.desk.closed.done()
+
+    on_screen(work)
+
+
+def test_enter_makes_a_new_line_from_the_first_moment_on_where_it_did_last_time(on_screen, qapp, tmp_path, front):
+    async def work(screen):
+        preferences = screen.engine.preferences
+        await screen.engine.change_preferences(preferences.model_copy(update={"chat": Chat(enter_sends=False)}))
+
+    assert front.window.frame.composer.editor.enter_sends
+    on_screen(work, folder=tmp_path)
+    again = Front(qapp, ThemeSource(), tmp_path)
+    try:
+        assert not again.window.frame.composer.editor.enter_sends
+    finally:
+        again.window.deleteLater()
+        again.deleteLater()
+
+
+def test_a_second_start_raises_it_before_it_is_whole(front):
+    front.show()
+    front.window.showMinimized()
+    front.raise_window()
+    assert not front.window.isMinimized()
+
+
+def test_why_it_cannot_go_on_is_said_and_what_was_sent_is_handed_back(front, in_loop):
+    async def work():
+        front.show()
+        editor = front.window.frame.composer.editor
+        QTest.keyClicks(editor, "Hello")
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        saying = asyncio.create_task(say_why(front, AgentError("It is broken.", "Repair it.")))
+        await asyncio.sleep(0)
+        words = [each.text() for each in front.window.findChildren(QLabel) if each.isVisible()]
+        assert {"It is broken.", "Repair it."} <= set(words)
+        assert editor.toPlainText() == "Hello"
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        assert editor.toPlainText() == "Hello"
+        assert not saying.done()
+        front.window.close()
+        await saying
+        assert not isValid(front.window)
+
+    in_loop(work())
+
+
+def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatch, capsys):
+    monkeypatch.setattr("ui.__main__.BEHIND", ("no_such_room_behind",))
+
+    async def work():
+        front.show()
+        loading = asyncio.create_task(_loaded(front))
+        shown = front.window.frame.banners
+        await until(lambda: loading.done() or shown.isVisible())
+        front.end()
+        return await loading
+
+    assert not in_loop(work())
+    assert "no_such_room_behind" in capsys.readouterr().err
+
+
+def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
+    look = Appearance(theme="dark", zoom=120, density="compact")
+
+    async def work(screen):
+        preferences = replace_look(screen.engine.preferences, look)
+        await screen.engine.change_preferences(preferences)
+
+    on_screen(work, folder=tmp_path)
+    themes = ThemeSource()
+    assert (themes.theme, themes.zoom) == (LIGHT, 100)
+    front = Front(qapp, themes, tmp_path)
+    try:
+        assert (themes.theme, themes.zoom, themes.reading.is_compact) == (DARK, 120, True)
+    finally:
+        front.window.deleteLater()
+        front.deleteLater()
+
+
+def replace_look(preferences: Preferences, look: Appearance) -> Preferences:
+    return preferences.model_copy(update={"appearance": look})
+
+
+def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_screen):
+    async def work(screen):
+        names, at = [], screen.window
+        while (at := at.nextInFocusChain()) is not screen.window:
+            if at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.window() is screen.window:
+                names.append(at.accessibleName())
+        wanted = ["Filter conversations", "Conversations", "Find in conversation", "Transcript", "Message"]
+        wanted += ["Attach image", "Model", "Mode", "Workspace folder"]
+        assert [name for name in names if name in wanted] == wanted
+
+    on_screen(work)

@@ -1,0 +1,152 @@
+"""The controls under the editor: in one row, in two where that one has no room, and always all of them."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStyle, QWidget
+
+from ui.look.theme import SPACE_XS
+
+_MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
+_GAP = SPACE_XS
+
+
+class ControlRows(QWidget):
+    """Controls have their words or none (`minimumSizeHint`); words of the first ones stay longest.
+
+    A control whose horizontal policy is Maximum can also have a part of them. `end` stands at the end of the last row;
+    `reserved` are the pixels that it may come to want, so that nothing moves when it does.
+    """
+
+    def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
+        super().__init__()
+        self._items: list[QWidget] = []
+        self._end = end
+        self._reserved = reserved
+        end.setParent(self)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def add(self, item: QWidget) -> None:
+        """One more, behind the others and before the end."""
+        item.setParent(self)
+        # Whoever is shown already shows no new child by itself, and nobody wants one that was hidden on purpose.
+        if not item.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
+            item.show()
+        # For assistive technology, and for the Tab key.
+        self._end.raise_()
+        for one, next_one in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):
+            QWidget.setTabOrder(one, next_one)
+        self._items.append(item)
+        self.updateGeometry()
+
+    def hasHeightForWidth(self) -> bool:
+        """Always."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Of all rows."""
+        rows = self._rows(width)
+        return sum(self._height_of(row) for row in rows) + _GAP * (len(rows) - 1)
+
+    def sizeHint(self) -> QSize:
+        """All in one row, with their words."""
+        row = [*self._shown(), self._end]
+        return QSize(_wide(self._shown(), _full) + self._room_of_end(), self._height_of(row))
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest of them without words.
+
+        No more: Qt's layouts take the height for this width where they have to give less.
+        """
+        row = [*self._shown(), self._end]
+        return QSize(max(_least(each) for each in row), self._height_of(row))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other rows."""
+        super().resizeEvent(event)
+        self._place()
+
+    def event(self, event: QEvent) -> bool:
+        """One of them wants another size, comes or goes."""
+        if event.type() in _MOVING:
+            self._place()
+            self.updateGeometry()
+        return super().event(event)
+
+    def _shown(self) -> list[QWidget]:
+        return [each for each in self._items if not each.isHidden()]
+
+    def _room_of_end(self) -> int:
+        return self._reserved() + _GAP
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        """Their order stays; the last row has room for the end."""
+        shown, rows = self._shown(), list[list[QWidget]]()
+        last = width - self._room_of_end()
+        while shown and _wide(shown, _least) > last:
+            count = self._fitting(shown, width)
+            rows.append(shown[:count])
+            shown = shown[count:]
+        return [*rows, [*shown, self._end]]
+
+    def _fitting(self, items: Sequence[QWidget], width: int) -> int:
+        """How many stand in a row that is not the last: with their words if the rest then has room beside the end."""
+        counts = range(1, len(items) + 1)
+        whole = max((at for at in counts if _wide(items[:at], _full) <= width), default=1)
+        folded = max((at for at in counts if _wide(items[:at], _least) <= width), default=1)
+        last = width - self._room_of_end()
+        return next((at for at in range(whole, folded) if _wide(items[at:], _least) <= last), folded)
+
+    def _height_of(self, row: Sequence[QWidget]) -> int:
+        return max((each.sizeHint().height() for each in row), default=0)
+
+    def _place(self) -> None:
+        width, top = self.width(), 0
+        rows = self._rows(width)
+        for row in rows:
+            height = self._height_of(row)
+            is_last = row is rows[-1]
+            items = row[:-1] if is_last else row
+            at = 0
+            for each, own in zip(items, _shared(items, width - (self._room_of_end() if is_last else 0)), strict=True):
+                self._put(each, at, own, top, height)
+                at += own + _GAP
+            if is_last:
+                own = min(self._end.sizeHint().width(), width)
+                self._put(self._end, width - own, own, top, height)
+            top += height + _GAP
+
+    def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
+        tall = item.sizeHint().height()
+        area = QRect(at, top + (height - tall) // 2, width, tall)
+        item.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), area))
+
+
+def _shared(items: Sequence[QWidget], room: int) -> list[int]:
+    """Widths in one row: words come back in order as far as there is room."""
+    widths = [_least(each) for each in items]
+    left = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
+    for at, each in enumerate(items):
+        wanted = _full(each) - widths[at]
+        can_have_part = each.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
+        if wanted > left and not can_have_part:
+            continue
+        widths[at] += max(min(wanted, left), 0)
+        left -= max(min(wanted, left), 0)
+    return widths
+
+
+def _full(item: QWidget) -> int:
+    return max(item.sizeHint().width(), item.minimumWidth())
+
+
+def _least(item: QWidget) -> int:
+    return max(item.minimumSizeHint().width(), item.minimumWidth())
+
+
+def _wide(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
+    return sum(width_of(each) for each in items) + _GAP * max(len(items) - 1, 0)

@@ -1,0 +1,132 @@
+"""The frame of the conversation's screen: what is seen of it before there is a conversation."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from ui.composer.composer import Composer
+from ui.look.controls import ElidedLabel
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.shell.banners import BannerArea
+
+if TYPE_CHECKING:
+    from desktop_agent.conversation.picture_intake import TakenPicture
+    from ui.composer.offers.chip_row import Attached
+
+# Less of a title says nothing; the figures beside it get shorter first.
+TITLE_WIDTH = 110
+
+
+class PageFrame(QWidget):
+    """Heading, banners, room for what is read, and the composer. ConversationPage fills it.
+
+    What is sent before that is kept.
+    """
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._themes = themes
+        self._early: list[tuple[str, list[Attached]]] = []
+        self._above: list[QWidget] = []
+        self.title = ElidedLabel()
+        self.banners = BannerArea(themes)
+        self.composer = Composer(themes, _take, opens_focused=True)
+        self._heading = QHBoxLayout()
+        self._writing = QVBoxLayout()
+        self._column = QVBoxLayout(self)
+        self._room = QScrollArea()
+        self._build()
+        themes.changed.connect(self._fit)
+        self.composer.send_requested.connect(self._keep)
+        self.composer.problem.connect(self.banners.show_sentences)
+
+    def fill(self, figures: QWidget, find_bar: QWidget, transcript: QWidget, above: QWidget) -> None:
+        """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
+        self._heading.addWidget(figures)
+        at = self._column.indexOf(self._room)
+        self._column.removeWidget(self._room)
+        self._room.deleteLater()
+        self._column.insertWidget(at, find_bar)
+        self._column.insertWidget(at + 1, transcript, 1)
+        self._writing.insertWidget(0, above)
+        self._above.append(above)
+        self._fit()
+        _put_in_order([self.title, figures, self.banners, find_bar, transcript, above, self.composer])
+
+    def take_over(self) -> list[tuple[str, "list[Attached]"]]:
+        """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""
+        self.composer.send_requested.disconnect(self._keep)
+        early, self._early = self._early, []
+        return early
+
+    def hand_back(self) -> None:
+        """Nobody will ever send it: what was sent stands in the composer, from now on at once."""
+        for text, attached in self.take_over():
+            self.composer.give_back(text, attached)
+        self.composer.send_requested.connect(self.composer.give_back)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether something was written, attached or sent that is kept nowhere else."""
+        composer = self.composer
+        return bool(self._early or composer.draft()[0] or composer.attachments.chips)
+
+    def _keep(self, text: str, attached: "list[Attached]") -> None:
+        self._early.append((text, attached))
+
+    def _build(self) -> None:
+        heading = self._heading
+        heading.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, SPACE_S)
+        heading.setSpacing(SPACE_M)
+        self.title.setProperty("kind", "strong")
+        # A title in another direction stands where all titles stand, not among the figures at the other end.
+        self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
+        self.title.setMinimumWidth(TITLE_WIDTH)
+        heading.addWidget(self.title, 1)
+        self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        centred = QHBoxLayout()
+        # What is read stands beside a scroll bar, and what is written right below it.
+        bar = self._room.verticalScrollBar().sizeHint().width()
+        centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
+        self._writing.setSpacing(0)
+        self._writing.addWidget(self.composer)
+        centred.addStretch(1)
+        centred.addLayout(self._writing, 1000)
+        centred.addStretch(1)
+        column = self._column
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(heading)
+        column.addWidget(self.banners)
+        column.addWidget(self._room, 1)
+        column.addLayout(centred)
+        self._fit()
+
+    def _fit(self) -> None:
+        """The composer, and what stands over it, are as wide as what is read above."""
+        for each in (self.composer, *self._above):
+            each.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+
+
+async def _take(data: bytes, name: str) -> "TakenPicture":
+    # Late: nothing is attached to the window when it is drawn for the first time.
+    from desktop_agent.conversation.picture_intake import take
+
+    return await take(data, name)
+
+
+def _put_in_order(parts: list[QWidget]) -> None:
+    """What was added last stands where it is seen, for the Tab key and for assistive technology."""
+    for each in parts:
+        each.raise_()
+    found = (each for part in parts for each in (part, *part.findChildren(QWidget)))
+    for before, after in pairwise(each for each in found if _takes_focus(each, parts[0].window())):
+        QWidget.setTabOrder(before, after)
+
+
+def _takes_focus(widget: QWidget, window: QWidget) -> bool:
+    # Not a popup of its own, and none that hands its focus on: Qt would take it for that other one.
+    has_policy = widget.focusPolicy() != Qt.FocusPolicy.NoFocus
+    return has_policy and widget.focusProxy() is None and widget.window() is window

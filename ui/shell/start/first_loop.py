@@ -1,0 +1,17 @@
+"""Qt's loop alone, until one can write in the window: asyncio is imported while the person reads."""
+
+from PySide6.QtCore import QEventLoop, QTimer
+
+from ui.shell.start.front import Front
+
+_PATIENCE_MS = 1000
+"""A window that starts minimised or covered is never painted; what is behind it is made all the same."""
+
+
+def run_first(front: Front) -> None:
+    """Show the window; returns when it is painted and has the keyboard, or will not get it."""
+    loop = QEventLoop()
+    front.ready.connect(loop.quit)
+    QTimer.singleShot(_PATIENCE_MS, loop.quit)
+    front.show()
+    loop.exec()
