@@ -13,11 +13,10 @@ from desktop_agent.vocabulary.engine_events import (
     GuardAborted,
     LimitReached,
     ModeChanged,
-    ModeChangeRequested,
     QuestionAnswered,
     QuestionAsked,
 )
-from desktop_agent.vocabulary.messages import Message, Role, now
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.gallery import answers
 from tests.gallery.conversation_screens import called, said, unfold
@@ -81,7 +80,6 @@ async def facts(desk: Desk) -> None:
         title="Refactor the import job",
     )
     for event in (
-        ModeChangeRequested("default", "plan", now()),
         ModeChanged("default", "plan", "agent"),
         QuestionAsked("q", "Which of the two databases is the one that is used?", ("orders", "orders_2024")),
         QuestionAnswered("q", "orders_2024"),

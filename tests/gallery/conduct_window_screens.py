@@ -22,9 +22,11 @@ from desktop_agent.vocabulary.preferences import Modes, Specialists
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from tests.gallery.server_question_screens import set_up, work
 from tests.gallery.tools import ProjectTools
 
-CAREFUL = Mode(name="no-network", title="No network", mutating="ask")
+NO_PAGES = Rule(effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS)
+CAREFUL = Mode(name="no-network", title="No network", mutating="ask", rules=(NO_PAGES,))
 LONG = (
     "The old import keeps a copy of each file beside the database. Half of them are of customers who left, and the "
     "law on keeping invoices says ten years. What should become of these copies?"
@@ -79,6 +81,11 @@ async def mode_request(desk: Desk) -> None:
     await asyncio.sleep(0.3)
 
 
+@scene("mode-request-narrow", 480, 600)
+async def mode_request_narrow(desk: Desk) -> None:
+    await mode_request(desk)
+
+
 @scene("waiting-messages")
 async def waiting_messages(desk: Desk) -> None:
     desk.engine._tools_for = lambda _: ToolRegistry(ProjectTools(desk.folder / "project").all())
@@ -93,6 +100,24 @@ async def waiting_messages(desk: Desk) -> None:
     shown.send(Message.user("Then write the changelog entry."), "idle")
     desk.window.page.composer.set_draft("And one more thing")
     desk.window.page.conduct.waiting.take_focus()
+
+
+@scene("waiting-messages-narrow", 480, 760)
+async def waiting_messages_narrow(desk: Desk) -> None:
+    await waiting_messages(desk)
+
+
+@scene("composer-narrow", 480, 600)
+async def composer_narrow(desk: Desk) -> None:
+    await set_up(desk)
+    work(desk, offered=True)
+    desk.window.page.composer.set_draft("What follows from this for the mail?")
+
+
+@scene("composer-narrow-working", 480, 600)
+async def composer_narrow_working(desk: Desk) -> None:
+    await composer_narrow(desk)
+    desk.window.page.composer.set_working(True)
 
 
 @scene("waiting-message-edited")
@@ -112,6 +137,11 @@ async def question_choices(desk: Desk) -> None:
     await until(lambda: desk.library.current.conduct.questions)
     await asyncio.sleep(0.3)
     desk.window.page.conduct.questions.take_focus()
+
+
+@scene("question-choices-narrow", 480, 600)
+async def question_choices_narrow(desk: Desk) -> None:
+    await question_choices(desk)
 
 
 @scene("question-several", width=760)
@@ -201,6 +231,13 @@ async def settings_modes(desk: Desk) -> None:
     await open_modes(desk, *OWN_MODES)
 
 
+@scene("settings-modes-narrow")
+async def settings_modes_narrow(desk: Desk) -> None:
+    await open_modes(desk, *OWN_MODES)
+    desk.settings.show().resize(500, 740)
+    await asyncio.sleep(0.2)
+
+
 @scene("settings-mode-edited", height=1000)
 async def settings_mode_edited(desk: Desk) -> None:
     await open_modes(desk, *OWN_MODES)
@@ -220,6 +257,8 @@ async def settings_mode_wrong(desk: Desk) -> None:
     await open_modes(desk, OWN_MODES[0])
     dialog = desk.settings.show()
     dialog.resize(860, 960)
-    dialog.modes._write(1, None)
+    dialog.modes.copy(OWN_MODES[0])
+    dialog.modes._editor._title.setText("")
+    dialog.modes._editor._name.setText("Docs only")
     dialog.modes._editor.save()
     await asyncio.sleep(0.2)

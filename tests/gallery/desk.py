@@ -28,6 +28,8 @@ from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
+from ui.shell.calls.approvals import ApprovalPresenter
+from ui.shell.conversation_page import ConversationPage
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
@@ -76,7 +78,9 @@ class Desk:
         self.pictures = Pictures(engine.pictures)
         self.library = Library(engine, self.clock, self.tasks, self.pictures, app)
         self.servers = Servers(engine, self.tasks, app)
-        self.window = MainWindow(themes, self.library, self.servers, self.pictures, self.tasks)
+        self.window = MainWindow(themes)
+        page = ConversationPage(self.window.frame, themes, self.library, self.servers, self.pictures, self.tasks)
+        self.window.furnish(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
         self.settings = SettingsPresenter(
             themes,
             Settings(engine, self.tasks, app),

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from tests.gallery.desk import Desk, desk
+from tests.gallery.desk import Desk, desk, until
 from ui.look.theme import ThemeSource
 
 Build = Callable[[ThemeSource], QWidget | AbstractAsyncContextManager[QWidget]]
@@ -41,6 +42,20 @@ def screen(name: str, width: int = 1100, height: int = 760) -> Callable[[Build],
     return register
 
 
+async def placed(window: QWidget) -> None:
+    """Wait until the window manager has put a window in its place: dialogs before that lie over none."""
+    before = None
+
+    def stands() -> bool:
+        nonlocal before
+        last, before = before, window.geometry()
+        handle = window.windowHandle()
+        framed = QGuiApplication.platformName() != "xcb" or not handle.frameMargins().isNull()
+        return handle.isExposed() and framed and last == before
+
+    await until(stands)
+
+
 def scene(
     name: str, width: int = 1180, height: int = 800, *, connected: bool = True, listed: bool = True
 ) -> Callable[[Act], Act]:
@@ -52,6 +67,7 @@ def scene(
             async with desk(themes, connected=connected, listed=listed) as made:
                 made.window.resize(width, height)
                 made.window.show()
+                await placed(made.window)
                 await act(made)
                 yield made.window
 

@@ -2,10 +2,18 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 
 from PySide6.QtWidgets import QLineEdit
 
-from desktop_agent.vocabulary.mcp.asking import AnsweringModel, ElicitationRequest, SamplingAnswer, SamplingRequest
+from desktop_agent.vocabulary.blocks import Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.mcp.asking import (
+    AnsweringModel,
+    ElicitationRequest,
+    SamplingAnswer,
+    SamplingRequest,
+    SamplingTool,
+)
 from desktop_agent.vocabulary.mcp.contents import (
     OfferedPrompt,
     OfferedResource,
@@ -63,6 +71,20 @@ REVIEW = SamplingRequest(
     "You write for people who were not there. Name no customers.",
     1000,
     AnsweringModel("Studio", "aurora-large", "Aurora Large", Price(input=3, output=15)),
+)
+SEARCH = {
+    "type": "object",
+    "properties": {"words": {"type": "string"}, "since": {"type": "string", "format": "date"}},
+    "required": ["words"],
+}
+WITH_TOOLS = replace(
+    REVIEW,
+    messages=(
+        ("user", "Sum up what was decided about the import for the weekly mail."),
+        ("assistant", ToolUse(id="1", name="search_notes", input={"words": "import"})),
+        ("user", ToolResult(tool_use_id="1", content=(Text(text="week 12: the import reads a file once"),))),
+    ),
+    tools=(SamplingTool("search_notes", "Searches the notes of the project, newest first.", SEARCH),),
 )
 OFFERED = (
     ServerOffers(
@@ -176,6 +198,26 @@ async def sampling(desk: Desk) -> None:
     desk.begin()
     await asyncio.sleep(0.3)
     desk.tasks.start(asking._approve_sampling(REVIEW))
+    await asyncio.sleep(0.8)
+
+
+@scene("server-review-tools", height=900)
+async def review_with_tools(desk: Desk) -> None:
+    _, asking = work(desk)
+    desk.begin()
+    await asyncio.sleep(0.3)
+    desk.tasks.start(asking._approve_sampling(WITH_TOOLS))
+    await asyncio.sleep(0.8)
+
+
+@scene("server-answer-tools", height=900)
+async def answer_with_tools(desk: Desk) -> None:
+    _, asking = work(desk)
+    desk.begin()
+    await asyncio.sleep(0.3)
+    calls = (ToolUse(id="2", name="search_notes", input={"words": "invoices kept", "since": "2024-01-01"}),)
+    said = SamplingAnswer("I look for what was decided about invoices.", "aurora-large", Usage(cost=0.001), calls=calls)
+    desk.tasks.start(asking._approve_answer(WITH_TOOLS, said))
     await asyncio.sleep(0.8)
 
 

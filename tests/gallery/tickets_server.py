@@ -2,9 +2,11 @@
 
 import sys
 import time
+from typing import Annotated, Literal
 
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
+from pydantic import Field
 
 server = MCPServer("tickets", version="1.4.2")
 READS = ToolAnnotations(read_only_hint=True)
@@ -12,13 +14,18 @@ WRITES = ToolAnnotations(read_only_hint=False)
 
 
 @server.tool(annotations=READS)
-def search_tickets(query: str, state: str = "open") -> str:
+def search_tickets(
+    query: Annotated[str, Field(description='Words, "phrases", `label:` and `author:`, joined by and.')],
+    state: Annotated[Literal["open", "closed", "all"], Field(description="Which of them are looked at.")] = "open",
+    labels: list[str] | None = None,
+    most: int = 50,
+) -> str:
     """Search the tickets of all projects that you can see.
 
     Returns at most 50 tickets, newest first, each with its number, title, state and whoever works on it. The query
     takes words, "phrases", `label:` and `author:`; several are joined by and.
     """
-    return f"{query} {state}"
+    return f"{query} {state} {labels} {most}"
 
 
 @server.tool(annotations=READS)

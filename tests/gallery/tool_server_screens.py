@@ -81,6 +81,14 @@ async def tools(desk: Desk) -> None:
     await try_out(desk, form, "tickets")
 
 
+@scene("settings-tool-server-arguments", height=1300)
+async def arguments(desk: Desk) -> None:
+    form = await opened(desk, tickets(trusted=True))
+    await try_out(desk, form, "tickets")
+    form.card("tickets").tools._arguments._toggle()
+    form.card("tickets").tools._arguments._toggle_raw()
+
+
 @scene("settings-tool-server-log", height=900)
 async def log(desk: Desk) -> None:
     form = await opened(desk, tickets())

@@ -337,7 +337,7 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     composer.show()
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
-    models._popup.show_models(models._groups, ("", ""))
+    models._popup._narrow("")
     reasoning = ReasoningSwitch(themes)
     composer.add_control(reasoning)
     modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})

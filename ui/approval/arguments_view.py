@@ -85,12 +85,12 @@ class ArgumentsView(QWidget):
     @property
     def edited_text(self) -> str | None:
         """The text in the editor, or None while it is closed."""
-        return self._editor.toPlainText() if self.is_editing else None
+        return self._editor.text if self.is_editing else None
 
     def show_call(self, arguments: JsonObject, check: Check, edited_text: str | None = None) -> None:
         """Show a call; `edited_text` opens the editor where it was left."""
         self._original, self._check = arguments, check
-        self._view.setPlainText(folded(arguments_as_json(arguments)))
+        self._view.show_in_order(folded(arguments_as_json(arguments)))
         self._close()
         if edited_text is not None:
             self.edit(edited_text)
@@ -99,7 +99,7 @@ class ArgumentsView(QWidget):
         """Open the editor, with the original arguments unless a text is given."""
         self._view.hide()
         self._editor.show()
-        self._editor.setPlainText(arguments_as_json(self._original) if text is None else text)
+        self._editor.show_in_order(arguments_as_json(self._original) if text is None else text)
         self._editor.setFocus()
 
     def toggle(self) -> None:
@@ -134,7 +134,7 @@ class ArgumentsView(QWidget):
 
     def _read(self) -> None:
         self._pause.stop()
-        parsed, problem = arguments_from_json(self._editor.toPlainText())
+        parsed, problem = arguments_from_json(self._editor.text)
         if parsed is not None:
             problem = self._check(parsed) or ""
         self._parsed = None if problem else parsed

@@ -13,7 +13,7 @@ from ui.approval.pending_approval import PendingApproval
 from ui.look.controls import label, set_kind
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart
 
 Tag = Literal["safe", "caution", "risk"]
 
@@ -59,11 +59,11 @@ class CallHeader(QWidget):
 
     def show_call(self, call: PendingApproval) -> None:
         """Describe this call."""
-        path = " → ".join(with_hidden_shown(name) for name in call.agent_path)
+        path = " → ".join(shown_apart(name) for name in call.agent_path)
         self._who.setText(
             self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
         )
-        self._tool.setText(with_hidden_shown(call.tool))
+        self._tool.setText(shown_apart(call.tool))
         self._server.show_words(call.server, call.server_says)
         # What only looks leaves nothing behind, whatever it reached for that.
         is_reading = call.tool_class is ToolClass.READ_ONLY

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QStyle, QVBoxLayout, QWidget
 
@@ -24,6 +24,8 @@ from ui.look.theme import SPACE_S, ThemeSource
 SETTLE_MS = 400
 # Pixels of a check box beside its words.
 _BOX = 40
+# What a line to write in has around its words.
+_EDGES = 2 * SPACE_S + 14
 _MESSAGE_WIDTH = 160
 
 
@@ -59,6 +61,13 @@ class KeyButton(QPushButton):
     def minimumSizeHint(self) -> QSize:
         """The same: neither may be cut."""
         return self.sizeHint()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Its look depends on the direction, and would stay that of the first."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LayoutDirectionChange:
+            self.style().unpolish(self)
+            self.style().polish(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The button, and the key at its end."""
@@ -126,6 +135,17 @@ class _OthersBox(QCheckBox):
         self.setToolTip(plain_tip(whole) if shown != whole else "")
 
 
+class _Message(QLineEdit):
+    """Says while it is empty what it is for, at such a length as there is room."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        longer = (self.tr("Message to the model, sent with Deny"), self.tr("Message, sent with Deny"))
+        room = self.width() - _EDGES
+        fitting = (each for each in longer if self.fontMetrics().horizontalAdvance(each) <= room)
+        self.setPlaceholderText(next(fitting, self.tr("Message")))
+
+
 class DecisionBar(QWidget):
     """Message to the model, and the six commands. Says what was decided; the dialog knows about which call."""
 
@@ -142,9 +162,7 @@ class DecisionBar(QWidget):
         self._has_rules = False
         self._rest = QTimer(self, singleShot=True, interval=settle_ms)
         self._rest.timeout.connect(self._refresh)
-        self._message = QLineEdit(
-            placeholderText=self.tr("Message to the model, sent with Deny"), clearButtonEnabled=True
-        )
+        self._message = _Message(clearButtonEnabled=True)
         self._message.setAccessibleName(self.tr("Message to the model"))
         self._message.returnPressed.connect(self._deny_with_message)
         self._for_others = _OthersBox()

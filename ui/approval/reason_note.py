@@ -12,7 +12,7 @@ from ui.look.controls import button
 from ui.look.icons import pixmap
 from ui.look.sentences import literal, plain_tip, spoken
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart, values_apart, without_order_marks
 
 _ICON_SIZE = 16
 # What a button needs beside its words, in pixels at 100 %.
@@ -32,6 +32,7 @@ class ReasonNote(QFrame):
         self._text = WrappedText()
         self._trust = button("", self.trusted.emit)
         self._trust.setMinimumWidth(1)
+        self._whole_trust = ""
         self._outsiders = WrappedText(kind="muted")
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
@@ -57,13 +58,14 @@ class ReasonNote(QFrame):
 
     def show_reasons(self, reasons: Sequence[Sentence], outsiders: Sequence[str]) -> None:
         """These reasons; `outsiders` are those from outside that can be trusted from here."""
-        self._text.setText(with_hidden_shown("\n".join(spoken(each) for each in reasons)))
-        names = [with_hidden_shown(each) for each in outsiders]
+        self._text.setText("\n".join(spoken(values_apart(each)) for each in reasons))
+        names = [shown_apart(each) for each in outsiders]
         self._outsiders.setText(self.tr("From outside: {0}").format(", ".join(names)))
         self._outsiders.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
         text = trust.format(names[0] if len(names) == 1 else self.tr("these sources"))
-        self._trust.setAccessibleName(text)
+        self._whole_trust = text
+        self._trust.setAccessibleName(without_order_marks(text))
         self._trust.setVisible(bool(names))
         self._fit_trust()
         self.setVisible(bool(reasons))
@@ -74,7 +76,7 @@ class ReasonNote(QFrame):
         self._fit_trust()
 
     def _fit_trust(self) -> None:
-        whole = self._trust.accessibleName()
+        whole = self._whole_trust
         around = 2 * SPACE_M + _ICON_SIZE + SPACE_S + _EDGES * self._themes.zoom // 100
         shown = self._trust.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideMiddle, self.width() - around)
         self._trust.setText(literal(shown))

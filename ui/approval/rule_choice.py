@@ -13,7 +13,7 @@ from ui.look.controls import button, label
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart, values_apart, without_order_marks
 
 
 class RuleChoice(QFrame):
@@ -76,13 +76,13 @@ class RuleChoice(QFrame):
         super().keyPressEvent(event)
 
     def _row(self, at: int, offer: RuleOffer) -> QWidget:
-        words = with_hidden_shown(spoken(offer.words))
+        words = spoken(values_apart(offer.words))
         where = self.tr("Everywhere")
         if offer.workspace is not None:
-            where = self.tr("Only in the folder {0}").format(with_hidden_shown(offer.workspace))
+            where = self.tr("Only in the folder {0}").format(shown_apart(offer.workspace))
         row = _Row(self._themes, folded(words), where)
         self._group.addButton(row.choice, at)
-        row.choice.setAccessibleName(f"{words}. {where}")
+        row.choice.setAccessibleName(without_order_marks(f"{words}. {where}"))
         return row
 
     def _mark(self, at: int) -> None:

@@ -1,5 +1,7 @@
 """Long lines broken where they can be seen to be, so that what is approved is what was read."""
 
+from collections.abc import Sequence
+
 FOLD_WIDTH = 1000
 FOLD_MARK = "\n↪ "
 
@@ -9,6 +11,30 @@ def folded(text: str, width: int = FOLD_WIDTH) -> str:
     if len(text) <= width:
         return text
     return "\n".join(_folded_line(line, width) for line in text.split("\n"))
+
+
+def folded_places(text: str, places: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
+    """Where rising places of the text are in what `folded` makes of it."""
+    if len(text) <= width:
+        return list(places)
+    found: list[int] = []
+    added, start, end = 0, 0, _end_of_line(text, 0)
+    for place in places:
+        while place > end:
+            added += _folds(end - start, end - start, width)
+            start, end = end + 1, _end_of_line(text, end + 1)
+        found.append(place + len(FOLD_MARK) * (added + _folds(place - start, end - start, width)))
+    return found
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _folds(at: int, length: int, width: int) -> int:
+    """How often a line of this length is broken before a place in it."""
+    return min(at // width, (length - 1) // width) if length else 0
 
 
 def _folded_line(line: str, width: int) -> str:

@@ -26,6 +26,14 @@ def literal(text: str) -> str:
     return text.replace("&", "&&")
 
 
+def shown_keys(keys: str) -> str:
+    """Keys as people here know them, of "Ctrl+Enter" and the like. Both keys of that name are called Enter."""
+    from PySide6.QtGui import QKeySequence
+
+    written = keys.replace("Return", "Enter")
+    return QKeySequence(written).toString(QKeySequence.SequenceFormat.NativeText)
+
+
 def plain_tip(text: str) -> str:
     """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing."""
     lines = "<br>".join(html.escape(text).split("\n"))

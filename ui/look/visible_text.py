@@ -2,19 +2,33 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
-
-from desktop_agent.vocabulary.text.hidden_characters import HIDDEN, PRIVATE
+from functools import cache, lru_cache
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-_HIDDEN = re.compile(f"[{HIDDEN}{_SPACES}{PRIVATE}]")
+# More of them than any language needs, one on the other, are drawn over the lines above and below.
+_STACKED = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
+_STACKED_SIGNS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
+_STACKED_MARKS = "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_MOST_STACKED = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def hidden_written(text: str, write: Callable[[str], str]) -> str:
-    """The text with each control, direction and zero-width character as `write` spells it; tab and line feed stay."""
-    hidden = _CONTROL if text.isascii() else _HIDDEN
+    """The text with each control, direction and zero-width character as `write` spells it; tab and line feed stay.
+
+    So are marks on a letter that has several already.
+    """
+    hidden = _CONTROL if text.isascii() else _hidden()
     return hidden.sub(lambda found: write(found.group()), text)
+
+
+@cache
+def _hidden() -> re.Pattern[str]:
+    # Late: compiling all of them takes longer than drawing the window, which shows none at first.
+    from desktop_agent.vocabulary.text.hidden_characters import HIDDEN, PRIVATE
+
+    stacked = f"[{_STACKED}{_STACKED_SIGNS}{_STACKED_MARKS}]"
+    return re.compile(f"[{HIDDEN}{_SPACES}{PRIVATE}]|(?<={stacked * _MOST_STACKED}){stacked}")
 
 
 def with_hidden_shown(text: str) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from ui.look.controls import announce, label, set_kind
 from ui.look.theme import SPACE_M, SPACE_XS
+from ui.preferences.cards.number_inset import NumberInset
 
 Check = Callable[[], str]
 """What is wrong now, in the person's language; empty when nothing is."""
@@ -27,6 +28,7 @@ class CheckedForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._checked: list[_Checked] = []
+        self._numbers: list[QAbstractSpinBox] = []
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(SPACE_M)
@@ -39,9 +41,10 @@ class CheckedForm(QWidget):
         column = QVBoxLayout()
         column.setSpacing(SPACE_XS)
         column.addWidget(heading)
-        # Numbers as wide as they need; texts as wide as the page.
-        is_number = isinstance(field, QAbstractSpinBox)
-        column.addWidget(field, 0, Qt.AlignmentFlag.AlignLeft if is_number else Qt.AlignmentFlag(0))
+        if isinstance(field, QAbstractSpinBox):
+            column.addLayout(self._number(field))
+        else:
+            column.addWidget(field)
         if note:
             field.setAccessibleDescription(note)
             column.addWidget(label(note, "small", wrap=True))
@@ -54,6 +57,14 @@ class CheckedForm(QWidget):
             self._watch(row)
         self._rows.addLayout(column)
 
+    def event(self, event: QEvent) -> bool:
+        """Numbers are as wide as the widest of them needs; texts as wide as the page."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Show}:
+            widest = max((each.sizeHint().width() for each in self._numbers), default=0)
+            for each in self._numbers:
+                each.setMaximumWidth(widest)
+        return super().event(event)
+
     def find_wrong(self) -> bool:
         """Look at all fields, say what is wrong, and take the person to the first that is."""
         for row in self._checked:
@@ -63,6 +74,14 @@ class CheckedForm(QWidget):
         if wrong is not None:
             wrong.field.setFocus()
         return wrong is not None
+
+    def _number(self, field: QAbstractSpinBox) -> QHBoxLayout:
+        NumberInset(field)
+        self._numbers.append(field)
+        row = QHBoxLayout()
+        row.addWidget(field, 1)
+        row.addStretch(0)
+        return row
 
     def _watch(self, row: _Checked) -> None:
         def touched() -> None:

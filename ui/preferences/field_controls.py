@@ -11,7 +11,7 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
 from desktop_agent.vocabulary.preferences import FontFamily
-from ui.look.theme import SPACE_XS
+from ui.preferences.cards.number_inset import NumberInset
 
 TEXT_PAUSE_MS = 400
 TEXT_HEIGHT = 110
@@ -109,8 +109,7 @@ def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
         box = QDoubleSpinBox(minimum=low, maximum=high, decimals=1)
     # Not each digit on the way to 300, only the number when it is there.
     box.setKeyboardTracking(False)
-    # A style sheet does not reach the room before the number.
-    box.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
+    NumberInset(box)
 
     def show(value: Any) -> None:
         if box.value() != value:

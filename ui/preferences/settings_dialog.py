@@ -5,7 +5,18 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QListWidget,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
@@ -26,6 +37,8 @@ from ui.preferences.tab_order import TabOrder
 from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
 
 LIST_WIDTH = 190
+NARROW = 700
+"""Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
 OWN_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
 """Sections that need more than a control for each field."""
@@ -64,9 +77,11 @@ class SettingsDialog(QDialog):
         self.modes = ModesForm()
         self.specialists = SpecialistsForm()
         self.tool_servers = ToolServersForm(themes)
-        self.rules = RulesForm()
+        self.rules = RulesForm(themes)
         self.decisions = DecisionsForm(themes)
         self._list = QListWidget()
+        self._menu = QComboBox()
+        self._middle = QHBoxLayout()
         self._pages = QStackedWidget()
         self._providers_row = self._add_page(self.tr("Providers and keys"), self._providers)
         for name in ("models", "chat"):
@@ -84,6 +99,11 @@ class SettingsDialog(QDialog):
         self._fit()
         self._pass_on()
         self.set_preferences(preferences)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width."""
+        super().resizeEvent(event)
+        self._fit()
 
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these; nothing is reported."""
@@ -181,11 +201,18 @@ class SettingsDialog(QDialog):
 
     def _turn_to(self, row: int) -> None:
         self._pages.setCurrentIndex(row)
+        self._menu.setCurrentIndex(row)
         if row == self._decisions_row:
             self.decisions_wanted.emit()
 
     def _fit(self) -> None:
-        self._list.setFixedWidth(round(LIST_WIDTH * self._themes.zoom / 100))
+        part = self._themes.zoom / 100
+        is_narrow = self.width() < NARROW * part
+        self._list.setFixedWidth(round(LIST_WIDTH * part))
+        self._list.setVisible(not is_narrow)
+        self._menu.setVisible(is_narrow)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._middle.setDirection(down if is_narrow else across)
 
     def _build(self, themes: ThemeSource) -> None:
         self.setWindowTitle(self.tr("Settings"))
@@ -195,16 +222,19 @@ class SettingsDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
         self._list.currentRowChanged.connect(self._turn_to)
+        self._menu.setModel(self._list.model())
+        self._menu.setAccessibleName(self.tr("Section"))
+        self._menu.activated.connect(self._list.setCurrentRow)
         self._list.setCurrentRow(0)
-        middle = QHBoxLayout()
-        middle.setSpacing(SPACE_M)
-        middle.addWidget(self._list)
-        middle.addWidget(self._pages, 1)
+        self._middle.setSpacing(SPACE_M)
+        for each in (self._menu, self._list):
+            self._middle.addWidget(each)
+        self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Close"), self.accept))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_L)
         layout.setSpacing(SPACE_L)
-        layout.addLayout(middle, 1)
+        layout.addLayout(self._middle, 1)
         layout.addLayout(foot)

@@ -6,6 +6,8 @@ from itertools import pairwise
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QLayout, QScrollArea, QWidget
 
+from ui.look.parts.flow_rows import FlowRows
+
 
 class TabOrder(QObject):
     """Keeps the keys' way through a page in the order of its layouts, right after `before`."""
@@ -40,6 +42,9 @@ def _stops(widget: QWidget) -> Iterator[QWidget]:
     inside = widget.widget() if isinstance(widget, QScrollArea) else None
     if inside is not None:
         yield from _stops(inside)
+    elif isinstance(widget, FlowRows):
+        for each in widget.items:
+            yield from _stops(each)
     elif layout is not None:
         yield from _laid_out(layout)
 

@@ -152,7 +152,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
-        self._stage.choices, self._stage.large = Choices(), LargeBlocks()
+        self._stage.choices, self._stage.large, self._stage.items = Choices(), LargeBlocks(), transcript
         self.surface.selection.clear()
         self.caret.leave()
         self.surface.hovered = self.surface.focused = (-1, "")

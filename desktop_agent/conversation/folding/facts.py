@@ -12,7 +12,6 @@ from desktop_agent.vocabulary.engine_events import (
     GuardAborted,
     LimitReached,
     ModeChanged,
-    ModeChangeRequested,
     OutsideContentArrived,
     QuestionAnswered,
 )
@@ -20,14 +19,15 @@ from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 
 COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
-REDONE = Sentence("What had been undone was redone. The model is told with your next message.")
-PUT_BACK = Sentence("What calls had changed was undone. The model is told with your next message.")
+REDONE = Sentence("Changes were redone. The model is told with your next message.")
+PUT_BACK = Sentence("Changes were undone. The model is told with your next message.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE = (
     "Content from {source} came in. What could send something out or run something is asked about again, also where "
     "it was allowed for good."
 )
 _NAMED_FILES = 3
+_TITLES = {"default": Sentence("Default"), "plan": Sentence("Plan"), "accept-edits": Sentence("Accept edits")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +74,21 @@ def fact(event: Event) -> Fact | None:
 
 def _of_the_agent(event: Event) -> Fact | None:
     match event:
-        case ModeChangeRequested():
-            template = "The agent wants to work in the mode “{mode}”, from its next turn on."
-            return Fact(Sentence(template, {"mode": event.to_mode}))
         case ModeChanged(from_mode=before, to_mode=mode) if before == mode:
-            return Fact(Sentence("The mode stays “{mode}”.", {"mode": mode}))
+            return Fact(Sentence("The mode stays “{mode}”.", {"mode": _titled(mode)}))
         case ModeChanged(authority="agent"):
-            return Fact(Sentence("The agent changed the mode to “{mode}”.", {"mode": event.to_mode}))
+            return Fact(Sentence("The agent changed the mode to “{mode}”.", {"mode": _titled(event.to_mode)}))
         case QuestionAnswered(answer=None):
             return Fact(NOT_ANSWERED)
         case QuestionAnswered(answer=str(answer)):
             return Fact(Sentence("You answered: {answer}", {"answer": answer}))
         case _:
             return None
+
+
+def _titled(name: str) -> Sentence | str:
+    """What a mode is called; one of the person's own goes by its short name here."""
+    return _TITLES.get(name, name)
 
 
 def _restored(event: CheckpointRestored) -> Fact | None:

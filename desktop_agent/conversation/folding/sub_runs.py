@@ -16,6 +16,7 @@ from desktop_agent.vocabulary.engine_events import (
     Event,
     LimitReached,
     RetryScheduled,
+    RunEnd,
     RunFinished,
     RunStarted,
     ToolCallPending,
@@ -23,6 +24,22 @@ from desktop_agent.vocabulary.engine_events import (
 )
 
 _LONGEST_LINE = 160
+_OUTCOMES = {
+    Outcome.FAILED: "Failed",
+    Outcome.DENIED: "Denied",
+    Outcome.CANCELLED: "Cancelled",
+    Outcome.TIMED_OUT: "Timed out",
+    Outcome.LIMIT: "Limit reached",
+    Outcome.UNKNOWN: "Unknown",
+}
+_ENDS = {
+    RunEnd.COMPLETED: "Done",
+    RunEnd.CANCELLED: "Stopped",
+    RunEnd.FAILED: "Failed",
+    RunEnd.LIMIT: "Ended at a limit",
+    RunEnd.ABORTED: "Broken off",
+    RunEnd.AWAITING_RESULTS: "Waits for results",
+}
 
 
 @dataclass(slots=True)
@@ -105,15 +122,15 @@ def _line(place: _Place, event: Event) -> str:
             place.names[event.id] = event.name
             return _one_line((event.name, *_values(event.input)))
         case ToolFinished() if event.outcome is not Outcome.SUCCEEDED:
-            return _one_line((f"{place.names.get(event.id, event.id)}:", event.outcome.value.replace("_", " ")))
+            return _one_line((f"{place.names.get(event.id, event.id)}:", _OUTCOMES[event.outcome]))
         case ErrorOccurred():
             return _one_line((str(event.sentence),))
         case RetryScheduled():
             return _one_line((event.why,))
         case LimitReached():
-            return _one_line(("limit:", event.which))
+            return _one_line(("Limit reached:", event.which))
         case RunFinished():
-            return event.reason.value.replace("_", " ")
+            return _ENDS[event.reason]
         case _:
             return ""
 

@@ -44,13 +44,12 @@ def said(*events: Event) -> list[str]:
     ("event", "wanted"),
     [
         (GuardAborted("tests", "They fail."), ["The guard “tests” was removed: They fail."]),
-        (
-            ModeChangeRequested("default", "plan", AT),
-            ["The agent wants to work in the mode “plan”, from its next turn on."],
-        ),
-        (ModeChanged("default", "plan", "agent"), ["The agent changed the mode to “plan”."]),
-        (ModeChanged("plan", "plan", "agent"), ["The mode stays “plan”."]),
-        (ModeChanged("plan", "plan", "person"), ["The mode stays “plan”."]),
+        # It is asked above the composer, until it is decided.
+        (ModeChangeRequested("default", "plan", AT), []),
+        (ModeChanged("default", "plan", "agent"), ["The agent changed the mode to “Plan”."]),
+        (ModeChanged("default", "my-own", "agent"), ["The agent changed the mode to “my-own”."]),
+        (ModeChanged("plan", "plan", "agent"), ["The mode stays “Plan”."]),
+        (ModeChanged("plan", "plan", "person"), ["The mode stays “Plan”."]),
         # Who did it knows it.
         (ModeChanged("plan", "default", "person"), []),
         # The card that is answered says it.

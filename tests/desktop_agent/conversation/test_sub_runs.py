@@ -94,10 +94,24 @@ def test_each_step_is_a_line_under_its_call(runs: Runs) -> None:
     assert runs.lines() == [
         "read · path: a.txt",
         "write · text: two lines",
-        "write: timed out",
-        "limit: tokens",
-        "limit",
+        "write: Timed out",
+        "Limit reached: tokens",
+        "Ended at a limit",
     ]
+
+
+@pytest.mark.parametrize("end", RunEnd)
+def test_every_end_is_said_in_words(runs: Runs, end: RunEnd) -> None:
+    runs.sub(RunFinished(end))
+    (line,) = runs.lines()
+    assert line[0].isupper()
+
+
+@pytest.mark.parametrize("outcome", [each for each in Outcome if each is not Outcome.SUCCEEDED])
+def test_every_outcome_but_success_is_said_in_words(runs: Runs, outcome: Outcome) -> None:
+    runs.sub(pending("9", "read"), finished("9", outcome))
+    assert runs.lines()[1].startswith("read: ")
+    assert runs.lines()[1][len("read: ")].isupper()
 
 
 def test_specialists_that_work_together_keep_their_lines_apart(runs: Runs) -> None:
@@ -111,7 +125,7 @@ def test_a_specialist_of_a_specialist_folds_under_the_same_call(runs: Runs) -> N
     runs.begin("deep", "9", above="sub", agent="checker")
     runs.sub(pending("5", "read"), RunFinished(RunEnd.COMPLETED), run="deep", above="sub")
     runs.sub(pending("6", "list"))
-    assert runs.lines() == ["checker / read", "checker / completed", "list"]
+    assert runs.lines() == ["checker / read", "checker / Done", "list"]
 
 
 def test_ids_that_a_specialists_model_repeats_do_not_touch_the_calls_above(runs: Runs) -> None:

@@ -171,7 +171,7 @@ def test_two_undoings_of_one_file_have_a_line_each() -> None:
 def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
     note, answer = noted(redo=True), Message(role=Role.ASSISTANT, blocks=(Text(text="done"),))
     (line,) = lines(Transcript([note]))
-    assert str(line.sentence).startswith("What had been undone was redone.")
+    assert str(line.sentence).startswith("Changes were redone.")
     assert line.folded == note.text
     assert last_said([answer, note]) is answer
     assert redo_note({}, ["a"]) is None

@@ -309,7 +309,7 @@ def test_new_calls_leave_the_one_on_the_screen_alone(driver):
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("{", "line 1"), ('{"content": 1}', "content: must be text"), ("[]", "JSON object")]
+    ("text", "problem"), [("{", "Line 1"), ('{"content": 1}', "content: must be text"), ("[]", "JSON object")]
 )
 def test_invalid_arguments_cannot_be_allowed(driver, text, problem):
     driver.show(call())
@@ -344,6 +344,20 @@ def test_the_preview_follows_the_edits(driver):
     assert driver.preview.toPlainText() == "new"
     driver.click("Edit arguments")  # discards
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
+
+
+def test_what_cannot_be_used_yet_leaves_the_heading_of_the_last_preview(driver):
+    driver.show(call())
+    last = "The edited arguments cannot be used yet; this is the last preview."
+    driver.edit('{"path": "b.txt",')
+    assert {"a.txt: 1 line added, 1 removed", last} <= set(driver.words)
+    driver.edit('{"path": "b.txt", "content": "new"}')
+    assert "a.txt: 1 line added, 1 removed" in driver.words
+    driver.dialog.set_preview("call-1", DiffPreview("b.txt", None, "new"))
+    driver.bot.waitUntil(lambda: bool(driver.previews))
+    driver.dialog.set_preview("call-1", DiffPreview("b.txt", None, "new"))
+    assert "New file: b.txt" in driver.words
+    assert not any("preview" in each for each in driver.words)
 
 
 def test_an_answer_for_another_call_is_kept_for_it(driver):

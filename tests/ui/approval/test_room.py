@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStyle, QStyleOptionFrame, QWidget
 
 from desktop_agent.permissions.shell.explaining import explained
 from desktop_agent.vocabulary.errors import Sentence
@@ -131,6 +131,65 @@ def test_the_buttons_are_on_the_screen_and_nothing_is_cut(roomy, room, zoom, sce
         assert overlapping(areas) == []
         assert cut(driver) == []
         assert dialog._middle.viewport().height() >= 60
+
+
+def test_the_buttons_end_where_the_parts_above_them_end(roomy):
+    driver = roomy(ROOMS["large"])
+    driver.show(*SCENES["command"])
+    settle(driver)
+    dialog = driver.dialog
+    assert not dialog._middle.verticalScrollBar().isVisible()
+    edges = {area_in(dialog, each).right() for each in (dialog._arguments._view, dialog._preview, dialog._bar)}
+    assert len(edges) == 1
+
+
+@pytest.mark.parametrize(
+    ("room", "zoom", "words"),
+    [
+        ((1180, 800), 100, "Message to the model, sent with Deny"),
+        ((560, 760), 100, "Message, sent with Deny"),
+    ],
+)
+def test_what_the_message_is_for_is_not_cut(roomy, room, zoom, words):
+    driver = roomy(room, zoom)
+    driver.show(*SCENES["diff"])
+    settle(driver)
+    message = driver.dialog._bar._message
+    assert message.placeholderText() == words
+    option = QStyleOptionFrame()
+    message.initStyleOption(option)
+    room = message.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, message).width()
+    # Qt keeps two pixels free at both ends.
+    assert message.fontMetrics().horizontalAdvance(message.placeholderText()) <= room - 4
+
+
+def test_where_there_is_hardly_room_one_word_says_it(roomy):
+    driver = roomy((560, 760))
+    driver.show(*SCENES["diff"])
+    settle(driver)
+    driver.dialog._bar._message.resize(160, 30)
+    assert driver.dialog._bar._message.placeholderText() == "Message"
+
+
+def ink(part):
+    """The middle of what is drawn, as a share of the width."""
+    picture = part.grab().toImage()
+    ground = picture.pixelColor(0, 0)
+    columns = [
+        x for x in range(picture.width()) if any(picture.pixelColor(x, y) != ground for y in range(picture.height()))
+    ]
+    return sum(columns) / len(columns) / picture.width()
+
+
+def test_from_the_right_lines_begin_at_the_right(roomy):
+    driver = roomy(ROOMS["large"])
+    driver.dialog.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    driver.show(*SCENES["five"])
+    settle(driver)
+    found = {each.text(): ink(each) for each in driver.dialog.findChildren(QLabel) if each.isVisible()}
+    assert found["5 calls are waiting"] > 0.5
+    (confined,) = (share for words, share in found.items() if words.startswith("Confined by"))
+    assert confined > 0.5
 
 
 @pytest.mark.parametrize("room", ROOMS)

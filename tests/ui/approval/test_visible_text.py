@@ -1,6 +1,6 @@
 import pytest
 
-from ui.approval.visible_text import folded
+from ui.approval.visible_text import folded, folded_places
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
 
 
@@ -31,3 +31,10 @@ def test_long_lines_are_folded_and_nothing_is_lost():
     result = folded(text, 1000)
     assert result.replace("\n↪ ", "") == text
     assert max(len(line) for line in result.split("\n")) <= 1002
+
+
+@pytest.mark.parametrize("text", ["abcdefghij", "abc\ndefghijk\n\nlmnopqrstu\n", "abcdefgh", ""])
+def test_places_are_found_again_in_what_was_broken(text):
+    broken = folded(text, 4)
+    found = folded_places(text, range(len(text)), 4)
+    assert [broken[at] for at in found] == list(text)

@@ -15,7 +15,7 @@ from ui.look.icons import icon, pixmap
 from ui.look.key_field import KeyField
 from ui.look.palette import palette_for
 from ui.look.scheme import STRONG_DARK, STRONG_LIGHT, SchemeFollower, theme_for
-from ui.look.sentences import literal, plain_tip, size_in_words, spoken
+from ui.look.sentences import literal, plain_tip, shown_keys, size_in_words, spoken
 from ui.look.state_line import State, StateLine
 from ui.look.style import Style, chosen_ground, mixed, style_sheet
 from ui.look.theme import DARK, LIGHT, ThemeSource
@@ -230,3 +230,12 @@ def test_a_typed_key_waits_for_enter(qtbot):
         qtbot.keyClicks(field, "abc")
     with qtbot.waitSignal(field.key_entered):
         qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def test_keys_are_shown_as_they_are_called():
+    assert [shown_keys(each) for each in ("Ctrl+Return", "Ctrl+Enter", "Return", "Esc")] == [
+        "Ctrl+Enter",
+        "Ctrl+Enter",
+        "Enter",
+        "Esc",
+    ]

@@ -24,6 +24,8 @@ def test_controls_and_formats_are_written_out():
         ("tag\U000e0041", "tag⟨U+E0041⟩"),
         ("half\ud800", "half⟨U+D800⟩"),
         ("über 你好 🍜", "über 你好 🍜"),
+        ("ệ שָׁלֹ֑ום", "ệ שָׁלֹ֑ום"),
+        ("e\u0301\u0301\u0301\u0301\u0301\u0302x", "e\u0301\u0301\u0301\u0301⟨U+0301⟩⟨U+0302⟩x"),
     ],
 )
 def test_hidden_characters_are_seen(text, shown):

@@ -4,7 +4,20 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.conduct.modes import Mode
+from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect
+from desktop_agent.vocabulary.conduct.specialists import Specialist
+from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
+from desktop_agent.vocabulary.preferences import Modes, Preferences, Specialists
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.theme import ThemeSource
+from ui.preferences.settings_dialog import SettingsDialog
 from ui.preferences.tab_order import TabOrder
+
+RULE = Rule(effect=RuleEffect.DENY, tool="fetch_page")
+MODE = Mode(name="careful", title="Careful", rules=(RULE,))
+SPECIALIST = Specialist(name="reviewer", description="Reads code", system_prompt="You review.")
+SERVER = McpServer(id="files", title="Files", connection=StdioConnection(command="npx"))
 
 
 class Dialog(QWidget):
@@ -57,6 +70,14 @@ def test_cards_that_come_later_stand_where_they_are_seen(dialog, qtbot):
     qtbot.waitUntil(lambda: dialog.stops(qtbot) == ["First", "Second", "Third", "Add", "Close"])
 
 
+def test_controls_in_rows_that_wrap_stand_where_they_are_seen(dialog, qtbot):
+    first = card("First")
+    first.layout().addWidget(FlowRows((QPushButton("Second"), card("Third"))))
+    dialog.column.insertWidget(0, first)
+
+    qtbot.waitUntil(lambda: dialog.stops(qtbot) == ["First", "Second", "Third", "Add", "Close"])
+
+
 def test_what_comes_into_a_card_stands_in_it(dialog, qtbot):
     first = card("First")
     dialog.column.insertWidget(0, first)
@@ -68,3 +89,70 @@ def test_what_comes_into_a_card_stands_in_it(dialog, qtbot):
     scroll.show()
 
     qtbot.waitUntil(lambda: dialog.stops(qtbot) == ["First", "Second", "Third", "Add", "Close"])
+
+
+@pytest.fixture
+def settings(qtbot):
+    kept = Preferences(modes=Modes(defined=(MODE,)), specialists=Specialists(defined=(SPECIALIST,)))
+    made = SettingsDialog(ThemeSource(), kept)
+    qtbot.addWidget(made)
+    made.tool_servers.show_servers((SERVER,))
+    made.rules.show_tools(("read_file",))
+    made.show()
+    return made
+
+
+def chain(dialog):
+    """Whatever Tab could stop at on the page that is shown, in order, by name."""
+    found, each = [], dialog._list.nextInFocusChain()
+    while each is not dialog._list:
+        stops = each.focusPolicy() & Qt.FocusPolicy.TabFocus and each.focusProxy() is None and each.isEnabled()
+        if each.isVisible() and stops:
+            found.append(each.accessibleName() or each.text())
+        each = each.nextInFocusChain()
+    return found
+
+
+def begin_nothing(settings):
+    del settings
+
+
+def edit_a_server(settings):
+    settings.open_tool_servers()
+    settings.tool_servers.edit("files")
+
+
+def edit_a_rule_of_a_mode(settings):
+    settings.open_modes()
+    settings.modes.edit("careful")
+    settings.modes._editor._rules._edit(RULE)
+
+
+def edit_a_specialist(settings):
+    settings.open_specialists()
+    settings.specialists.edit("reviewer")
+
+
+@pytest.mark.parametrize("begin", [begin_nothing, edit_a_server, edit_a_rule_of_a_mode, edit_a_specialist])
+def test_close_is_last_on_every_page_of_the_settings(settings, qtbot, begin):
+    begin(settings)
+    for row in range(settings._list.count()):
+        settings._list.setCurrentRow(row)
+        qtbot.waitUntil(lambda: chain(settings)[-1] == "Close")
+
+
+def test_a_card_is_walked_from_its_head_to_its_foot(settings, qtbot):
+    settings.open_tool_servers()
+    names = [
+        "Use Files",
+        "Test Files",
+        "Show the tools of Files",
+        "Show the log of Files",
+        "Edit Files",
+        "Remove Files",
+    ]
+    qtbot.waitUntil(lambda: chain(settings)[: len(names)] == names)
+    settings.open_modes()
+    qtbot.waitUntil(
+        lambda: chain(settings)[-5:] == ["Edit Careful", "Copy Careful", "Remove Careful", "Add mode…", "Close"]
+    )

@@ -158,6 +158,29 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, w
     assert ("Review" in names) == (state is CallState.WAITING)
 
 
+def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
+    item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
+    row = row_for(item, stage, 600)
+    head = row.blocks[0].head
+    assert (head.state, head.state_color) == ("Waiting for you", "warning")
+    assert "Waiting for you" in row.spoken()
+    # No second is counted that is the person's.
+    assert row._since is None
+    row.settle(0, 10_000)
+    assert "Review" not in [control.name for _, control in row.controls()]
+    item.state, item.result = CallState.ENDED, ToolResult(tool_use_id="t", content=(Text(text="Red"),))
+    row.refresh("state")
+    assert row.blocks[0].head.state == "Done"
+
+
+def test_what_was_undone_has_not_the_sign_of_the_button_beside_it(stage):
+    item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED, checkpoints={"c": True}, redos={"r": False})
+    item.result = ToolResult(tool_use_id="t")
+    head = row_for(item, stage, 600).blocks[0].head
+    assert (head.state, head.action) == ("Undone", "Redo")
+    assert head.state_icon not in {"undo", "redo"}
+
+
 def test_icons_differ_between_outcomes():
     from ui.transcript.rows.cards import call_head
 

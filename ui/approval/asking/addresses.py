@@ -1,11 +1,15 @@
 """The address of a page that a server wants opened: which part of it is the host, and whether it may be opened."""
 
+import unicodedata
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import QUrl
 
 from desktop_agent.vocabulary.endpoints import is_loopback
+from ui.look.visible_text import with_hidden_shown
+
+_ACE = "xn--"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,10 @@ class Address:
     at: int
     is_safe: bool
     user: str = ""
+    is_unusual: bool = False
+    """Whether its host has letters that computers have to write in another way (RFC 5890)."""
+    letters: str = ""
+    """Such a host as people read it; nothing where it cannot be read."""
 
 
 def address_of(text: str) -> Address:
@@ -41,7 +49,26 @@ def address_of(text: str) -> Address:
     reads_alike = url.isValid() and bool(ascii_host) and _same(host, url)
     has_hidden = any(each.isspace() or not each.isprintable() or each == "\\" for each in text)
     is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
-    return Address(text, host, ascii_host, found, is_secure and reads_alike and not has_hidden, user)
+    is_unusual = any(each.startswith(_ACE) for each in ascii_host.split(".")) or not host.isascii()
+    letters = _in_letters(ascii_host) if is_unusual else ""
+    is_safe = is_secure and reads_alike and not has_hidden
+    return Address(text, host, ascii_host, found, is_safe, user, is_unusual, letters)
+
+
+def unusual_letters(host: str) -> list[tuple[str, str]]:
+    """Each letter once that is not of the usual ones, and what it is called in Unicode."""
+    found = dict.fromkeys(each for each in host if not each.isascii())
+    return [(with_hidden_shown(each), unicodedata.name(each, f"U+{ord(each):04X}").capitalize()) for each in found]
+
+
+def _in_letters(ascii_host: str) -> str:
+    try:
+        return ".".join(
+            each.removeprefix(_ACE).encode("ascii").decode("punycode") if each.startswith(_ACE) else each
+            for each in ascii_host.split(".")
+        )
+    except UnicodeError:
+        return ""
 
 
 def _same(host: str, url: QUrl) -> bool:

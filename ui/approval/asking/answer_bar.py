@@ -76,7 +76,7 @@ class AnswerBar(QWidget):
     ) -> KeyButton:
         made = KeyButton(themes, text, key, kind)
         made.clicked.connect(command)
-        # Of the page and not of the window: each question that waits has its own.
-        shortcut = QShortcut(QKeySequence(key), self, autoRepeat=False)
-        shortcut.activated.connect(command)
+        # Of the page and not of the window: each question that waits has its own. Two keys are called Enter.
+        for each in {key, key.replace("Enter", "Return")}:
+            QShortcut(QKeySequence(each), self, autoRepeat=False).activated.connect(command)
         return made

@@ -10,10 +10,10 @@ from ui.approval.asking.answer_bar import AnswerBar
 from ui.approval.asking.form_view import FormView
 from ui.approval.asking.page_view import PageView
 from ui.approval.asking.sampling_view import SamplingView
+from ui.approval.asking.server_part import named
 from ui.bridge.mcp.asking import Asked, AskedElicitation, AskedSampling
 from ui.look.controls import label
 from ui.look.theme import SPACE_M, SPACE_XS, ThemeSource
-from ui.look.visible_text import with_hidden_shown
 
 FEW = 2
 """Fields of a small form."""
@@ -38,12 +38,18 @@ class AskedPage(QWidget):
     @property
     def server(self) -> str:
         """Who asks, as it can be read."""
-        return with_hidden_shown(self.asked.request.server)
+        return named(self.asked.request.server)
 
     @property
     def is_small(self) -> bool:
         """Whether there is little to be read and filled in."""
-        return isinstance(self.view, PageView) or (isinstance(self.view, FormView) and len(self.view.rows) <= FEW)
+        match self.view:
+            case PageView():
+                return not self.view.is_unusual
+            case FormView():
+                return len(self.view.rows) <= FEW
+            case _:
+                return False
 
     def take_focus(self) -> None:
         """Where nothing can be typed yet: words on their way elsewhere must not land in a form."""
@@ -71,8 +77,8 @@ class AskedPage(QWidget):
     def _commands(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Yes and no, each with its key. Letters alone are keys where nothing is typed."""
         return {
-            "form": ((self.tr("Send"), "Ctrl+Return"), (self.tr("Decline"), "Ctrl+D")),
-            "page": ((self.tr("I am done"), "Ctrl+Return"), (self.tr("Decline"), "Ctrl+D")),
+            "form": ((self.tr("Send"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
+            "page": ((self.tr("I am done"), "Ctrl+Enter"), (self.tr("Decline"), "Ctrl+D")),
             "request": ((self.tr("Allow once"), "A"), (self.tr("Deny"), "D")),
             "answer": ((self.tr("Send"), "S"), (self.tr("Do not send"), "D")),
         }[self._kind]
@@ -115,13 +121,17 @@ class AskedPage(QWidget):
         self._refresh()
 
     def _open(self, address: str) -> None:
+        if self.bar.is_resting or not isinstance(self.view, PageView):
+            self.bar.still_arriving()
+            return
+        self.view.show_opened()
         self.page_wanted.emit(address)
         self.bar.set_can_say_yes(True)
 
     def _refresh(self) -> None:
         match self.view:
             case FormView():
-                missing = ", ".join(self.view.problems)
+                missing = ", ".join(self.tr("“{0}”").format(named(each)) for each in self.view.problems)
                 hint = self.tr("Not right yet: {0}").format(missing) if missing else ""
                 self.bar.set_can_say_yes(self.view.can_send, hint)
             case PageView():
@@ -159,4 +169,6 @@ class AskedPage(QWidget):
         layout.setSpacing(SPACE_M)
         layout.addLayout(head)
         layout.addWidget(self.view, 1)
+        if isinstance(self.view, PageView):
+            layout.addWidget(self.view.step)
         layout.addWidget(self.bar)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePoli
 
 from ui.approval.asking.checking import Value, problem_of, value_of
 from ui.approval.asking.fields import Field
+from ui.approval.asking.server_part import named
 from ui.look.controls import label, set_kind
 from ui.look.sentences import literal
 from ui.look.theme import SPACE_XS
@@ -25,7 +26,7 @@ class FieldRow(QWidget):
         self.field = field
         self._server = server
         self._boxes: list[QCheckBox] = []
-        self.title = with_hidden_shown(field.title)[:LONGEST_TITLE]
+        self.title = " ".join(with_hidden_shown(field.title).split())[:LONGEST_TITLE]
         self._problem = label(kind="error", wrap=True)
         self._is_touched = False
         self._layout = QVBoxLayout(self)
@@ -89,7 +90,7 @@ class FieldRow(QWidget):
             "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
             "“{0}” as it is."
         )
-        return words.format(with_hidden_shown(self._server))
+        return words.format(named(self._server))
 
     def _built(self) -> QWidget:
         field, control = self.field, self._made()

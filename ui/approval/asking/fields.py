@@ -11,6 +11,8 @@ from desktop_agent.vocabulary.blocks import JsonObject
 
 MOST_FIELDS = 60
 MOST_CHOICES = 200
+MOST_BOXES = 500
+"""Choices of all fields that take several: each is a widget."""
 """Of which several may be taken; of one, there may be more."""
 LARGEST_NUMBER = 1e15
 """Beyond it, neither a field nor a sentence holds a number as it is."""
@@ -69,7 +71,9 @@ def fields_of(form: JsonObject) -> tuple[Field, ...] | None:
         return None
     needed: Any = form.get("required")
     required = {each for each in cast("list[Any]", needed) if isinstance(each, str)} if isinstance(needed, list) else ()
-    return tuple(_field(name, schema, required=name in required) for name, schema in given.items())
+    fields = tuple(_field(name, schema, required=name in required) for name, schema in given.items())
+    boxes = sum(len(each.choices) for each in fields if each.kind == "several")
+    return fields if boxes <= MOST_BOXES else None
 
 
 def _field(name: str, schema: Any, *, required: bool) -> Field:

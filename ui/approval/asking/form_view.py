@@ -1,49 +1,42 @@
 """The form that a server asks to have filled in."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
 from ui.approval.asking.checking import Value
 from ui.approval.asking.field_row import FieldRow
 from ui.approval.asking.fields import fields_of
+from ui.approval.asking.server_part import ServerPart, named
 from ui.approval.asking.words_box import WordsBox
 from ui.look.controls import label
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S
+from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.theme import SPACE_L, SPACE_S
 
 
-class FormView(QScrollArea):
+class FormView(ScrolledColumn):
     """The server's words, and its fields under them."""
 
     changed = Signal()
 
     def __init__(self, request: ElicitationRequest, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(SPACE_L, parent, trailing=SPACE_S)
         self.words = WordsBox(self.tr("What the server says"))
         self.words.show_words(request.message)
+        whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(named(request.server))
+        form = ServerPart(whose, SPACE_L)
         fields = fields_of(request.form)
         self._is_whole = fields is not None
         self.rows = [FieldRow(each, request.server) for each in fields or ()]
-        inside = QWidget()
-        layout = QVBoxLayout(inside)
-        layout.setContentsMargins(0, 0, SPACE_S, 0)
-        layout.setSpacing(SPACE_L)
-        layout.addWidget(self.words)
+        form.column.addWidget(self.words)
+        self.column.addWidget(form)
         for row in self.rows:
-            layout.addWidget(row)
+            form.column.addWidget(row)
             row.changed.connect(self.changed)
         if not self._is_whole:
             words = self.tr("The form is broken or has too many fields to be shown. It can only be declined.")
-            layout.addWidget(label(words, "error", wrap=True))
-        layout.addStretch(1)
-        self.setWidget(inside)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
-        inside.setMinimumWidth(SPACE_M)
+            self.column.addWidget(label(words, "error", wrap=True))
+        self.column.addStretch(1)
 
     @property
     def first(self) -> QWidget:

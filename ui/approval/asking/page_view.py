@@ -2,69 +2,93 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QScrollArea, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QTextEdit, QWidget
 
 from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
-from ui.approval.asking.addresses import address_of
+from ui.approval.asking.addresses import address_of, unusual_letters
+from ui.approval.asking.server_part import ServerPart, named
 from ui.approval.asking.words_box import WordsBox
-from ui.look.controls import button, label
-from ui.look.theme import SPACE_M, ThemeSource
+from ui.look.controls import button, label, set_kind
+from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
 
 
-class PageView(QScrollArea):
+class PageView(ScrolledColumn):
     """Opens nothing by itself, and fetches nothing."""
 
     open_requested = Signal(str)
     """The address, which may be opened."""
+    step: QWidget
+    """What is to be done; below it, where it is always in sight."""
 
     def __init__(self, themes: ThemeSource, request: ElicitationRequest, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(SPACE_M, parent, trailing=SPACE_S)
         self._themes = themes
         address = address_of(request.url or "")
         self._address = replace(address, is_safe=address.is_safe and request.may_open)
         self.words = WordsBox(self.tr("What the server says"))
         self.words.show_words(request.message)
+        said = ServerPart(self.tr("“{0}” says (nobody checked this):").format(named(request.server)))
+        said.column.addWidget(self.words)
         self._host = label(self._host_words(), "heading", wrap=True)
         self._shown = WordsBox(self.tr("Address"))
         self._shown.show_words(request.url or "")
         self._remark = label(self._remark_words(), "muted" if self._address.is_safe else "error", wrap=True)
-        self.open_button = button(self.tr("Open the page"), self._open)
+        self._letters = label(self._letter_words(), "warning", wrap=True)
+        self._letters.setVisible(bool(self._letters.text()))
+        self.open_button = button(self.tr("Open the page"), self._open, "primary" if self._address.is_safe else "")
         self.open_button.setEnabled(self._address.is_safe)
-        self._opened = label(kind="ok", wrap=True)
+        self._opened = label(kind="ok")
         self._opened.hide()
-        inside = QWidget()
-        layout = QVBoxLayout(inside)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_M)
-        for each in (self.words, self._host, self._shown, self._remark):
-            layout.addWidget(each)
-        layout.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignLeft)
-        layout.addWidget(self._opened)
-        layout.addStretch(1)
-        self.setWidget(inside)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
+        self.step = self._stepped()
+        for each in (said, self._host, self._letters, self._shown, self._remark):
+            self.column.addWidget(each)
+        self.column.addStretch(1)
         themes.changed.connect(self._mark_host)
         self._mark_host()
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether there is something to be read about its name."""
+        return self._address.is_unusual
 
     @property
     def can_open(self) -> bool:
         """Whether the address may be opened at all."""
         return self._address.is_safe
 
+    def _stepped(self) -> QWidget:
+        step = QWidget()
+        row = QHBoxLayout(step)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACE_M)
+        row.addWidget(self.open_button)
+        row.addWidget(self._opened)
+        row.addStretch(1)
+        return step
+
     def _host_words(self) -> str:
         host, written = self._address.host, self._address.ascii_host
         if not host:
             return self.tr("It cannot be told where this leads")
-        words = self.tr("Leads to {0}").format(with_hidden_shown(host))
-        return words if written in {host, ""} else self.tr("{0}, which is written {1}").format(words, written)
+        return self.tr("Leads to {0}").format(with_hidden_shown(written or host))
+
+    def _letter_words(self) -> str:
+        """What is unusual in the name, which looks like another to whoever reads it fast."""
+        if not self._address.is_unusual:
+            return ""
+        advice = self.tr(
+            "Such letters can look like others. Compare the name with the one that you know, or type that one into "
+            "your browser yourself."
+        )
+        if not self._address.letters:
+            return " ".join((self.tr("This name has unusual letters that cannot be shown."), advice))
+        words = self.tr("This name has unusual letters: it reads “{0}”, with {1}.")
+        letters = ", ".join(f"{each} ({name})" for each, name in unusual_letters(self._address.letters))
+        return " ".join((words.format(with_hidden_shown(self._address.letters), letters), advice))
 
     def _remark_words(self) -> str:
         if not self._address.is_safe:
@@ -82,10 +106,14 @@ class PageView(QScrollArea):
             "are done."
         )
 
-    def _open(self) -> None:
-        self.open_requested.emit(self._address.text)
+    def show_opened(self) -> None:
+        """The page is open: what is to be done next is done there."""
+        set_kind(self.open_button, "kind", "")
         self._opened.setText(self.tr("Opened in your browser."))
         self._opened.show()
+
+    def _open(self) -> None:
+        self.open_requested.emit(self._address.text)
 
     def _mark_host(self) -> None:
         """The host stands out of the address."""

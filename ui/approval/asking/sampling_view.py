@@ -1,13 +1,17 @@
 """What a server wants a model to answer, all of it; and what the model said."""
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.mcp.asking import AnsweringModel, SamplingAnswer, SamplingRequest
+from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
+from desktop_agent.vocabulary.mcp.asking import AnsweringModel, Said, SamplingAnswer, SamplingRequest, words_of
+from ui.approval.asking.server_part import named
 from ui.approval.asking.words_box import WordsBox
 from ui.look.controls import label
+from ui.look.parts.json_text import arguments_as_json
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.sentences import dollars, price
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
+from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS
 from ui.look.visible_text import with_hidden_shown
 
 # Four characters are about a token.
@@ -15,39 +19,52 @@ _CHARACTERS = 4
 _MOST_LINES = 14
 
 
-class SamplingView(QScrollArea):
+class SamplingView(ScrolledColumn):
     """With an answer, that stands first."""
 
     def __init__(
         self, request: SamplingRequest, answer: SamplingAnswer | None = None, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        inside = QWidget()
-        self._layout = QVBoxLayout(inside)
-        self._layout.setContentsMargins(0, 0, SPACE_S, 0)
-        self._layout.setSpacing(SPACE_L)
+        super().__init__(SPACE_L, parent, trailing=SPACE_S)
         about = QVBoxLayout()
         about.setSpacing(SPACE_XS)
-        self._layout.addLayout(about)
+        self.column.addLayout(about)
         facts = who_words(request) if answer is None else answer_words(request, answer)
         for at, words in enumerate(facts):
             about.addWidget(label(words, "strong" if at == 0 else "muted", wrap=True))
         self.words: WordsBox | None = None
+        self._called: dict[str, str] = {}
         if answer is not None:
-            self._add(self.tr("The model's answer"), answer.text)
+            self._add_answer(answer)
         if request.system_prompt:
-            self._add(self.tr("Instructions to the model"), request.system_prompt)
-        for role, text in request.messages:
-            self._add(self.tr("Asked") if role == "user" else self.tr("An answer that the server puts first"), text)
-        self._layout.addStretch(1)
-        self.setWidget(inside)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
-        inside.setMinimumWidth(SPACE_M)
+            self._add(self.tr("The server's instructions to the model"), request.system_prompt)
+        for role, said in request.messages:
+            self._add_said(role, said)
+        for tool in request.tools:
+            name = self.tr("The server's tool “{0}”, for which the model may ask").format(named(tool.name))
+            self._add(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.schema)))))
+        self.column.addStretch(1)
+
+    def _add_answer(self, answer: SamplingAnswer) -> None:
+        if answer.text or not answer.calls:
+            self._add(self.tr("The model's answer"), answer.text)
+        for call in answer.calls:
+            name = self.tr("The model asks the server for its tool “{0}”").format(named(call.name))
+            self._add(name, arguments_as_json(call.input))
+
+    def _add_said(self, role: str, said: Said) -> None:
+        match said:
+            case str():
+                name = self.tr("The server asks") if role == "user" else self.tr("A model answered, the server says")
+                self._add(name, said)
+            case ToolUse():
+                self._called[said.id] = named(said.name)
+                name = self.tr("A model asked for the server's tool “{0}”, the server says")
+                self._add(name.format(self._called[said.id]), arguments_as_json(said.input))
+            case ToolResult():
+                failed, came = self.tr("“{0}” failed, the server says"), self.tr("“{0}” gave, the server says")
+                name = (failed if said.is_error else came).format(self._called.get(said.tool_use_id, ""))
+                self._add(name, words_of(said))
 
     def _add(self, name: str, text: str) -> None:
         box = WordsBox(name, _MOST_LINES)
@@ -56,7 +73,7 @@ class SamplingView(QScrollArea):
         column.setSpacing(SPACE_XS)
         column.addWidget(label(name, "small"))
         column.addWidget(box)
-        self._layout.addLayout(column)
+        self.column.addLayout(column)
         self.words = self.words or box
 
 
@@ -89,17 +106,22 @@ def answer_words(request: SamplingRequest, answer: SamplingAnswer) -> list[str]:
 
 
 def _tokens(request: SamplingRequest) -> str:
-    words = QCoreApplication.translate("Sampling", "The answer has at most {0} tokens; no tools are used.")
-    return words.format(f"{request.max_tokens:,}")
+    tokens = f"{request.max_tokens:,}"
+    if not request.tools:
+        words = QCoreApplication.translate("Sampling", "The answer has at most {0} tokens; no tools are used.")
+        return words.format(tokens)
+    words = QCoreApplication.translate(
+        "Sampling", "The answer has at most {0} tokens, and may ask the server to use tools of its own."
+    )
+    return words.format(tokens)
 
 
 def _cost(request: SamplingRequest, model: AnsweringModel) -> str:
     known = model.price
     if known is None or known.input is None or known.output is None:
         return QCoreApplication.translate("Sampling", "What it costs is not known.")
-    characters = len(request.system_prompt or "") + sum(len(text) for _, text in request.messages)
-    most = (characters / _CHARACTERS * known.input + request.max_tokens * known.output) / 1e6
+    most = (request.characters / _CHARACTERS * known.input + request.max_tokens * known.output) / 1e6
     words = QCoreApplication.translate(
-        "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out. No conversation counts it."
+        "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out."
     )
     return words.format(dollars(most), price(known.input), price(known.output))

@@ -6,12 +6,14 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 
+from ui.look.written.written_text import WrittenText
+
 _WIDTH = 240
 # Where the last line only just fits, a bar appears.
 _SLACK = 2
 
 
-class FittedText(QPlainTextEdit):
+class FittedText(WrittenText):
     """Never higher than `most` rows. Where there is less room than for all, it can give way down to `least` rows.
 
     What does not fit scrolls inside. The wheel moves what is around it first, unless the text has the focus: nobody is

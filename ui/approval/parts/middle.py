@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from ui.look.theme import SPACE_M, SPACE_XS
+from ui.look.theme import SPACE_M
 
 
 class GivesWay(Protocol):
@@ -49,7 +49,7 @@ class Middle(QScrollArea):
         self._content.asked.connect(self._sharing.start)
         self._parts = QVBoxLayout(self._content)
         # Room for the ring of what has the focus, and for the bar.
-        self._parts.setContentsMargins(0, 0, SPACE_XS, 0)
+        self._parts.setContentsMargins(0, 0, 0, 0)
         self._parts.setSpacing(SPACE_M)
         for each in parts:
             self._parts.addWidget(each)

@@ -1,11 +1,12 @@
 """A quiet line with a way to read all of it."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.approval.parts.wrapped_text import WrappedText
 from ui.look.controls import ElidedLabel, button
 from ui.look.theme import SPACE_S
+from ui.look.written.order import without_order_marks
 
 
 class ShortNote(QWidget):
@@ -35,9 +36,18 @@ class ShortNote(QWidget):
     def show_note(self, short: str, whole: str) -> None:
         """`short` stands on one line; `whole` is all there is to say."""
         self._short.show_text(short)
+        self._short.setAccessibleName(without_order_marks(short))
         self._whole.setText(whole)
         self._more.setVisible(whole != short)
         self._open(whole=False)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A label of one line begins where its text does, the window's lines begin where it says."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.LayoutDirectionChange:
+            is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
+            edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+            self._short.setAlignment(edge | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
 
     def _turn(self) -> None:
         self._open(whole=self._whole.isHidden())

@@ -7,20 +7,35 @@ from PySide6.QtGui import QPainter, QPaintEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QLabel
 
 from ui.look.controls import LabelKind
+from ui.look.written.order import without_order_marks
 
 _ENDLESS = 1_000_000
 
 
 class WrappedText(QLabel):
-    """Plain text of any kind of label, never wider than its room. Between words where it can, else anywhere."""
+    """Plain text of any kind of label, never wider than its room. Between words where it can, else anywhere.
+
+    Marks of the written order are drawn by; `text()`, which screen readers read too, is without them.
+    """
+
+    direction = Qt.LayoutDirection.LayoutDirectionAuto
+    """How it is read: as its letters say."""
 
     def __init__(self, text: str = "", kind: LabelKind = "") -> None:
         super().__init__()
+        self._drawn = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
         if kind:
             self.setProperty("kind", kind)
         self.setWordWrap(True)
+
+    def setText(self, text: str) -> None:
+        """Another one."""
+        self._drawn = text.replace("\n", "\u2028")
+        super().setText(without_order_marks(text))
+        # Qt's own is the same where only the marks are others.
+        self.update()
 
     def hasHeightForWidth(self) -> bool:
         """Always."""
@@ -55,10 +70,10 @@ class WrappedText(QLabel):
         is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _ENDLESS
         edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
         option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
-        # The text says how it is read, the window where it begins.
-        option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        # The window says where it begins.
+        option.setTextDirection(self.direction)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        laid = QTextLayout(self.text().replace("\n", "\u2028"), self.font())
+        laid = QTextLayout(self._drawn, self.font())
         laid.setTextOption(option)
         laid.beginLayout()
         height = widest = 0.0

@@ -1,13 +1,16 @@
 """Read-only lines of code, with a ground by what becomes of them and their numbers in the margin."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor, QTextDocument
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from ui.approval.parts.fitted_text import FittedText
 from ui.approval.previews.diff_lines import DiffLine
 from ui.look.fonts import mono_font
 from ui.look.theme import ThemeSource
+from ui.look.written.order import drawn_places
 
 _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯"}
 
@@ -19,7 +22,7 @@ class CodeView(FittedText):
         super().__init__(least, most)
         self._themes = themes
         self._lines: list[DiffLine] = []
-        self._marked: list[tuple[str, bool]] = []
+        self._marked: list[tuple[int, int, bool]] = []
         self._margin = _Margin(self)
         self.setAccessibleName(name)
         self.setProperty("kind", "code")
@@ -36,12 +39,14 @@ class CodeView(FittedText):
         """Show these lines; `words` is what each says on the screen."""
         self._lines = lines
         self._marked = []
-        self.setPlainText("\n".join(words))
+        self.show_in_order("\n".join(words))
         self._dress()
 
-    def mark(self, passages: list[tuple[str, bool]]) -> None:
-        """Give these passages, in the order in which they stand there, a colour of their own; True is the grave one."""
-        self._marked = passages
+    def mark(self, passages: Sequence[tuple[int, int, bool]]) -> None:
+        """Give these passages, rising places of `text`, a colour of their own; True is the grave one."""
+        places = drawn_places(self.text, [at for start, end, _ in passages for at in (start, end)])
+        graves = [is_grave for _, _, is_grave in passages]
+        self._marked = list(zip(places[::2], places[1::2], graves, strict=True))
         self._colour()
 
     def margin_width(self) -> int:
@@ -121,15 +126,13 @@ class CodeView(FittedText):
         self.viewport().update()
 
     def _colour(self) -> None:
-        theme, found = self._themes.theme, QTextCursor(self.document())
+        theme = self._themes.theme
         selections: list[QTextEdit.ExtraSelection] = []
-        for passage, is_grave in self._marked:
-            after = self.document().find(passage, found, QTextDocument.FindFlag.FindCaseSensitively)
-            if after.isNull():
-                continue
-            found = after
+        for start, end, is_grave in self._marked:
             made = QTextEdit.ExtraSelection()
-            made.cursor = after
+            made.cursor = QTextCursor(self.document())
+            made.cursor.setPosition(start)
+            made.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
             made.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
             made.format.setFontWeight(QFont.Weight.DemiBold)
             selections.append(made)

@@ -3,22 +3,26 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import CommandPart, CommandPreview, Risk
+from ui.approval.parts.selectable_text import SelectableText
 from ui.approval.parts.short_note import ShortNote
 from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.previews.code_view import CodeView
-from ui.approval.visible_text import folded
+from ui.approval.previews.passages import GRAVE, passages, risks_first
+from ui.approval.visible_text import folded, folded_places
 from ui.look.controls import label
 from ui.look.fonts import mono_font
 from ui.look.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import set_apart
 
 # The line above shows all of them; a row for each of thousands would only take time.
 MOST_ROWS = 100
+ROWS_IN_SIGHT = 8
+"""So many stand in the order of the line; of more, those to look at stand first."""
 MOST_OF_LINE = 12
-_GRAVE = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES})
 
 
 class CommandView(QWidget):
@@ -48,12 +52,16 @@ class CommandView(QWidget):
         rows = [self._row(at) for at in range(self._rows.count())]
         parts = [each.accessibleName() for each in rows if each is not None]
         doubt = [] if self._doubt.isHidden() else [self._doubt.text()]
-        return "\n".join([self._line.toPlainText(), *parts, *doubt, self._about.text])
+        return "\n".join([self._line.text, *doubt, *parts, self._about.text])
 
     def show_command(self, preview: CommandPreview) -> str:
         """This line."""
-        self._line.show_lines([], [folded(with_hidden_shown(preview.line))])
-        self._line.mark([(with_hidden_shown(each.text), not _GRAVE.isdisjoint(each.risks)) for each in _risky(preview)])
+        line = with_hidden_shown(preview.line)
+        self._line.show_lines([], [folded(line)])
+        found = passages(line, preview.parts)
+        places = folded_places(line, [at for start, end, _ in found for at in (start, end)])
+        graves = [is_grave for _, _, is_grave in found]
+        self._line.mark(list(zip(places[::2], places[1::2], graves, strict=True)))
         self._show_parts(preview.parts)
         self._doubt.setVisible(not preview.understood)
         self._doubt.setText(self.tr("This line may run more than is listed here. Read all of it."))
@@ -62,7 +70,7 @@ class CommandView(QWidget):
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
 
     def _show_about(self, confinement: str, folder: str) -> None:
-        place = self.tr("In the folder {0}").format(folder)
+        place = self.tr("In the folder {0}").format(set_apart(folder))
         first, stop, _rest = confinement.partition(". ")
         short = " ".join(filter(None, (first + stop.strip(), place)))
         self._about.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
@@ -74,28 +82,31 @@ class CommandView(QWidget):
                 widget.hide()
                 widget.deleteLater()
         # One plain command stands above already.
-        shown = parts[:MOST_ROWS] if len(parts) > 1 or any(each.risks for each in parts) else ()
-        for part in shown:
-            self._rows.addWidget(self._part_row(part, is_only=len(parts) == 1))
-        if len(parts) > MOST_ROWS:
-            self._rows.addWidget(label(self.tr("And {0} more").format(len(parts) - MOST_ROWS), "muted"))
+        if len(parts) < 2 and not any(each.risks for each in parts):
+            return
+        ordered = parts if len(parts) <= ROWS_IN_SIGHT else risks_first(parts)
+        for part in ordered[:MOST_ROWS]:
+            text = SelectableText(folded(with_hidden_shown(part.text)))
+            text.setFont(mono_font(self._themes.theme, self._themes.zoom))
+            text.setHidden(len(parts) == 1)
+            self._rows.addWidget(self._row_of(text, part.risks, part.depth))
+        if rest := ordered[MOST_ROWS:]:
+            risks = {risk for each in rest for risk in each.risks}
+            more = label(self.tr("And {0} more").format(len(rest)), "muted")
+            self._rows.addWidget(self._row_of(more, [risk for risk in Risk if risk in risks]))
 
-    def _part_row(self, part: CommandPart, *, is_only: bool) -> QWidget:
-        """The command and its tags; of an only one the tags alone, since the line above is the command."""
+    def _row_of(self, text: QLabel, risks: Sequence[Risk], depth: int = 0) -> QWidget:
+        """A command and its tags; of an only one the tags alone, since the line above is the command."""
         row = QWidget()
         row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        text = WrappedText(folded(with_hidden_shown(part.text)))
-        text.setFont(mono_font(self._themes.theme, self._themes.zoom))
         layout = QHBoxLayout(row)
-        layout.setContentsMargins(part.depth * SPACE_L, 0, 0, 0)
+        layout.setContentsMargins(depth * SPACE_L, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        if is_only:
-            text.hide()
         layout.addWidget(text, 0, Qt.AlignmentFlag.AlignVCenter)
-        words = [self._words_of(risk) for risk in part.risks]
-        for risk, word in zip(part.risks, words, strict=True):
+        words = [self._words_of(risk) for risk in risks]
+        for risk, word in zip(risks, words, strict=True):
             tag = label(word)
-            tag.setProperty("tag", "risk" if risk in _GRAVE else "caution")
+            tag.setProperty("tag", "risk" if risk in GRAVE else "caution")
             layout.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
         layout.addStretch(1)
         row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
@@ -120,7 +131,7 @@ class CommandView(QWidget):
         font = mono_font(self._themes.theme, self._themes.zoom)
         for at in range(self._rows.count()):
             row = self._row(at)
-            text = None if row is None else row.findChild(WrappedText)
+            text = None if row is None else row.findChild(SelectableText)
             if text is not None:
                 text.setFont(font)
 
@@ -129,12 +140,7 @@ class CommandView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
         layout.addWidget(self._line)
-        layout.addLayout(self._rows)
         layout.addWidget(self._doubt)
+        layout.addLayout(self._rows)
         layout.addWidget(self._about)
         self.setAccessibleName(self.tr("Commands of the line"))
-
-
-def _risky(preview: CommandPreview) -> list[CommandPart]:
-    """Those that stand by themselves: what another one starts is inside of it."""
-    return [each for each in preview.parts[:MOST_ROWS] if each.risks and each.depth == 0]

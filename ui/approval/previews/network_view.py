@@ -1,5 +1,6 @@
 """A request to the network: whom it reaches stands first and largest."""
 
+from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import NetworkPreview
@@ -9,6 +10,7 @@ from ui.approval.visible_text import folded
 from ui.look.controls import label
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart
 
 MOST_ROWS = 6
 
@@ -43,14 +45,22 @@ class NetworkView(QWidget):
     @property
     def words(self) -> str:
         """All that it says, for a screen reader."""
-        parts = (self._method.text(), self._host.text(), self._address.toPlainText(), self._note.text())
+        parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
         return "\n".join(filter(None, parts))
 
     def show_request(self, preview: NetworkPreview) -> str:
         """This request."""
         self._method.setText(with_hidden_shown(preview.method))
-        self._host.setText(with_hidden_shown(preview.host))
+        self._host.setText(_host_words(preview.host))
         self._address.show_lines([], [folded(with_hidden_shown(preview.url))])
-        self._note.setText(with_hidden_shown(preview.note))
+        self._note.setText(shown_apart(preview.note))
         self._note.setVisible(bool(preview.note))
-        return self.tr("What will be asked of the network")
+        return self.tr("Network request")
+
+
+def _host_words(host: str) -> str:
+    """As it was written and, where its letters could be taken for others, as computers write it (RFC 3492)."""
+    url = QUrl()
+    url.setHost(host)
+    plain = url.host(QUrl.ComponentFormattingOption.FullyEncoded)
+    return shown_apart(host) if host.isascii() or not plain else f"{plain} ({shown_apart(host)})"

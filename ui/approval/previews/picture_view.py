@@ -9,7 +9,7 @@ from desktop_agent.vocabulary.tool_calls import PicturePreview
 from ui.approval.parts.middle import GivesWay
 from ui.approval.parts.wrapped_text import WrappedText
 from ui.look.theme import SPACE_S
-from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart, without_order_marks
 
 # Larger than any screen that it could be shown on.
 MOST_SIDE = 2_400
@@ -48,8 +48,8 @@ class PictureView(QWidget):
 
     def show_picture(self, preview: PicturePreview) -> str:
         """This picture."""
-        name = with_hidden_shown(preview.name)
-        self._canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
+        name = shown_apart(preview.name)
+        self._canvas.setAccessibleName(without_order_marks(self.tr("Picture: {0}").format(name)))
         self._canvas.show_image(QImage())
         self._say(preview.note, self.tr("Reading the picture…"))
         self._reading = _Reading(preview)
@@ -68,7 +68,7 @@ class PictureView(QWidget):
         self._say(reading.preview.note, broken if image.isNull() else "")
 
     def _say(self, note: str, state: str) -> None:
-        words = " ".join(filter(None, (with_hidden_shown(note), state)))
+        words = " ".join(filter(None, (shown_apart(note), state)))
         self._note.setText(words)
         self._note.setVisible(bool(words))
 

@@ -25,6 +25,8 @@ class PreviewView(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._heading = WrappedText(kind="strong")
+        self._stale = WrappedText(kind="muted")
+        self._stale.hide()
         self._text = TextView(themes)
         self._command = CommandView(themes)
         self._network = NetworkView(themes)
@@ -34,6 +36,7 @@ class PreviewView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addWidget(self._heading)
+        layout.addWidget(self._stale)
         layout.addSpacing(SPACE_S - SPACE_XS)
         # A stack would be as high as the highest of them.
         self._views = (self._text, self._command, self._network, self._picture)
@@ -64,6 +67,7 @@ class PreviewView(QWidget):
     def show_preview(self, preview: Preview | None) -> None:
         """Show this effect; None hides the view."""
         self.setVisible(preview is not None)
+        self._stale.hide()
         if preview is None:
             return
         match preview:
@@ -83,7 +87,7 @@ class PreviewView(QWidget):
 
     def show_waiting(self, *, valid: bool) -> None:
         """The arguments were edited; the effect of the new ones is not known yet, or they cannot be used."""
-        if valid:
-            self._heading.setText(self.tr("Updating the preview for the edited arguments…"))
-        else:
-            self._heading.setText(self.tr("The edited arguments cannot be used yet; this is the last preview"))
+        checking = self.tr("Updating the preview for the edited arguments…")
+        last = self.tr("The edited arguments cannot be used yet; this is the last preview.")
+        self._stale.setText(checking if valid else last)
+        self._stale.show()

@@ -9,6 +9,7 @@ from ui.approval.previews.diff_lines import DiffLine, diff_lines
 from ui.approval.visible_text import folded
 from ui.look.theme import ThemeSource
 from ui.look.visible_text import with_hidden_shown
+from ui.look.written.order import shown_apart
 
 LEAST_ROWS, MOST_ROWS = 6, 100
 
@@ -19,6 +20,8 @@ class TextView(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._view = CodeView(themes, self.tr("Preview of the effect"), LEAST_ROWS, MOST_ROWS)
+        # Blanks must not carry the end of a line out of sight.
+        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view)
@@ -36,18 +39,16 @@ class TextView(QWidget):
     @property
     def words(self) -> str:
         """What stands there, without numbers and signs."""
-        return self._view.toPlainText()
+        return self._view.text
 
     def show_text(self, preview: TextPreview) -> str:
         """Words that the tool found for it."""
-        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._view.show_lines([], [folded(with_hidden_shown(preview.text))])
         return self.tr("What will happen")
 
     def show_diff(self, preview: DiffPreview) -> str:
         """A file that is new, changes or goes."""
         heading, lines = self._lines_of(preview)
-        self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         lines, words = _fold(lines)
         gap = self.tr("{0} unchanged lines")
         shown = [gap.format(line.text) if line.kind == "gap" else text for line, text in zip(lines, words, strict=True)]
@@ -55,7 +56,7 @@ class TextView(QWidget):
         return heading
 
     def _lines_of(self, preview: DiffPreview) -> tuple[str, list[DiffLine]]:
-        path = with_hidden_shown(preview.path)
+        path = shown_apart(preview.path)
         if preview.before is None:
             lines = _all("added", preview.after or "")
             return self.tr("New file: {0}").format(path), lines

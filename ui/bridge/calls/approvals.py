@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.tool_calls import Decision, Effect, Preview, TextPreview, ToolClass
+from desktop_agent.vocabulary.tool_calls import CommandPreview, Decision, Effect, Preview, TextPreview, ToolClass
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -46,24 +46,28 @@ class Approvals:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self._shown: tuple[str, ...] = ()
 
     def waiting(self) -> tuple[WaitingCall, ...]:
-        """In call order."""
+        """In call order. Those outside whom they name are those who can be trusted from then on."""
         taint = self._session.standing.taint
         why = taint.suspension.why
         names = tuple(each.name for each in taint.outsiders)
-        return tuple(
+        found = tuple(
             _waiting(approval, names if why in approval.reasons else ())
             for approval in self._session.approvals.open_approvals
         )
+        self._shown = names if any(each.outsiders for each in found) else ()
+        return found
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Decide. Raises ToolInputInvalid for an edit that does not fit; the call waits on then."""
         self._session.approvals.answer(approval_id, decision)
 
     def trust(self) -> None:
-        """Let pass what came from outside so far: what was allowed for good holds again."""
-        self._session.standing.lift()
+        """Let pass what those outside brought whom the person was shown: what was allowed for good holds again."""
+        shown, self._shown = self._shown, ()
+        self._session.standing.lift(shown)
 
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
@@ -99,7 +103,7 @@ def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
         preview=approval.preview,
         agent_path=approval.agent_path,
         validate=validate,
-        reasons=approval.reasons,
+        reasons=_reasons(approval),
         outsiders=outsiders,
         undoable=_undoable(approval.tool),
         server=server,
@@ -108,10 +112,24 @@ def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
     )
 
 
+def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
+    """Without what the preview says too, beside the line that it is about."""
+    from desktop_agent.permissions.hard_denies import UNCLEAR
+
+    if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
+        return tuple(each for each in approval.reasons if each.template != UNCLEAR)
+    return approval.reasons
+
+
 def _server_of(approval: "Approval") -> str:
-    if approval.tool.brings is None:
+    from desktop_agent.tools.schemas import JsonSchema
+
+    tool = approval.tool
+    # Tools of servers bring a JSON Schema and take the arguments as they are: to have them checked again, however
+    # large they are, would hold up the window.
+    if tool.brings is None or not isinstance(tool.schema, JsonSchema):
         return ""
-    source = approval.tool.brings(approval.tool.checked(approval.input))
+    source = tool.brings(approval.input)
     return source.name if source is not None and source.kind == "mcp" else ""
 
 

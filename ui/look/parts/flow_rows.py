@@ -13,7 +13,10 @@ _MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirect
 
 
 class FlowRows(QWidget):
-    """`wide` takes what is left of its row. Else rows begin at the leading edge, or end at the other one."""
+    """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
+
+    Without it rows begin at the leading edge, or end at the other one.
+    """
 
     def __init__(
         self, items: Iterable[QWidget], *, wide: QWidget | None = None, trailing: bool = False, gap: int = SPACE_S
@@ -26,6 +29,11 @@ class FlowRows(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+
+    @property
+    def items(self) -> Sequence[QWidget]:
+        """All of them, as they are read; no layout holds them."""
+        return tuple(self._items)
 
     def hasHeightForWidth(self) -> bool:
         """Always."""
@@ -74,16 +82,14 @@ class FlowRows(QWidget):
         shown, rows = self._shown(), list[list[QWidget]]()
         left = -1
         whole = sum(self._width_of(each, width) + self._gap for each in shown) - self._gap
-        if self._wide in shown and whole > width:
-            shown.remove(self._wide)
-            rows.append([self._wide])
+        alone = self._wide if whole > width else None
         for each in shown:
             wanted = self._width_of(each, width)
-            if left < wanted + self._gap:
+            if left < wanted + self._gap or each is alone:
                 rows.append([])
                 left = width + self._gap
             rows[-1].append(each)
-            left -= wanted + self._gap
+            left = -1 if each is alone else left - wanted - self._gap
         return rows
 
     def _height_of(self, row: Sequence[QWidget]) -> int:

@@ -1,16 +1,20 @@
-"""A tool button that keeps its icon when there is no room for its words."""
+"""A tool button that keeps its icon when there is no room for its words, and has an arrow: it opens a menu."""
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtGui import QIcon, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionToolButton, QStylePainter, QToolButton, QWidget
+
+from ui.look.icons import pixmap
+from ui.look.theme import SPACE_S
 
 _BETWEEN = 4
+_ARROW = 14
 _BESIDE = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 _ALONE = Qt.ToolButtonStyle.ToolButtonIconOnly
 
 
 class FoldingButton(QToolButton):
-    """Quiet. Without words it is still named, described and explained by its tooltip."""
+    """Quiet. Without words and arrow it is still named, described and explained by its tooltip."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -21,8 +25,8 @@ class FoldingButton(QToolButton):
 
     def sizeHint(self) -> QSize:
         """With words, whether they are shown or not: else it would never unfold."""
-        hint = super().sizeHint()
-        return hint if self.toolButtonStyle() == _BESIDE else hint + QSize(self._words_width(), 0)
+        more = _ARROW if self.toolButtonStyle() == _BESIDE else self._words_width()
+        return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
         """Without words."""
@@ -33,5 +37,29 @@ class FoldingButton(QToolButton):
         super().resizeEvent(event)
         self.setToolButtonStyle(_BESIDE if self.width() >= self.sizeHint().width() else _ALONE)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The arrow stands at the end, in the colour of text, whatever colour the words have."""
+        if self.toolButtonStyle() != _BESIDE:
+            super().paintEvent(event)
+            return
+        whole, ground = QStyleOptionToolButton(), QStyleOptionToolButton()
+        self.initStyleOption(whole)
+        self.initStyleOption(ground)
+        ground.text, ground.icon = "", QIcon()
+        whole.rect = self._mirrored(self.rect().adjusted(0, 0, -_ARROW - SPACE_S, 0))
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ToolButton, ground)
+        painter.drawControl(QStyle.ControlElement.CE_ToolButtonLabel, whole)
+        place = QRect(self.width() - _ARROW - SPACE_S, (self.height() - _ARROW) // 2, _ARROW, _ARROW)
+        colour = self.palette().color(QPalette.ColorRole.WindowText).name()
+        ratio = 2 if self.devicePixelRatioF() > 1 else 1
+        painter.drawPixmap(self._mirrored(place).topLeft(), pixmap("chevron-down", colour, _ARROW, ratio))
+
+    def _mirrored(self, area: QRect) -> QRect:
+        return QStyle.visualRect(self.layoutDirection(), self.rect(), area)
+
     def _words_width(self) -> int:
-        return self.fontMetrics().horizontalAdvance(self.text()) + _BETWEEN
+        # Qt has a space on each side of the words (QToolButton::sizeHint).
+        letters = self.fontMetrics()
+        words = letters.size(Qt.TextFlag.TextShowMnemonic, self.text()).width() + 2 * letters.horizontalAdvance(" ")
+        return words + _BETWEEN + _ARROW

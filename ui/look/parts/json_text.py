@@ -23,23 +23,59 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     try:
         value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        # The words are the standard library's: a closed set, looked up like any other text.
-        words = QCoreApplication.translate("Json", error.msg)
-        place = QCoreApplication.translate("Json", "{0} (line {1}, column {2})")
-        return None, place.format(words, error.lineno, error.colno)
-    except (ValueError, RecursionError) as error:
-        return None, str(error)
+        place = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
+        return None, place.format(error.lineno, error.colno, _mistake(error))
+    except _Refused as refused:
+        return None, str(refused)
+    except RecursionError:
+        return None, QCoreApplication.translate("Json", "This is nested too deep. Take some levels out.")
+    except ValueError:
+        return None, QCoreApplication.translate("Json", "A number has too many digits. Write it shorter, or as text.")
     if not isinstance(value, dict):
-        return None, QCoreApplication.translate("Json", "The arguments must be a JSON object: {…}")
+        return None, QCoreApplication.translate("Json", "The arguments must be a JSON object: write {…} around them.")
     return value, ""  # pyright: ignore[reportUnknownVariableType]  # JSON from a person; `validate` reads it next
 
 
+class _Refused(ValueError):
+    """JSON to the library, and not to us; says why in the language of now."""
+
+
+def _mistake(error: json.JSONDecodeError) -> str:
+    """In words; the library's begin differently for each kind, and differ a little between versions of Python."""
+    translate = QCoreApplication.translate
+    if not error.doc.strip():
+        return translate("Json", "There is nothing here. Write {} where there are no arguments.")
+    kinds = {
+        "Expecting property name": translate(
+            "Json", "A name in double quotes is missing here. Write one, or take out the comma before."
+        ),
+        "Illegal trailing comma": translate("Json", "There is a comma too many. Take it out."),
+        "Expecting ':'": translate("Json", "A colon is missing here, between a name and its value. Write one."),
+        "Expecting ','": translate("Json", "A comma, or the closing bracket, is missing here. Write it."),
+        "Expecting value": translate(
+            "Json",
+            "A value is missing here. Write one: a text in double quotes, a number, true, false, null, […], {…}.",
+        ),
+        "Unterminated string": translate(
+            "Json", "The text that begins here does not end. Write a double quote behind it."
+        ),
+        "Invalid control character": translate(
+            "Json", "A line break or a tab stands inside of a text. Write \\n or \\t for it."
+        ),
+        "Invalid \\": translate("Json", "A backslash stands before something that needs none. Write it twice: \\\\"),
+        "Extra data": translate("Json", "Something stands behind the end. Take it out."),
+    }
+    found = (words for begins, words in kinds.items() if error.msg.startswith(begins))
+    return next(found, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
+
+
 def _no_constant(name: str) -> None:
-    raise ValueError(QCoreApplication.translate("Json", "{0} is not JSON").format(name))
+    words = QCoreApplication.translate("Json", "{0} is not JSON. Write a number, or null.")
+    raise _Refused(words.format(name))
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise ValueError(QCoreApplication.translate("Json", "A key is written twice"))
+        raise _Refused(QCoreApplication.translate("Json", "A name is written twice. Take one of the two out."))
     return values

@@ -52,6 +52,7 @@ class ModePicker(FoldingButton):
 
     def open_menu(self) -> None:
         """Offer all of them: above the button, or below where the window has no room above."""
+        self._fill()
         above = -self._menu.sizeHint().height() - SPACE_XS
         has_room = self.mapTo(self.window(), QPoint(0, above)).y() >= 0
         self._menu.popup(self.mapToGlobal(QPoint(0, above if has_room else self.height() + SPACE_XS)))
@@ -72,6 +73,9 @@ class ModePicker(FoldingButton):
         self._dress()
 
     def _fill(self) -> None:
+        # Under the pointer nothing moves: a click meant for one mode must not meet another.
+        if self._menu.isVisible():
+            return
         self._menu.clear()
         if self._requested is not None:
             wish, kept = literal(mode_title(self._requested)), literal(mode_title(self._current))

@@ -36,15 +36,24 @@ def mode_meaning(mode: Mode) -> str:
         "ask": QCoreApplication.translate("Modes", "Asks before it changes something"),
         "accept_edits": QCoreApplication.translate("Modes", "Changes files unasked"),
     }
-    meaning = words[mode.mutating]
-    if allows_more(mode):
-        return QCoreApplication.translate("Modes", "{0}; its own rules allow more").format(meaning)
-    return meaning
+    more = {
+        (True, False): QCoreApplication.translate("Modes", "{0}; its own rules allow more"),
+        (False, True): QCoreApplication.translate("Modes", "{0}; its own rules forbid or ask more"),
+        (True, True): QCoreApplication.translate(
+            "Modes", "{0}; its own rules allow some, forbid or ask more of others"
+        ),
+    }
+    return more.get((allows_more(mode), _holds_back(mode)), "{0}").format(words[mode.mutating])
 
 
 def allows_more(mode: Mode) -> bool:
     """Whether rules of its own let calls run that would be asked about."""
     return any(rule.effect == RuleEffect.ALLOW for rule in mode.rules)
+
+
+def _holds_back(mode: Mode) -> bool:
+    """Whether rules of its own deny calls, or have the person asked about them."""
+    return any(rule.effect != RuleEffect.ALLOW for rule in mode.rules)
 
 
 def mode_look(mode: Mode, theme: Theme) -> ModeLook:

@@ -14,9 +14,9 @@ from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_S
 from ui.look.visible_text import with_hidden_shown
-from ui.preferences.modes.effect_tag import effect_tag
 from ui.preferences.modes.rule_editor import RuleEditor
 from ui.preferences.modes.rule_pattern import written
+from ui.preferences.rules.effect_tag import effect_tag
 
 
 def rule_line(rule: Rule) -> QHBoxLayout:

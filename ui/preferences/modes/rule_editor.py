@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.conduct.rules import Pattern, Rule, RuleEffect, RuleScope
+from desktop_agent.vocabulary.conduct.rules import CommandPattern, Pattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.messages import new_id
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.conduct.rule_words import rule_in_words
@@ -15,7 +15,6 @@ from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_M, SPACE_S
 from ui.look.visible_text import with_hidden_shown
-from ui.preferences.modes.effect_tag import effect_words
 from ui.preferences.modes.rule_pattern import (
     KINDS,
     Kind,
@@ -25,6 +24,7 @@ from ui.preferences.modes.rule_pattern import (
     settled,
     written,
 )
+from ui.preferences.rules.effect_tag import effect_words
 from ui.preferences.tool_menu import ToolMenu
 
 EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
@@ -108,6 +108,7 @@ class RuleEditor(QFrame):
         # What is not shown here stands, unless it was said of another tool, or to hold back what is now allowed.
         widens = effect is RuleEffect.ALLOW and before.effect is not effect
         also = before.also if _bare(tool) == _bare(before.tool) and not widens else ()
+        pattern = pattern if widens else _in_the_same_folder(pattern, before.pattern)
         changes = {"id": new_id(), "effect": effect, "tool": tool, "also": also, "pattern": pattern}
         return before.model_copy(update=changes)
 
@@ -178,6 +179,13 @@ class RuleEditor(QFrame):
         layout.addWidget(self._words)
         layout.addWidget(self._problem)
         layout.addLayout(foot)
+
+
+def _in_the_same_folder(pattern: Pattern | None, before: Pattern | None) -> Pattern | None:
+    """Commands in the folder in which commands were before."""
+    if not isinstance(pattern, CommandPattern) or not isinstance(before, CommandPattern):
+        return pattern
+    return pattern.model_copy(update={"folder": before.folder})
 
 
 def _bare(tool: str) -> str:

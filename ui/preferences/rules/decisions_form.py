@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
+from desktop_agent.vocabulary.messages import now
 from ui.look.controls import button, label
+from ui.look.fonts import mono_font
+from ui.look.parts.dates import exact_date
 from ui.look.parts.json_text import arguments_as_json
 from ui.look.rows import RowDelegate, RowRole
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
-from ui.preferences.rules.rule_card import moment_in_words
+from ui.look.written.order import in_written_order, set_apart
+from ui.look.written.written_text import WrittenText
 
 _MOST_OF_A_LINE = 200
 _DETAILS_HEIGHT = 180
@@ -26,6 +31,7 @@ class DecisionsForm(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self._entries: tuple[AuditEntry, ...] = ()
         self._none = label(self.tr("No tool was called yet."), "muted")
         self._list = QListWidget()
@@ -33,7 +39,7 @@ class DecisionsForm(QWidget):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setUniformItemSizes(True)
         self._list.currentRowChanged.connect(self._show_details)
-        self._details = QPlainTextEdit(readOnly=True, tabChangesFocus=True)
+        self._details = WrittenText(readOnly=True, tabChangesFocus=True)
         self._details.setAccessibleName(self.tr("Details of the decision"))
         self._details.setProperty("kind", "code")
         self._details.setFixedHeight(_DETAILS_HEIGHT)
@@ -47,11 +53,18 @@ class DecisionsForm(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
+        words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
+        layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(self._none)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._details)
         layout.addLayout(foot)
+        themes.changed.connect(self._draw_again)
         self.show_entries((), is_all=True)
+
+    @Slot()
+    def _draw_again(self) -> None:
+        self._show_details(self._list.currentRow())
 
     def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
         """These, newest first; `is_all`: nothing older is there."""
@@ -60,9 +73,9 @@ class DecisionsForm(QWidget):
         blocker = QSignalBlocker(self._list)
         self._list.clear()
         for entry in self._entries:
-            item = QListWidgetItem(self._title(entry), self._list)
+            item = QListWidgetItem(set_apart(self._title(entry)), self._list)
             item.setData(RowRole.UNDER, self._story(entry))
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{item.text()}. {self._story(entry)}")
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._story(entry)}")
         blocker.unblock()
         self._none.setVisible(not self._entries)
         for each in (self._list, self._details, self._export):
@@ -79,7 +92,7 @@ class DecisionsForm(QWidget):
         parts = [self._decision(entry)]
         if entry.outcome is not None and entry.state == "allowed":
             parts.append(self._outcome(entry.outcome))
-        parts += [moment_in_words(entry.at), with_hidden_shown(entry.conversation_title[:_MOST_OF_A_LINE])]
+        parts += [exact_date(entry.at, now()), with_hidden_shown(entry.conversation_title[:_MOST_OF_A_LINE])]
         return " · ".join(parts)
 
     def _decision(self, entry: AuditEntry) -> str:
@@ -110,8 +123,13 @@ class DecisionsForm(QWidget):
             self._details.clear()
             return
         entry = self._entries[row]
-        lines = [self._title(entry), self._story(entry)]
+        lines = [set_apart(self._title(entry)), self._story(entry)]
         if entry.was_edited:
             lines.append(self.tr("You edited the arguments."))
         lines += [with_hidden_shown(each) for each in (entry.reason, entry.message) if each]
-        self._details.setPlainText("\n".join([*lines, "", arguments_as_json(entry.input)]))
+        self._details.setPlainText("\n".join([*lines, "", ""]))
+        written = QTextCharFormat()
+        written.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        end = QTextCursor(self._details.document())
+        end.movePosition(QTextCursor.MoveOperation.End)
+        end.insertText(in_written_order(arguments_as_json(entry.input)), written)

@@ -1,16 +1,21 @@
-"""Would this be asked? A call is written down and judged, and never made."""
+"""A call that is tried: it is written down and judged, and never made."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import announce, button, label, set_kind
+from ui.look.fonts import mono_font
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.json_text import arguments_from_json
 from ui.look.sentences import spoken
-from ui.look.theme import SPACE_S
+from ui.look.theme import SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
+
+_WIDTH = 180
+"""Pixels of the arguments, at least."""
 
 
 class DryRun(QWidget):
@@ -18,27 +23,29 @@ class DryRun(QWidget):
 
     wanted = Signal(str, object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self._tools = QComboBox()
         self._tools.setAccessibleName(self.tr("Tool"))
         self._arguments = QLineEdit("{}")
+        self._arguments.setMinimumWidth(_WIDTH)
         self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
         self._arguments.returnPressed.connect(self._ask)
         self._check = button(self.tr("Check"), self._ask)
         self._answer = label(wrap=True)
+        words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
+        self._help = label(words + " " + self.tr("Nothing is run."), "muted", wrap=True)
+        self._arguments.setAccessibleDescription(self._help.text())
         self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
-        row = QHBoxLayout()
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._tools)
-        row.addWidget(self._arguments, 1)
-        row.addWidget(self._check)
+        self._row = FlowRows((self._tools, self._arguments, self._check), wide=self._arguments)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_S)
-        layout.addLayout(row)
-        layout.addWidget(self._none)
-        layout.addWidget(self._answer)
+        for each in (self._help, self._none, self._row, self._answer):
+            layout.addWidget(each)
+        themes.changed.connect(self._dress)
+        self._dress()
         self.show_tools(())
 
     def show_tools(self, names: Sequence[str]) -> None:
@@ -47,10 +54,10 @@ class DryRun(QWidget):
         self._tools.clear()
         self._tools.addItems(list(names))
         self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
-        for each in (self._tools, self._arguments, self._check):
+        for each in (self._help, self._row):
             each.setVisible(bool(names))
         self._none.setVisible(not names)
-        self._answer.setVisible(bool(names))
+        self._answer.setVisible(bool(names and self._answer.text()))
 
     def show_judgement(self, sentence: Sentence) -> None:
         """What would become of the call."""
@@ -65,5 +72,9 @@ class DryRun(QWidget):
 
     def _say(self, words: str, kind: str) -> None:
         self._answer.setText(words)
+        self._answer.show()
         set_kind(self._answer, "kind", kind)
         announce(self._answer, words)
+
+    def _dress(self) -> None:
+        self._arguments.setFont(mono_font(self._themes.theme, self._themes.zoom))

@@ -1,28 +1,17 @@
 """One rule that stands: what it says, where, who made it, when it was used last; and a way to take it back."""
 
-from datetime import datetime
-from typing import Literal
-
-from PySide6.QtCore import QCoreApplication, QDateTime, QLocale, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.conduct.rules import RuleEffect, RuleScope
+from desktop_agent.vocabulary.conduct.rules import RuleScope
+from desktop_agent.vocabulary.messages import now
 from ui.bridge.calls.rules import ShownRule
 from ui.look.controls import button, label
+from ui.look.parts.dates import exact_date
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.look.visible_text import with_hidden_shown
-
-_TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
-    RuleEffect.ALLOW: "safe",
-    RuleEffect.ASK: "caution",
-    RuleEffect.DENY: "risk",
-}
-
-
-def moment_in_words(moment: datetime) -> str:
-    """A date and a time of day, as the person's system writes them."""
-    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(moment.timestamp())), QLocale.FormatType.ShortFormat)
+from ui.preferences.rules.effect_tag import effect_tag
 
 
 class RuleCard(QFrame):
@@ -34,12 +23,10 @@ class RuleCard(QFrame):
         super().__init__(parent)
         self.setProperty("kind", "card")
         words = with_hidden_shown(spoken(rule.words))
-        tag = label(self._effect(rule.effect))
-        tag.setProperty("tag", _TAGS[rule.effect])
         revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
-        head.addWidget(tag)
+        head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(label(words, "strong", wrap=True), 1)
         head.addWidget(revoke)
         layout = QVBoxLayout(self)
@@ -48,14 +35,6 @@ class RuleCard(QFrame):
         layout.addLayout(head)
         layout.addWidget(label(self._where(rule), "muted", wrap=True))
         layout.addWidget(label(self._history(rule), "muted", wrap=True))
-
-    def _effect(self, effect: RuleEffect) -> str:
-        words = {
-            RuleEffect.ALLOW: self.tr("Allow"),
-            RuleEffect.ASK: self.tr("Ask"),
-            RuleEffect.DENY: self.tr("Deny"),
-        }
-        return words[effect]
 
     def _where(self, rule: ShownRule) -> str:
         match rule.scope:
@@ -68,11 +47,12 @@ class RuleCard(QFrame):
 
     def _history(self, rule: ShownRule) -> str:
         origin = self.tr("you") if rule.origin == "you" else with_hidden_shown(rule.origin)
-        parts = [self.tr("Made by {0}, {1}").format(origin, moment_in_words(rule.created_at))]
+        today = now()
+        parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]
         if rule.last_used_at is None:
             parts.append(self.tr("never used"))
         else:
-            parts.append(self.tr("last used {0}").format(moment_in_words(rule.last_used_at)))
+            parts.append(self.tr("last used {0}").format(exact_date(rule.last_used_at, today)))
         if rule.expires_at is not None:
-            parts.append(self.tr("holds until {0}").format(moment_in_words(rule.expires_at)))
+            parts.append(self.tr("holds until {0}").format(exact_date(rule.expires_at, today)))
         return QCoreApplication.translate("RuleCard", " · ").join(parts)

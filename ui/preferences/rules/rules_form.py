@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.calls.rules import ShownRule
 from ui.look.controls import label
-from ui.look.theme import SPACE_M, SPACE_S
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.preferences.rules.dry_run import DryRun
 from ui.preferences.rules.rule_card import RuleCard
 
@@ -23,7 +23,7 @@ class RulesForm(QWidget):
     judgement_requested = Signal(str, object)
     """A tool's name and the arguments of a call that is not made."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rules: tuple[ShownRule, ...] = ()
         self._none = label(
@@ -33,12 +33,17 @@ class RulesForm(QWidget):
         self._more.hide()
         self._cards = QVBoxLayout()
         self._cards.setSpacing(SPACE_S)
-        self._dry_run = DryRun()
+        self._dry_run = DryRun(themes)
         self._dry_run.wanted.connect(self.judgement_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_M)
-        layout.addWidget(label(self.tr("Would this be asked?"), "strong"))
+        words = self.tr(
+            "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
+            "Only content from outside can still make such a call be asked about."
+        )
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(label(self.tr("Try a call"), "strong"))
         layout.addWidget(self._dry_run)
         layout.addWidget(label(self.tr("Standing rules"), "strong"))
         layout.addWidget(self._none)

@@ -3,11 +3,10 @@
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
 
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from ui.look.theme import SPACE_XS
 from ui.preferences.checked_fields import CheckedForm
 
 MOST_TOKENS = 2_000_000_000
@@ -86,7 +85,3 @@ class BudgetFields:
         self._turns.setSuffix(QCoreApplication.translate("Budget", " turns for each call"))
         for each in (self._tokens, self._cost, self._minutes):
             each.setSpecialValueText(QCoreApplication.translate("Budget", "No limit"))
-        boxes: tuple[QAbstractSpinBox, ...] = (self._share, self._tokens, self._cost, self._minutes, self._turns)
-        for box in boxes:
-            # A style sheet does not reach the room before the number.
-            box.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)

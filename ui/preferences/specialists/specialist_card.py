@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.specialists import Specialist
-from ui.look.controls import button, label
+from ui.look.controls import ElidedLabel, button, label
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import dollars, short_number
 from ui.look.theme import SPACE_M, SPACE_S
@@ -23,7 +23,9 @@ class SpecialistCard(Card):
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
         head = QHBoxLayout()
         head.setSpacing(SPACE_S)
-        head.addWidget(label(name, "strong"), 1)
+        title = ElidedLabel(name)
+        title.setProperty("kind", "strong")
+        head.addWidget(title, 1)
         edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
         self.writes_with(edit)
         gone = self.tr("Remove {0}").format(name)

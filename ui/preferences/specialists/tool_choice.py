@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
 from ui.look.controls import label
-from ui.look.sentences import literal, plain_tip
+from ui.look.parts.wrapped_choice import WrappedChoice
+from ui.look.sentences import plain_tip
 from ui.look.theme import SPACE_S, SPACE_XS
 from ui.preferences.tool_menu import group_title
 
@@ -27,15 +28,17 @@ class ToolChoice(QWidget):
         self._groups: tuple[ToolGroup, ...] = ()
         self._chosen: dict[str, None] = {}
         self._typed: tuple[str, ...] = ()
-        self._boxes: list[tuple[QLabel, list[QCheckBox]]] = []
+        self._rows: list[tuple[QLabel, list[WrappedChoice]]] = []
         self._search = QLineEdit()
         self._search.setAccessibleName(self.tr("Find a tool"))
         self._search.setPlaceholderText(self.tr("Find a tool"))
         self._search.setClearButtonEnabled(True)
         self._scroll = QScrollArea(widgetResizable=True)
         self._scroll.setProperty("kind", "card")
+        # Tab stops at what is in it.
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
-        self._count = label(kind="small")
+        self._count = label(kind="small", wrap=True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
@@ -66,7 +69,7 @@ class ToolChoice(QWidget):
         rows = QVBoxLayout(inside)
         rows.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
         rows.setSpacing(SPACE_XS)
-        self._boxes = []
+        self._rows = []
         known = {each.name for group in self._groups for each in group.tools}
         for group in self._groups:
             self._add(rows, group_title(group), [self._of_tool(each) for each in group.tools])
@@ -82,25 +85,23 @@ class ToolChoice(QWidget):
         self._sift()
         self._say()
 
-    def _add(self, rows: QVBoxLayout, title: str, boxes: list[QCheckBox]) -> None:
-        heading = label(title, "small")
-        rows.addWidget(heading)
-        for box in boxes:
-            rows.addWidget(box)
-        self._boxes.append((heading, boxes))
+    def _add(self, rows: QVBoxLayout, title: str, choices: list[WrappedChoice]) -> None:
+        heading = label(title, "small", wrap=True)
+        for each in (heading, *choices):
+            rows.addWidget(each)
+        self._rows.append((heading, choices))
 
-    def _of_tool(self, tool: KnownTool) -> QCheckBox:
+    def _of_tool(self, tool: KnownTool) -> WrappedChoice:
         words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
-        box = self._box(tool.name, words)
-        box.setToolTip(plain_tip(tool.description))
-        return box
+        choice = self._box(tool.name, words)
+        choice.setToolTip(plain_tip(tool.description))
+        return choice
 
-    def _box(self, name: str, words: str = "") -> QCheckBox:
-        box = QCheckBox(literal(words or name))
-        box.setAccessibleName(words or name)
+    def _box(self, name: str, words: str = "") -> WrappedChoice:
+        box = QCheckBox()
         box.setChecked(name in self._chosen)
         box.toggled.connect(partial(self._tick, name))
-        return box
+        return WrappedChoice(box, words or name)
 
     def _tick(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
         if is_chosen:
@@ -113,10 +114,10 @@ class ToolChoice(QWidget):
     def _sift(self) -> None:
         """Hide what is not looked for; a group with nothing left goes too."""
         sought = self._search.text().strip().lower()
-        for heading, boxes in self._boxes:
-            for box in boxes:
-                box.setHidden(sought not in box.text().lower())
-            heading.setHidden(all(box.isHidden() for box in boxes))
+        for heading, choices in self._rows:
+            for each in choices:
+                each.setHidden(sought not in each.words.lower())
+            heading.setHidden(all(each.isHidden() for each in choices))
 
     def _say(self) -> None:
         count = len(self._chosen)

@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
-from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.vocabulary.errors import RemedyAction
 from ui.look.sentences import spoken
 from ui.transcript.blocks.block import Block
@@ -54,7 +54,8 @@ class NoticeRow(Row):
         facts = self.stage.facts
         if remedy := _remedies().get(notice.action):
             buttons.append(Button(remedy, partial(facts.remedy_requested.emit, notice.id, notice.action)))
-        if notice.can_be_redone:
+        # What one call alone had changed is redone at its card.
+        if notice.can_be_redone and not self._is_of_one_call():
             words = QCoreApplication.translate("Transcript", "Redo")
             buttons.append(Button(words, partial(facts.redo_requested.emit, notice.id)))
         if notice.detail:
@@ -67,6 +68,11 @@ class NoticeRow(Row):
             self.put(index, block)
         if notice.folded:
             self._put_folded(len(blocks))
+
+    def _is_of_one_call(self) -> bool:
+        redos = self._notice.redos.keys()
+        calls = (each for each in self.stage.items if isinstance(each, ToolCallItem))
+        return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
 
     def _put_folded(self, index: int) -> None:
         words = QCoreApplication.translate("Transcript", "Show details")

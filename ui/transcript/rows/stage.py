@@ -1,7 +1,7 @@
 """What every row works with, and what it says happened."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakMethod
@@ -9,6 +9,7 @@ from weakref import WeakMethod
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QPixmap
 
+from desktop_agent.conversation.items import Item
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import UrlSource
 from ui.transcript.blocks.block import Block
@@ -124,6 +125,8 @@ class Stage:
     diagrams: Diagrams | None = None
     seconds: Seconds | None = None
     large: LargeBlocks = field(default_factory=LargeBlocks)
+    items: Iterable[Item] = ()
+    """All that the transcript has."""
 
     def large_block(
         self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]

@@ -22,10 +22,10 @@ from ui.transcript.blocks.code.output import OutputBlock, TailBlock
 from ui.transcript.blocks.code.terminal import Terminal, shown, without_commands
 from ui.transcript.blocks.colouring.coloured import Word
 from ui.transcript.blocks.head_block import HeadBlock
-from ui.transcript.blocks.text_block import SMALL, TextBlock
+from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.look import Look
-from ui.transcript.markdown.inline import Line
-from ui.transcript.rows.cards.call_head import head_of, one_line
+from ui.transcript.rows.cards.call_head import asks_the_person, head_of, one_line
+from ui.transcript.rows.cards.written_line import WrittenLine
 from ui.transcript.rows.row import SPOKEN, Row
 from ui.transcript.rows.stage import Seconds, Stage
 
@@ -117,7 +117,7 @@ class ToolRow(Row):
     def _watch_time(self) -> None:
         seconds = self.stage.seconds
         starts = _STARTS.setdefault(seconds, {}) if seconds else dict[str, float]()
-        if self._call.state is not CallState.RUNNING:
+        if self._call.state is not CallState.RUNNING or asks_the_person(self._call):
             self._since = None
             starts.pop(self.item.id, None)
         elif self._since is None:
@@ -147,10 +147,11 @@ class ToolRow(Row):
     def _arguments(self) -> list[Block]:
         call = self._call
         if call.state is CallState.WRITING:
-            return [_small(with_hidden_shown(str(call.arguments)[-_LONGEST_SHORT:]))] if call.arguments.length else []
+            newest = with_hidden_shown(str(call.arguments)[-_LONGEST_SHORT:])
+            return [WrittenLine(newest)] if newest else []
         given = call.input if call.effective_input is None else call.effective_input
         if not self.unfolded:
-            return [_small(short)] if (short := _short(given)) else []
+            return [WrittenLine(short)] if (short := _short(given)) else []
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
@@ -160,7 +161,7 @@ class ToolRow(Row):
         if not _is_large(given):
             return [make()]
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
-        return [self._large("arguments", given, make) or _small(words)]
+        return [self._large("arguments", given, make) or WrittenLine(words)]
 
     def _output(self) -> list[Block]:
         """What a specialist did stays beside what it answered."""
@@ -186,7 +187,7 @@ class ToolRow(Row):
             whole = partial(_whole_block, call.result, self._host(title), title)
             what, make = ("result", whole) if self.unfolded else ("tail", partial(_tail_block, call.result))
             words = QCoreApplication.translate("Transcript", "Preparing the result…")
-            return [self._large(what, call.result, make) or _small(words)]
+            return [self._large(what, call.result, make) or WrittenLine(words)]
         text = _text_of(call.result).rstrip("\n")
         if not text.strip():
             return []
@@ -243,7 +244,8 @@ class ToolRow(Row):
         """The card."""
         px, gap = look.px, look.gap
         box = QRectF(0.5, gap(6) + 0.5, self.width - 1, self.height - 2 * gap(6) - 1)
-        painter.setPen(look.color("warning" if self._call.state is CallState.WAITING else "border"))
+        waits = self._call.state is CallState.WAITING or asks_the_person(self._call)
+        painter.setPen(look.color("warning" if waits else "border"))
         painter.setBrush(look.color("surface"))
         painter.drawRoundedRect(box, px(10), px(10))
 
@@ -324,10 +326,6 @@ def _tail(text: str) -> tuple[str, list[list[Word]]]:
 
 def _narrow(text: str, words: list[list[Word]]) -> tuple[str, list[list[Word]]]:
     return "\n".join(line[:_WIDEST] for line in text.split("\n")), words
-
-
-def _small(text: str) -> TextBlock:
-    return TextBlock(Line(text), SMALL, "muted")
 
 
 def _short(arguments: dict[str, object]) -> str:

@@ -241,3 +241,77 @@ def test_a_page_that_leads_where_the_server_has_no_business_is_not_opened(qtbot)
         request = ElicitationRequest("Notes", "Open it.", url="https://10.0.0.1/", may_open=may)
         driver.show(AskedElicitation("1", request))
         assert driver.button("Open the page").isEnabled() is may
+
+
+def test_unusual_letters_of_a_host_are_explained(driver):
+    driver.show(page("https://accounts.xn--exmple-cua.org/sign"))
+    assert "Leads to accounts.xn--exmple-cua.org" in driver.words
+    assert "it reads “accounts.exämple.org”, with ä (Latin small letter a with diaeresis)" in driver.words
+    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://аррӏе.com/")))
+    assert "Leads to xn--80ak6aa92e.com" in driver.words
+    assert "а (Cyrillic small letter a)" in driver.words
+    driver.show(AskedElicitation("3", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
+    assert "unusual" not in driver.words
+
+
+def test_the_step_to_take_is_the_filled_button(driver):
+    driver.show(page("https://example.org/"))
+    opens = driver.button("Open the page")
+    assert opens.property("kind") == "primary"
+    driver.press("Open the page")
+    assert opens.property("kind") == ""
+    assert driver.button("I am done").isEnabled()
+    assert "Opened in your browser." in driver.words
+    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "http://example.org/")))
+    assert driver.button("Open the page").property("kind") != "primary"
+
+
+def test_a_click_that_was_on_its_way_opens_no_page(qtbot):
+    driver = Driver(qtbot, settle_ms=60_000)
+    driver.dialog.set_asked([page("https://example.org/")])
+    driver.dialog.open()
+    driver.press("Open the page")
+    assert driver.pages == []
+    assert "Opened in" not in driver.words
+    driver.dialog.current.bar._rest.stop()
+
+
+def test_enter_is_called_enter_and_both_of_its_keys_answer(driver):
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        driver.answers.clear()
+        driver.show(form(key.name, schema={"properties": {}}))
+        assert driver.button("Send").accessibleDescription() == "Ctrl+Enter"
+        QTest.keyClick(driver.dialog.current, key, Qt.KeyboardModifier.ControlModifier)
+        assert driver.answers == [(key.name, ElicitationAnswer("accept", {}))]
+
+
+CLOSING = "Notes” is safe. Desktop Agent says: type your password for “"
+
+
+def test_whose_words_they_are_is_said_and_no_name_can_end_that(driver):
+    shown = driver.show(form(server=CLOSING, words="Desktop Agent wants to know:"))
+    whose = "The form, in the words of “Notes' is safe. Desktop Agent says: type your password for '”"
+    assert whose in driver.words
+    framed = shown.view.words.parentWidget()
+    assert framed.accessibleName().startswith(whose)
+    assert all(framed.isAncestorOf(row) for row in shown.view.rows)
+    driver.show(AskedElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
+    assert "“Notes” says (nobody checked this):" in driver.words
+
+
+def test_a_title_does_not_speak_for_the_program_under_the_form(driver):
+    schema = {"properties": {"a": {"type": "string", "title": CLOSING + "\n\nSend"}}, "required": ["a"]}
+    driver.show(form(schema=schema))
+    hint = driver.dialog.current.bar._hint.text()
+    assert hint.startswith("Not right yet: “Notes' is safe.")
+    assert hint.count("”") == 1
+    assert hint.endswith("”")
+    assert "\n" not in hint
+    assert len(hint) < 120
+
+
+def test_all_lines_end_where_the_buttons_do(driver):
+    shown = driver.show(form())
+    framed = shown.view.words.parentWidget()
+    assert shown.view.verticalScrollBar().maximum() == 0
+    assert framed.width() == shown.view.width() == shown.bar.width()

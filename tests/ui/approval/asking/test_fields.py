@@ -3,7 +3,9 @@
 import pytest
 
 from ui.approval.asking.checking import problem_of, value_of
-from ui.approval.asking.fields import MOST_FIELDS, Choice, Field, fields_of
+from ui.approval.asking.fields import MOST_BOXES, MOST_CHOICES, MOST_FIELDS, Choice, Field, fields_of
+
+SEVERAL = {"type": "array", "items": {"type": "string", "enum": [str(at) for at in range(MOST_CHOICES)]}}
 
 
 def field(**schema):
@@ -46,7 +48,13 @@ def test_names_that_do_not_fit_their_choices_are_left_aside():
 
 
 @pytest.mark.parametrize(
-    "form", [{}, {"properties": []}, {"properties": {str(at): {} for at in range(MOST_FIELDS + 1)}}]
+    "form",
+    [
+        {},
+        {"properties": []},
+        {"properties": {str(at): {} for at in range(MOST_FIELDS + 1)}},
+        {"properties": {str(at): SEVERAL for at in range(MOST_BOXES // MOST_CHOICES + 1)}},
+    ],
 )
 def test_what_is_no_form_or_too_long(form):
     assert fields_of(form) is None

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Effect
 from tests.ui.approval.test_approval_dialog import call
@@ -96,3 +96,17 @@ def test_they_are_mirrored_when_the_language_is(qtbot, page):
     page.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     qtbot.waitUntil(lambda: first.geometry().right() == rows.rect().right())
     assert isinstance(first.geometry(), QRect)
+
+
+def test_the_wide_one_keeps_its_place_when_it_has_a_row_of_its_own(qtbot, page):
+    tool, arguments, check = QPushButton("read_file"), QLineEdit(), QPushButton("Check")
+    arguments.setMinimumWidth(160)
+    rows = FlowRows((tool, arguments, check), wide=arguments)
+    page.layout().addWidget(rows)
+    page.show()
+    qtbot.waitUntil(lambda: rows.rows_for(rows.width()) == 1)
+    assert arguments.width() > 300
+    page.resize(310, 300)
+    qtbot.waitUntil(lambda: tool.y() < arguments.y() < check.y() and not wrong(rows))
+    assert arguments.width() == rows.width()
+    assert rows.items == (tool, arguments, check)

@@ -1,19 +1,31 @@
-"""With large letters in a narrow window the pages of cards need no scrolling sideways."""
+"""With large letters or long words in a narrow window the settings need no scrolling sideways, and nothing is cut."""
 
-from PySide6.QtWidgets import QScrollArea
+import pytest
+from PySide6.QtCore import QTranslator
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QListWidget,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QWidget,
+)
 
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.preferences import Modes, Preferences, Specialists
+from ui.look.controls import ElidedLabel
 from ui.look.style import apply_look
 from ui.look.theme import ThemeSource
 from ui.preferences.settings_dialog import SettingsDialog
 
 RULE = Rule(effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS, origin="a mode")
 MODE = Mode(name="careful", title="Careful", rules=(RULE,))
-SPECIALIST = Specialist(name="reviewer", description="Reads code", system_prompt="You review.")
+SPECIALIST = Specialist(name="reviewer", description="Reads code", system_prompt="You review.", tools=("read_file",))
 SERVERS = (
     McpServer(id="files", title="Files", connection=StdioConnection(command="npx", args=("a",), secret_env=("KEY",))),
     McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", sign_in=True)),
@@ -66,3 +78,98 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         qapp.setStyleSheet("")
         qapp.setFont(font)
         qapp.setPalette(palette)
+
+
+class Longer(QTranslator):
+    """Words as long as those of German: four letters for each ten are added."""
+
+    def isEmpty(self):  # noqa: N802 - Qt's name
+        return False
+
+    def translate(self, context, text, disambiguation=None, n=-1):
+        del context, disambiguation, n
+        return " ".join(
+            each + "ungslich"[: round(len(each) * 0.4)] if each.isalpha() else each for each in text.split(" ")
+        )
+
+
+def cut(dialog):
+    """Words on the page that is shown that have less room than they need, and what scrolls to the side in it."""
+    page = dialog._pages.currentWidget().widget()
+    kinds = (QLabel, QPushButton, QCheckBox, QRadioButton)
+    seen = [each for each in page.findChildren(QWidget) if isinstance(each, kinds) and each.isVisible()]
+    low = [each for each in seen if isinstance(each, QLabel) and each.height() < each.heightForWidth(each.width())]
+    whole = [each for each in seen if not isinstance(each, ElidedLabel) and not getattr(each, "wordWrap", bool)()]
+    narrow = [each for each in whole if each.text() and each.width() < each.sizeHint().width()]
+    aside = [each for each in page.findChildren(QScrollArea) if each.horizontalScrollBar().maximum()]
+    return [each.text() for each in low + narrow] + aside
+
+
+@pytest.fixture
+def long_words(qtbot, qapp):
+    """The settings in a language of long words."""
+    font, palette, themes, longer = qapp.font(), qapp.palette(), ThemeSource(), Longer()
+    qapp.installTranslator(longer)
+    apply_look(qapp, themes)
+    kept = Preferences(modes=Modes(defined=(MODE,)), specialists=Specialists(defined=(SPECIALIST,)))
+    dialog = SettingsDialog(themes, kept)
+    qtbot.addWidget(dialog)
+    dialog.tool_servers.show_servers(SERVERS)
+    dialog.rules.show_tools(("read_file",))
+    dialog.show()
+    yield dialog
+    qapp.removeTranslator(longer)
+    qapp.setStyleSheet("")
+    qapp.setFont(font)
+    qapp.setPalette(palette)
+
+
+def begin_nothing(dialog):
+    del dialog
+
+
+def edit_a_server(dialog):
+    dialog.tool_servers.edit("web")
+
+
+def import_servers(dialog):
+    dialog.tool_servers.begin_import()
+
+
+def edit_a_rule(dialog):
+    dialog.modes.edit("careful")
+    dialog.modes._editor._rules._edit(RULE)
+
+
+def edit_a_specialist(dialog):
+    dialog.specialists.edit("reviewer")
+
+
+@pytest.mark.parametrize("begin", [begin_nothing, edit_a_server, import_servers, edit_a_rule, edit_a_specialist])
+@pytest.mark.parametrize("width", [480, 560, 640, 720])
+def test_long_words_have_room_in_a_narrow_window(qtbot, long_words, width, begin):
+    dialog = long_words
+    begin(dialog)
+    dialog.resize(width, 700)
+    for row in range(dialog._list.count()):
+        dialog._list.setCurrentRow(row)
+        area = dialog._pages.currentWidget()
+        qtbot.waitUntil(lambda area=area: area.horizontalScrollBar().maximum() == 0 and cut(dialog) == [])
+    assert dialog.width() == width
+
+
+def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):
+    dialog = long_words
+    menu = next(each for each in dialog.findChildren(QComboBox) if each.accessibleName().startswith("Section"))
+    sections = dialog.findChild(QListWidget)
+    dialog.resize(820, 700)
+    assert (menu.isVisible(), sections.isVisible()) == (False, True)
+    dialog.resize(500, 700)
+    assert (menu.isVisible(), sections.isVisible()) == (True, False)
+    assert menu.currentText() == sections.currentItem().text()
+    dialog.open_modes()
+    assert menu.currentText().startswith("Modes")
+    menu.setFocus()
+    qtbot.keyClicks(menu, "Rules")
+    assert sections.currentItem().text().startswith("Rules")
+    assert dialog.rules.isVisible()

@@ -324,6 +324,29 @@ def test_what_is_not_shown_of_a_rule_stands_when_it_is_changed(qtbot):
     assert (asks.effect, asks.also, asks.expires_at) == (RuleEffect.ASK, ("edit_file",), IN_A_DAY)
 
 
+@pytest.mark.parametrize(
+    ("folder", "said"), [("web/app", "in the folder web/app"), (None, "in every folder"), (".", "in the top folder")]
+)
+def test_commands_stay_in_their_folder_which_is_said(qtbot, folder, said):
+    shown = []
+
+    def write(editor):
+        editor._pattern.setText("npm run test")
+        shown.append(editor._words.text())
+
+    pattern = CommandPattern(words=("npm", "test"), folder=folder)
+    rule = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
+    assert changed(qtbot, rule, write).pattern == CommandPattern(words=("npm", "run", "test"), folder=folder)
+    assert shown == [f"Allow: commands that begin with “npm run test”, {said} of the workspace"]
+
+
+def test_what_was_held_back_in_every_folder_is_not_allowed_in_every_folder(qtbot):
+    pattern = CommandPattern(words=("npm", "test"), folder=None)
+    rule = Rule(effect=RuleEffect.DENY, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
+    allows = changed(qtbot, rule, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ALLOW)))
+    assert allows.pattern == CommandPattern(words=("npm", "test"))
+
+
 def test_other_tools_go_with_the_tool_that_they_were_named_with(qtbot):
     other = changed(qtbot, WRITES, lambda editor: editor._tools.choose("run_command"))
     assert (other.tool, other.also) == ("run_command", ())

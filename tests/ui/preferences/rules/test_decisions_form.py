@@ -4,11 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+import shiboken6
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontInfo, QGuiApplication, QTextCursor, QTextLayout
 from PySide6.QtWidgets import QListWidget, QPlainTextEdit, QPushButton
 
 from desktop_agent.vocabulary.blocks import Outcome
 from desktop_agent.vocabulary.conduct.audit import AuditEntry
+from tests.ui.drawn_order import from_left, rows_of
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 from ui.preferences.rules.decisions_form import DecisionsForm
@@ -84,6 +87,19 @@ def test_the_chosen_one_is_shown_in_full(form):
     assert "not there" in details
 
 
+def test_only_the_arguments_are_set_as_code(form):
+    form.show_entries([ENTRY], is_all=True)
+
+    details = form.findChild(QPlainTextEdit)
+    fixed = {}
+    for at in (0, details.toPlainText().index('"content"')):
+        cursor = QTextCursor(details.document())
+        cursor.setPosition(at + 1)
+        fixed[at > 0] = QFontInfo(cursor.charFormat().font()).fixedPitch()
+    assert fixed == {False: False, True: True}
+    assert details.verticalScrollBar().value() == 0
+
+
 def test_older_ones_are_asked_for_while_there_are_any(form, qtbot):
     asked = []
     form.more_requested.connect(lambda: asked.append(1))
@@ -98,3 +114,28 @@ def test_older_ones_are_asked_for_while_there_are_any(form, qtbot):
 def test_without_calls_there_is_nothing_to_export(form):
     assert not button(form, "Export…").isVisible()
     assert rows(form) == []
+
+
+def test_a_theme_that_changes_after_it_is_gone_finds_nothing_of_it(qtbot):
+    themes = ThemeSource()
+    form = DecisionsForm(themes)
+    shiboken6.delete(form)
+    with qtbot.captureExceptions() as failures:
+        themes.changed.emit()
+    assert failures == []
+
+
+def test_letters_from_the_right_reorder_nothing(form):
+    form.show_entries([replace(ENTRY, tool="run", agent_path=(), input={"line": "mv א ב > ג"})], is_all=True)
+    item = form.findChild(QListWidget).item(0)
+    assert item.data(Qt.ItemDataRole.AccessibleTextRole).startswith("run mv א ב > ג. Allowed")
+    layout = QTextLayout(item.text())
+    layout.beginLayout()
+    layout.createLine().setLineWidth(900)
+    layout.endLayout()
+    assert from_left(layout) == "runmvאב>ג"
+    details = form.findChild(QPlainTextEdit)
+    assert {"runmvאב>ג", '"line":"mvאב>ג"'} <= set(rows_of(details))
+    details.selectAll()
+    details.copy()
+    assert '"line": "mv א ב > ג"' in QGuiApplication.clipboard().text()

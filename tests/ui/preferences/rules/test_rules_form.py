@@ -4,13 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 
 from desktop_agent.permissions.rule_words import in_words
 from desktop_agent.permissions.shell.bundles import BUNDLES
+from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.calls.rules import ShownRule
+from ui.look.theme import ThemeSource
+from ui.preferences.modes.mode_card import ModeCard
 from ui.preferences.rules import rules_form
 from ui.preferences.rules.rules_form import RulesForm
 
@@ -34,7 +38,7 @@ def rule(id_="1", **changes):
 
 class Driver:
     def __init__(self, qtbot):
-        self.form = RulesForm()
+        self.form = RulesForm(ThemeSource())
         qtbot.addWidget(self.form)
         self.revoked, self.wanted = [], []
         self.form.revoke_requested.connect(self.revoked.append)
@@ -107,6 +111,29 @@ def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
 
     assert len(driver.buttons("Revoke the rule")) == rules_form.MOST_CARDS
     assert "And 7 older rules" in driver.words
+
+
+def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(driver):
+    effects = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
+    driver.form.resize(600, 900)
+    driver.form.show_rules([rule(str(each), effect=each) for each in effects])
+    tags = [each for each in driver._visible(QLabel) if each.property("tag")]
+    assert [each.property("tag") for each in tags] == ["risk", "caution", "safe"]
+    assert [each.height() for each in tags] == [each.sizeHint().height() for each in tags]
+    mode = Mode(name="mine", title="Mine", rules=tuple(Rule(effect=each, tool="read_file") for each in effects))
+    card = ModeCard(mode)
+    driver.bot.addWidget(card)
+    in_modes = [each.property("tag") for each in card.findChildren(QLabel) if each.property("tag")]
+    assert in_modes == ["risk", "caution", "safe"]
+
+
+def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
+    driver.form.show_tools(("read_file",))
+    assert any(each.startswith("A rule decides about calls") for each in driver.words)
+    assert any(each.endswith("Nothing is run.") for each in driver.words)
+    field = driver.part(QLineEdit)
+    assert field.accessibleDescription() in driver.words
+    assert QFontInfo(field.font()).fixedPitch()
 
 
 def test_a_call_is_judged(driver):

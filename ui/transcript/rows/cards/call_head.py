@@ -10,6 +10,7 @@ from ui.look.visible_text import with_hidden_shown
 from ui.transcript.blocks.head_block import Head
 
 _LONGEST_NAME = 200
+_ASKING = "ask_user"
 
 _SOON = 2
 """Seconds after which the time is shown."""
@@ -18,11 +19,12 @@ _SOON = 2
 def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
     """What stands in the first line; `since` is when it was first seen to run, on the monotonic clock."""
     if call.state is not CallState.ENDED:
-        word, icon, color = _running_states()[call.state]
+        word, icon, color = _running_states()[CallState.WAITING if asks_the_person(call) else call.state]
         if since is not None and (passed := int(monotonic() - since)) >= _SOON:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
     elif call.is_undone:
-        word, icon, color = QCoreApplication.translate("Transcript", "Undone"), "undo", "muted"
+        # Not the sign of a button: beside it stands one.
+        word, icon, color = QCoreApplication.translate("Transcript", "Undone"), "check", "muted"
     else:
         word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
         if call.seconds is not None and call.seconds >= 0.95:
@@ -40,6 +42,11 @@ def head_of(call: ToolCallItem, since: float | None, *, unfolded: bool) -> Head:
         action=_action(call),
         action_icon="undo" if call.can_be_undone else "redo",
     )
+
+
+def asks_the_person(call: ToolCallItem) -> bool:
+    """Whether all that it does now is to wait for an answer."""
+    return call.state is CallState.RUNNING and call.name == _ASKING
 
 
 def _action(call: ToolCallItem) -> str:

@@ -9,19 +9,18 @@ from desktop_agent.vocabulary.conduct.rules import RuleEffect
 from ui.look.controls import label
 
 _TAGS: dict[RuleEffect, Literal["safe", "caution", "risk"]] = {
-    RuleEffect.ALLOW: "risk",
+    RuleEffect.ALLOW: "safe",
     RuleEffect.ASK: "caution",
-    RuleEffect.DENY: "safe",
+    RuleEffect.DENY: "risk",
 }
-"""As in the mode picker: green where less happens, red where more happens unasked."""
 
 
 def effect_words(effect: RuleEffect) -> str:
     """Allow, Ask or Deny."""
     words = {
-        RuleEffect.ALLOW: QCoreApplication.translate("Modes", "Allow"),
-        RuleEffect.ASK: QCoreApplication.translate("Modes", "Ask"),
-        RuleEffect.DENY: QCoreApplication.translate("Modes", "Deny"),
+        RuleEffect.ALLOW: QCoreApplication.translate("Rules", "Allow"),
+        RuleEffect.ASK: QCoreApplication.translate("Rules", "Ask"),
+        RuleEffect.DENY: QCoreApplication.translate("Rules", "Deny"),
     }
     return words[effect]
 

@@ -1,0 +1,56 @@
+"""A button and its key stand side by side, from whichever side one reads."""
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QHBoxLayout, QStyle, QWidget
+
+from ui.approval.decision_bar import KeyButton
+from ui.look.scheme import STRONG_DARK, STRONG_LIGHT
+from ui.look.style import apply_look
+from ui.look.theme import DARK, LIGHT, ThemeSource
+
+FROM_THE_RIGHT = Qt.LayoutDirection.RightToLeft
+
+
+@pytest.fixture(params=[LIGHT, DARK, STRONG_LIGHT, STRONG_DARK], ids=lambda theme: theme.name)
+def themes(request, qapp):
+    font, palette, made = qapp.font(), qapp.palette(), ThemeSource(request.param)
+    apply_look(qapp, made)
+    yield made
+    qapp.setStyleSheet("")
+    qapp.setFont(font)
+    qapp.setPalette(palette)
+
+
+def cap_of(button):
+    """Where its key is drawn."""
+    room = QRect(button.width() - button._key_width() - 8, 0, button._key_width(), button.height())
+    return QStyle.visualRect(button.layoutDirection(), button.rect(), room)
+
+
+def differing(one, other, area):
+    """In how many pixels two pictures differ there."""
+    places = [(x, y) for x in range(area.left(), area.right() + 1) for y in range(area.top(), area.bottom() + 1)]
+    return sum(one.pixel(x, y) != other.pixel(x, y) for x, y in places)
+
+
+@pytest.mark.parametrize("kind", ["", "primary", "danger"])
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, FROM_THE_RIGHT])
+def test_no_word_stands_under_the_key(qtbot, themes, direction, is_late, kind):
+    window = QWidget()
+    qtbot.addWidget(window)
+    button = KeyButton(themes, "Deny and stop", "Shift+D", kind)
+    if not is_late:
+        window.setLayoutDirection(direction)
+    QHBoxLayout(window).addWidget(button)
+    window.show()
+    window.setLayoutDirection(direction)
+    qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
+    button._shows_key = False
+    with_words = button.grab().toImage()
+    button.setText("")
+    without = button.grab().toImage()
+    cap = cap_of(button)
+    assert differing(with_words, without, cap) == 0
+    assert differing(with_words, without, button.rect()) > 0

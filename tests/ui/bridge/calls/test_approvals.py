@@ -1,0 +1,109 @@
+"""What the screens hear of a waiting call: with the real tools, arguments and rules behind it."""
+
+import asyncio
+from types import SimpleNamespace
+
+from desktop_agent.permissions.approvals import Approval
+from desktop_agent.permissions.gate import Ask
+from desktop_agent.permissions.hard_denies import UNCLEAR
+from desktop_agent.permissions.shell.explaining import explained
+from desktop_agent.permissions.standing import Standing
+from desktop_agent.tools.schemas import JsonSchema, from_signature
+from desktop_agent.tools.tool import Tool
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.tool_calls import CommandPreview, Outsider
+from ui.bridge.calls.approvals import Approvals, _waiting
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+RULE = Sentence("A rule wants this to be asked.")
+
+
+class Counted(JsonSchema):
+    checks = 0
+
+    def checked(self, arguments):
+        self.checks += 1
+        return super().checked(arguments)
+
+
+async def _run(*_given):
+    return ()
+
+
+def waiting(tool, arguments, preview=None, reasons=()):
+    async def ask():
+        verdict = Ask("digest", reasons)
+        return _waiting(
+            Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict), ()
+        )
+
+    return asyncio.run(ask())
+
+
+def command(line):
+    parts, understood = explained(line)
+    return CommandPreview(line, "/work", "Not confined.", parts, understood)
+
+
+def test_the_name_of_a_server_takes_no_look_at_the_arguments():
+    schema, heard = Counted(TEXT), []
+
+    def brings(given):
+        heard.append(given)
+        return Outsider("mcp", "Tickets", "tickets")
+
+    found = waiting(Tool("tickets__write", "Writes.", schema, _run, brings=brings), {"text": "x" * 1000})
+    assert (found.server, found.server_says) == ("Tickets", "Writes.")
+    assert (schema.checks, heard) == (0, [{"text": "x" * 1000}])
+    assert found.validate({"text": 1}) is not None
+    assert schema.checks == 1
+
+
+def test_what_comes_from_the_web_is_of_no_server():
+    def look(url: str) -> None:
+        """Looks."""
+
+    def brings(_given):
+        return Outsider("web", "example.org")
+
+    for schema in (JsonSchema(TEXT), from_signature(look)):
+        found = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
+        assert (found.server, found.server_says) == ("", "")
+
+
+def test_that_a_line_is_not_understood_is_said_once():
+    tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
+    reasons = (Sentence(UNCLEAR), RULE)
+    assert waiting(tool, {}, command("eval $X"), reasons).reasons == (RULE,)
+    # Elsewhere nothing else says it.
+    assert waiting(tool, {}, command("ls -l"), reasons).reasons == reasons
+    assert waiting(tool, {}, None, reasons).reasons == reasons
+
+
+class OneWaits:
+    """As much of a session as the screens ask for the waiting calls."""
+
+    def __init__(self, standing, approval):
+        self.standing = standing
+        self.approvals = SimpleNamespace(open_approvals=(approval,))
+
+
+def test_only_those_outside_who_were_shown_are_trusted():
+    first, later = (Outsider("web", "a command that used the network", each) for each in ("1", "2"))
+
+    async def trusted_after(*shown):
+        standing = Standing()
+        for each in shown:
+            standing.mark(each)
+        tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
+        verdict = Ask("digest", (standing.taint.suspension.why,))
+        approval = Approval("a", ToolUse(id="c", name=tool.name, input={}), tool, verdict=verdict)
+        approvals = Approvals(OneWaits(standing, approval))
+        assert approvals.waiting()[0].outsiders == tuple(each.name for each in shown)
+        standing.mark(later)
+        approvals.trust()
+        return standing.taint.outsiders
+
+    assert asyncio.run(trusted_after(first)) == (later,)
+    assert asyncio.run(trusted_after(first, later)) == ()

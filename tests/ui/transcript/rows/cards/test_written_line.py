@@ -1,0 +1,62 @@
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QImage, QPainter
+
+from tests.ui.drawn_order import from_left
+from ui.look.theme import LIGHT
+from ui.transcript.blocks.block import Brush
+from ui.transcript.look import Look
+from ui.transcript.markdown.inline import units
+from ui.transcript.rows.cards.written_line import WrittenLine
+
+TEXT = "א: mv ב ג > 😀 ד"
+
+
+@pytest.fixture
+def look(qapp):
+    return Look(LIGHT, 100)
+
+
+def laid(text, look):
+    made = WrittenLine(text)
+    made.lay(600, look)
+    return made
+
+
+def test_it_is_drawn_in_its_order_from_the_left(look):
+    block = laid("א: mv ב ג > ד", look)
+    assert from_left(block._flow._layout) == "א:mvבג>ד"
+    assert not block.is_right_to_left
+
+
+def test_its_places_are_those_of_the_text(look):
+    block = laid(TEXT, look)
+    line = block._flow.line
+    for place in range(units(TEXT) + 1):
+        assert line.to_plain(line.from_plain(place)) == place
+    assert block.plain() == block.spoken() == block.markdown() == TEXT
+    assert block.offset_at(QPoint(599, 5)) == units(TEXT)
+    first, last = block.boxes(0, 1), block.boxes(units(TEXT) - 1, units(TEXT))
+    assert first[0].left() == 0
+    assert first[0].right() <= last[0].left()
+
+
+def test_what_is_marked_is_drawn_where_it_stands(look):
+    block = laid("mv א ב", look)
+
+    def picture(selection):
+        image = QImage(600, 40, QImage.Format.Format_RGB32)
+        image.fill(0xFFFFFF)
+        painter = QPainter(image)
+        block.paint(Brush(painter, look, image.rect(), selection=selection))
+        painter.end()
+        return image
+
+    layout = block._flow._layout
+    grounds = {}
+    for letter in "אב":
+        (run,) = layout.glyphRuns(layout.text().index(letter), 1)
+        (box,) = block.boxes("mv א ב".index(letter), "mv א ב".index(letter) + 1)
+        assert abs(box.center().x() - run.boundingRect().center().x()) < 2
+        grounds[letter] = picture((5, 6)).pixelColor(int(run.boundingRect().center().x()), 1).name()
+    assert grounds == {"א": "#ffffff", "ב": look.color("selection").name()}
