@@ -1,6 +1,7 @@
 """What a rule matches, in words for people: all of it, before it is granted and as long as it stands."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from desktop_agent.permissions.rule_matching import path_fits
 from desktop_agent.vocabulary.conduct.rules import (
@@ -31,7 +32,7 @@ def in_words(rule: Rule) -> Sentence:
         case PathPattern(prefix=prefix):
             return _in_folder(rule, prefix)
         case HostPattern(host=host):
-            return Sentence("{tool} with {host}", {"tool": _all(rule.tools), "host": host})
+            return Sentence("{tool} with {host}", {"tool": _named(rule), "host": host})
         case CommandPattern(words=words, exact=exact):
             template = "exactly the command “{command}”" if exact else "commands that begin with “{command}”"
             return _where(rule, Sentence(template, {"command": " ".join(words)}), rule.pattern.folder)
@@ -40,9 +41,9 @@ def in_words(rule: Rule) -> Sentence:
             values = {"title": _TITLES.get(title, title), "commands": _joined(commands, "{some} or {last}")}
             return _where(rule, Sentence("{title}: commands that begin with {commands}", values), rule.pattern.folder)
         case ArgumentsPattern():
-            return Sentence("{tool} with exactly these arguments", {"tool": _all(rule.tools)})
+            return Sentence("{tool} with exactly these arguments", {"tool": _named(rule)})
         case None:
-            return Sentence("{tool} with any arguments", {"tool": _all(rule.tools)})
+            return Sentence("{tool} with any arguments", {"tool": _named(rule)})
 
 
 def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
@@ -69,7 +70,21 @@ def _without_scope(identity: str, folder: str) -> str:
     return name if scope and path_fits(scope, folder) else identity
 
 
-def _all(names: Sequence[str]) -> str | Sentence:
+def _named(rule: Rule) -> str | Sentence:
+    return _all([_bound(each, rule.workspace) for each in rule.tools])
+
+
+def _bound(identity: str, workspace: str | None) -> str | Sentence:
+    """A tool by its name; and to what the rule holds it, where that is not said beside it."""
+    name, _, scope = identity.partition(" @ ")
+    if not scope or (workspace is not None and path_fits(scope, workspace) and path_fits(workspace, scope)):
+        return name
+    if PurePath(scope).is_absolute():
+        return Sentence("{tool} for the workspace {folder}", {"tool": name, "folder": scope})
+    return Sentence("{tool}, as it is described now,", {"tool": name})
+
+
+def _all(names: Sequence[str | Sentence]) -> str | Sentence:
     return _joined(names, "{some} and {last}")
 
 

@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.tool_calls import (
 )
 from ui.look.controls import ButtonKind
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.sentences import literal, plain_tip
+from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_S, ThemeSource
 
 # What was on its way when the call appeared, a click or a word being typed, must not decide it.
@@ -35,7 +35,7 @@ class KeyButton(QPushButton):
     def __init__(self, themes: ThemeSource, text: str, key: str, kind: ButtonKind) -> None:
         super().__init__(literal(text))
         self._themes = themes
-        self._key = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
+        self._key = shown_keys(key)
         self._kind = kind
         self._shows_key = True
         self.setAutoDefault(False)

@@ -66,12 +66,15 @@ class Drafts(QObject):
         kept = await self._library.drafts.load(conversation)
         if conversation is not self._wanted or conversation is self._shown:
             return
-        written, added = self._composer.draft()
-        attached = [*attached_of(kept), *added]
-        self._kept = (kept.text, attached)
-        self._shown = conversation
+        attached = attached_of(kept)
+        self._kept, self._shown = (kept.text, attached), conversation
+        if not kept.text and not attached:
+            # What was written meanwhile stays as it is: texts that were pasted beside it, too.
+            self.keep()
+            return
         # Who was quicker than the disk loses nothing.
-        self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), attached)
+        written, added = self._composer.draft()
+        self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
 
 
 async def _nothing() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ui.shell.conversation_page import ConversationPage
 
 SIDEBAR_WIDTH = 260
+PAGE_WIDTH = 360
 
 
 class MainWindow(QMainWindow):
@@ -130,6 +131,8 @@ class MainWindow(QMainWindow):
         self._stack.addWidget(self.frame)
         self._splitter.addWidget(self.sidebar)
         self._splitter.addWidget(self._stack)
+        # In little room the list of conversations gets narrower first.
+        self._stack.setMinimumWidth(PAGE_WIDTH)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([SIDEBAR_WIDTH, 1180 - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)

@@ -109,3 +109,16 @@ def test_each_tool_of_any_other_rule_is_said() -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="a", also=("b", "c"))
     assert str(in_words(rule)) == "a, b and c with any arguments"
     assert str(in_words(rule.model_copy(update={"pattern": HostPattern(host="h")}))) == "a, b and c with h"
+
+
+@pytest.mark.parametrize(
+    ("tool", "workspace", "words"),
+    [
+        ("act @ /ws", None, "act for the workspace /ws with any arguments"),
+        ("act @ /ws", "/ws", "act with any arguments"),
+        ("act @ /ws", "/other", "act for the workspace /ws with any arguments"),
+        ("act @ server:d1", "/ws", "act, as it is described now, with any arguments"),
+    ],
+)
+def test_what_a_rule_holds_its_tool_to_is_said(tool: str, workspace: str | None, words: str) -> None:
+    assert str(in_words(Rule(effect=RuleEffect.ALLOW, tool=tool, workspace=workspace))) == words

@@ -4,6 +4,7 @@ from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
+from ui.composer.message_editor import LONGEST_TEXT
 
 
 class Hasty(Screen):
@@ -23,6 +24,38 @@ def test_what_is_sent_before_the_first_conversation_is_open_goes_into_it(qapp, i
             await until(lambda: screen.answers() == ["Hi"])
             await until(lambda: not screen.conversation.working)
             assert screen.editor.toPlainText() == ""
+        finally:
+            await screen.close()
+
+    in_loop(work())
+
+
+class Pasting(Screen):
+    """Writes and pastes a long text as soon as there is a window."""
+
+    async def idle(self):
+        if self.conversation is None:
+            self.write("What is in this log?")
+            self.editor.insert_text(LONG)
+        await super().idle()
+
+
+LONG = "A line of a log.\n" * (LONGEST_TEXT // 16)
+
+
+def test_a_text_that_is_pasted_before_the_first_conversation_is_open_stays_beside_what_is_written(
+    qapp, in_loop, tmp_path
+):
+    async def work():
+        screen = await Pasting.open(qapp, tmp_path / "data", Turn(ContentDelta("Hi")))
+        try:
+            await until(lambda: screen.conversation is not None)
+            await screen.idle()
+            assert screen.editor.toPlainText() == "What is in this log?"
+            assert screen.window.page.composer.attachments.texts == [LONG]
+            await screen.window.page._drafts.kept()
+            kept = await screen.desk.library.drafts.load(screen.conversation)
+            assert kept.text == f"What is in this log?\n\n{LONG}"
         finally:
             await screen.close()
 

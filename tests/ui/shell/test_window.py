@@ -23,6 +23,7 @@ from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
+from ui.shell.window import PAGE_WIDTH
 
 
 def waiting():
@@ -458,5 +459,15 @@ def test_wrong_use_is_a_banner_too(on_screen):
         await until(lambda: screen.banners.keys)
         screen.window.show_problem(WrongUse("again"))
         assert len(screen.banners.keys) == 2
+
+    on_screen(work)
+
+
+def test_in_a_narrow_window_the_list_gives_way_first(on_screen):
+    async def work(screen):
+        screen.window.resize(560, 600)
+        await until(lambda: screen.window.width() == 560)
+        await until(lambda: screen.window.frame.width() >= PAGE_WIDTH)
+        assert 150 <= screen.window.sidebar.width() <= 200
 
     on_screen(work)

@@ -103,9 +103,7 @@ def test_a_new_one_is_written_with_a_rule(driver):
     driver.click("Add mode…")
     driver.type("Name", "No pushing!")
     assert driver.part(QLineEdit, "Short name").text() == "no-pushing"
-    driver.bot.mouseClick(
-        driver.part(QRadioButton, "Change files unasked; all else is asked about"), Qt.MouseButton.LeftButton
-    )
+    driver.part(QRadioButton, "Change files unasked; all else is asked about").click()
     driver.type("Instructions", "Never push.")
     driver.rule("Deny", "run_command", "Commands that begin with", "git push")
     assert "Deny: commands that begin with “git push”" in driver.words
