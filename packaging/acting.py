@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tool_server
+from loopback import listening
 from tool_server import answered
 
 Check = tuple[str, bool, str]
@@ -95,14 +95,8 @@ def written(content: str | list[dict[str, Any]]) -> str:
 def model() -> Iterator[Model]:
     """A model that listens."""
     server = Model()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with listening(server):
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def acting(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:

@@ -1,6 +1,7 @@
 """Servers for the check of the packaged program: Chat Completions on loopback, plain or over TLS."""
 
 import json
+import socketserver
 import ssl
 import subprocess
 import threading
@@ -52,6 +53,19 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
+def listening(server: socketserver.BaseServer) -> Iterator[None]:
+    """It serves in a thread."""
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
 def serving(certificate: Path | None = None, answer: str = ANSWER) -> Iterator[Server]:
     """A server; over TLS with `certificate`, a file with the key in it too."""
     server = Server(answer)
@@ -60,14 +74,8 @@ def serving(certificate: Path | None = None, answer: str = ANSWER) -> Iterator[S
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         server.scheme = "https"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with listening(server):
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def own_certificate(folder: Path) -> Path:

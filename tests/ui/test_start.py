@@ -74,7 +74,7 @@ FOREIGN = (
     "sqlite3",
     "ssl",
 )
-MOST = 50
+MOST = 52
 """Modules of ours; each costs half a millisecond or more."""
 
 SHOWN = """

@@ -20,6 +20,8 @@ from ui.look.written.order import set_apart
 
 # The line above shows all of them; a row for each of thousands would only take time.
 MOST_ROWS = 100
+PLAIN_ROWS = 20
+"""Nor do rows without a risk grow the dialog beyond the screen."""
 ROWS_IN_SIGHT = 8
 """So many stand in the order of the line; of more, those to look at stand first."""
 MOST_OF_LINE = 12
@@ -85,12 +87,13 @@ class CommandView(QWidget):
         if len(parts) < 2 and not any(each.risks for each in parts):
             return
         ordered = parts if len(parts) <= ROWS_IN_SIGHT else risks_first(parts)
-        for part in ordered[:MOST_ROWS]:
+        count = min(max(sum(bool(each.risks) for each in parts), PLAIN_ROWS), MOST_ROWS)
+        for part in ordered[:count]:
             text = SelectableText(folded(with_hidden_shown(part.text)))
             text.setFont(mono_font(self._themes.theme, self._themes.zoom))
             text.setHidden(len(parts) == 1)
             self._rows.addWidget(self._row_of(text, part.risks, part.depth))
-        if rest := ordered[MOST_ROWS:]:
+        if rest := ordered[count:]:
             risks = {risk for each in rest for risk in each.risks}
             more = label(self.tr("And {0} more").format(len(rest)), "muted")
             self._rows.addWidget(self._row_of(more, [risk for risk in Risk if risk in risks]))

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStyle, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
+from ui.look.parts.flow_rows import PlacedRows
 from ui.look.theme import SPACE_XS
 
-_MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
 _GAP = SPACE_XS
 
 
-class ControlRows(QWidget):
+class ControlRows(PlacedRows):
     """Controls have their words or none (`minimumSizeHint`); words of the first ones stay longest.
 
     A control whose horizontal policy is Maximum can also have a part of them. `end` stands at the end of the last row;
@@ -21,14 +20,10 @@ class ControlRows(QWidget):
     """
 
     def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
-        super().__init__()
-        self._items: list[QWidget] = []
+        super().__init__(_GAP)
         self._end = end
         self._reserved = reserved
         end.setParent(self)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
 
     def add(self, item: QWidget) -> None:
         """One more, behind the others and before the end."""
@@ -43,15 +38,6 @@ class ControlRows(QWidget):
         self._items.append(item)
         self.updateGeometry()
 
-    def hasHeightForWidth(self) -> bool:
-        """Always."""
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        """Of all rows."""
-        rows = self._rows(width)
-        return sum(self._height_of(row) for row in rows) + _GAP * (len(rows) - 1)
-
     def sizeHint(self) -> QSize:
         """All in one row, with their words."""
         row = [*self._shown(), self._end]
@@ -64,21 +50,6 @@ class ControlRows(QWidget):
         """
         row = [*self._shown(), self._end]
         return QSize(max(_least(each) for each in row), self._height_of(row))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other rows."""
-        super().resizeEvent(event)
-        self._place()
-
-    def event(self, event: QEvent) -> bool:
-        """One of them wants another size, comes or goes."""
-        if event.type() in _MOVING:
-            self._place()
-            self.updateGeometry()
-        return super().event(event)
-
-    def _shown(self) -> list[QWidget]:
-        return [each for each in self._items if not each.isHidden()]
 
     def _room_of_end(self) -> int:
         return self._reserved() + _GAP
@@ -101,9 +72,6 @@ class ControlRows(QWidget):
         last = width - self._room_of_end()
         return next((at for at in range(whole, folded) if _wide(items[at:], _least) <= last), folded)
 
-    def _height_of(self, row: Sequence[QWidget]) -> int:
-        return max((each.sizeHint().height() for each in row), default=0)
-
     def _place(self) -> None:
         width, top = self.width(), 0
         rows = self._rows(width)
@@ -119,11 +87,6 @@ class ControlRows(QWidget):
                 own = min(self._end.sizeHint().width(), width)
                 self._put(self._end, width - own, own, top, height)
             top += height + _GAP
-
-    def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
-        tall = item.sizeHint().height()
-        area = QRect(at, top + (height - tall) // 2, width, tall)
-        item.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), area))
 
 
 def _shared(items: Sequence[QWidget], room: int) -> list[int]:

