@@ -12,11 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("desktop_agent", "ui", "resources")
 
-MODULE_LINES = 400
+MODULE_LINES = 500
 FUNCTION_LINES = 50
-CLASS_LINES = 250
-CLASS_METHODS = 20
-FOLDER_MODULES = 12
+CLASS_LINES = 300
+FOLDER_MODULES = 25
 SMALL_MODULES = {"ui/shell/window.py": 250, "desktop_agent/agent/turn.py": 250}
 JUNK_DRAWERS = ("util", "utils", "helper", "helpers", "manager", "misc", "common", "models")
 
@@ -62,12 +61,6 @@ def length(node: Function | ast.ClassDef) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def methods(node: ast.ClassDef) -> int:
-    """Functions of a class; overloads are signatures, not functions."""
-    found = [child for child in node.body if isinstance(child, Function)]
-    return sum(not any(ast.unparse(mark).endswith("overload") for mark in child.decorator_list) for child in found)
-
-
 def module_faults(source: Source) -> Iterator[str]:
     """Length and name of a file."""
     limit = SMALL_MODULES.get(source.path, MODULE_LINES)
@@ -88,8 +81,6 @@ def node_faults(source: Source) -> Iterator[str]:
         elif isinstance(node, ast.ClassDef):
             if length(node) > CLASS_LINES:
                 yield f"{where}: {node.name} has {length(node)} lines, at most {CLASS_LINES}"
-            if methods(node) > CLASS_METHODS:
-                yield f"{where}: {node.name} has {methods(node)} methods, at most {CLASS_METHODS}"
         elif isinstance(node, ast.Call) and (source.path, ast.unparse(node.func)) == OUTER_LOOP:
             continue
         elif isinstance(node, ast.Call) and (fault := forbidden_call(node)):
