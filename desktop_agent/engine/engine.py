@@ -279,16 +279,17 @@ class Engine:
         timeouts = Timeouts(connect=preferences.network.connect_timeout, idle=preferences.network.idle_timeout)
         base = self._defaults.config
         said = base.model_fields_set
-        prompt = base.system_prompt or preferences.chat.system_prompt or None
         models = preferences.models
         chosen = {
             "show_reasoning": models.show_reasoning,
             "caching": models.prompt_caching,
             "reasoning": record.reasoning,
+            **record.parameters.model_dump(),
         }
+        chosen["system_prompt"] = record.parameters.system_prompt or preferences.chat.system_prompt or None
         # What was said on the command line wins.
         chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in said}
-        return base.model_copy(update={**chosen, "timeouts": timeouts, "system_prompt": prompt})
+        return base.model_copy(update={**chosen, "timeouts": timeouts})
 
     async def demo_workspace(self) -> Path:
         """A folder of the demo's own, so that its tool call has somewhere to write."""

@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolProgress
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 
 class _Journal:
@@ -212,6 +212,7 @@ class _Listed(TypedDict):
     model: str | None
     workspace: str | None
     reasoning: Reasoning | None
+    parameters: ConversationParameters
 
 
 def _listed(record: ConversationRecord) -> _Listed:
@@ -222,6 +223,7 @@ def _listed(record: ConversationRecord) -> _Listed:
         model=record.model,
         workspace=record.workspace,
         reasoning=record.reasoning,
+        parameters=record.parameters,
     )
 
 

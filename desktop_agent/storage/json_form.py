@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.blocks import Block, JsonObject, Unknown
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 
 @cache
@@ -43,6 +43,11 @@ def _drafts() -> TypeAdapter[Draft]:
 @cache
 def _reasoning() -> TypeAdapter[Any]:
     return TypeAdapter(Reasoning)
+
+
+@cache
+def _parameters() -> TypeAdapter[ConversationParameters]:
+    return TypeAdapter(ConversationParameters)
 
 
 @cache
@@ -96,6 +101,19 @@ def read_reasoning(text: str | None) -> Reasoning | None:
         return None if text is None else _read(_reasoning(), text)
     except (ValueError, RecursionError):
         return None
+
+
+def parameters_text(parameters: ConversationParameters) -> str | None:
+    """The JSON of what the person set, or None where nothing was."""
+    return None if parameters == ConversationParameters() else _written(_parameters(), parameters)
+
+
+def read_parameters(text: str | None) -> ConversationParameters:
+    """What was set; nothing where it cannot be read."""
+    try:
+        return ConversationParameters() if text is None else _read(_parameters(), text)
+    except (ValueError, RecursionError):
+        return ConversationParameters()
 
 
 def state_text(state: ConversationState) -> str | None:

@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from desktop_agent.vocabulary.tool_calls import Outsider
 
 
@@ -45,7 +45,7 @@ class ConversationState(BaseModel):
 class ConversationRecord:
     """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`.
 
-    `reasoning` is what the person chose for this conversation; None leaves it to the model.
+    `reasoning` is what the person chose for this conversation; None leaves it to the model. So do the `parameters`.
     """
 
     id: str
@@ -60,6 +60,7 @@ class ConversationRecord:
     head_message_id: str | None = None
     deleted_at: datetime | None = None
     reasoning: Reasoning | None = None
+    parameters: ConversationParameters = field(default_factory=ConversationParameters)
     state: ConversationState = field(default_factory=ConversationState)
 
 
@@ -77,6 +78,7 @@ class ConversationChanges(TypedDict, total=False):
     workspace: str | None
     head_message_id: str | None
     reasoning: Reasoning | None
+    parameters: ConversationParameters
     state: ConversationState
 
 

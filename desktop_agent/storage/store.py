@@ -21,7 +21,7 @@ from desktop_agent.storage.database.picture_index import PictureKeeper, forget_u
 from desktop_agent.storage.database.rules import RuleRows
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.files import gone
-from desktop_agent.storage.json_form import reasoning_text
+from desktop_agent.storage.json_form import parameters_text, reasoning_text
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import (
     ConversationChanges,
@@ -35,7 +35,7 @@ from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import DatabaseDamaged, WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 T = TypeVar("T")
 _THREAD = "conversations"
@@ -99,6 +99,7 @@ class Store:
         model: str | None = None,
         workspace: str | None = None,
         reasoning: Reasoning | None = None,
+        parameters: ConversationParameters | None = None,
         title_is_automatic: bool = True,
         id_: str | None = None,
     ) -> ConversationRecord:
@@ -110,6 +111,7 @@ class Store:
             "model": model,
             "workspace": workspace,
             "reasoning": reasoning_text(reasoning),
+            "parameters": parameters_text(parameters or ConversationParameters()),
         }
         return await self._run(lambda db: conversations.create(db, values, id_))
 

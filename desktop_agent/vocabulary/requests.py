@@ -84,22 +84,27 @@ class Timeouts(_Frozen):
     total: float | None = Field(default=None, gt=0)
 
 
-class ProviderConfig(_Frozen):
-    """How to ask. None is not sent, so that the server's own default holds.
+class ConversationParameters(_Frozen):
+    """What the person may set for one conversation. None is not sent, so that the server's own default holds."""
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    system_prompt: str | None = None
+
+
+class ProviderConfig(ConversationParameters):
+    """How to ask: the parameters of the conversation, and everything else.
 
     `show_reasoning` asks for summaries of reasoning where a server sends none by itself. `extra_options` are merged
     into the request's body last and win.
     """
 
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=1)
-    top_p: float | None = Field(default=None, ge=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning: Reasoning | None = None
     show_reasoning: bool = True
     response_format: JsonFormat | None = None
     caching: PromptCaching = PromptCaching()
-    system_prompt: str | None = None
     stop_sequences: tuple[str, ...] = ()
     extra_options: JsonObject = Field(default_factory=dict)
     timeouts: Timeouts = Timeouts()

@@ -4,19 +4,28 @@ import asyncio
 from datetime import date
 
 from pydantic import SecretStr
-from PySide6.QtWidgets import QListWidget, QTableView
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QListWidget, QTableView
 
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits, Price, ReasoningEffort
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    ConversationParameters,
+    ModelInfo,
+    PictureLimits,
+    Price,
+    ReasoningEffort,
+)
 from desktop_agent.vocabulary.usage import Usage
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import LARGE, MODELS, STUDIO, Desk, until
 from tests.gallery.paintings import painting
-from tests.gallery.screens import scene
+from tests.gallery.screens import placed, scene
 from ui.bridge.servers import ModelGroup
+from ui.preferences.conversation_settings import ConversationSettingsDialog
 
 OPENROUTER = next(each for each in CLOUD_PROVIDERS if each.id == "openrouter")
 MANY = (
@@ -176,3 +185,26 @@ async def any_address(desk: Desk) -> None:
     scroll = desk.window._connecting.welcome.verticalScrollBar()
     await asyncio.sleep(0.1)
     scroll.setValue(scroll.maximum())
+
+
+PARAMETERS = ConversationParameters(
+    temperature=0.2, max_tokens=4096, system_prompt="Answer as a copy editor: short, plain, no exclamation marks."
+)
+
+
+@scene("conversation-settings")
+async def conversation_settings(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.library.current.change(parameters=PARAMETERS)
+    await asyncio.sleep(0.3)
+    desk.window.page.models.edit_parameters()
+    dialog = desk.window.findChild(ConversationSettingsDialog)
+    await placed(dialog)
+    dialog.findChildren(QLineEdit)[1].setFocus()
+    QTest.keyClicks(dialog.findChildren(QLineEdit)[1], "1.2")
+
+
+@scene("conversation-settings-in-force")
+async def conversation_settings_in_force(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.library.current.change(parameters=PARAMETERS)

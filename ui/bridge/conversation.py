@@ -21,7 +21,7 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from desktop_agent.vocabulary.tool_calls import Outsider
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.calls.approvals import Approvals
@@ -71,6 +71,11 @@ class ConversationFacts(QObject):
     def reasoning(self) -> Reasoning | None:
         """What the person chose; None is the model's default."""
         return self._session.record.reasoning
+
+    @property
+    def parameters(self) -> ConversationParameters:
+        """What the person set for this conversation."""
+        return self._session.record.parameters
 
     @property
     def transcript(self) -> Transcript:
@@ -158,7 +163,7 @@ class OpenConversation(ConversationFacts):
         self._session.interrupt()
 
     def change(self, **changes: Unpack[ConversationChanges]) -> None:
-        """Another title, endpoint, model, workspace or way to reason."""
+        """Another title, endpoint, model, workspace, way to reason or parameters."""
         self._session.change_record(**changes)
         self.record_changed.emit()
 

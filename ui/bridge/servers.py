@@ -51,6 +51,11 @@ class Servers(QObject):
         """Those in use."""
         return self._connections.endpoints()
 
+    @property
+    def instructions(self) -> str:
+        """What models are told in conversations without a system prompt of their own."""
+        return self._engine.preferences.chat.system_prompt
+
     def capabilities(self, endpoint_id: str | None, model: str | None) -> Capabilities:
         """What this model can do, as far as is known."""
         known = self._connections.known_model(endpoint_id or "", model or "")

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
 from ui.bridge.settings import Settings
+from ui.composer.parameters_button import KEYS as PARAMETERS_KEYS
 from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
 from ui.composer.reasoning_switch import KEYS
 from ui.look.parts.mode_picker import KEYS as MODE_KEYS
@@ -25,6 +26,7 @@ class Actions(QObject):
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
         self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu)
+        self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters)
         self._add(self.tr("Choose mode"), MODE_KEYS, page.conduct.picker.open_menu)
         self._add(self.tr("Answer the question"), QUESTION_KEYS, page.conduct.questions.take_focus)
         self._add(self.tr("Waiting messages"), "Ctrl+Shift+W", page.conduct.waiting.take_focus)

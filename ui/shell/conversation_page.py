@@ -75,6 +75,7 @@ class ConversationPage(QObject):
         self.conduct = ConductControls(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)
+        self.composer.add_control(self.models.parameters)
         self._drafts = Drafts(self.composer, library, tasks, self)
         frame.fill(self._usage, self.ways.find_bar, self.transcript, self.conduct.above)
         self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]

@@ -1,23 +1,27 @@
-"""The model and how hard it reasons: two controls under the editor, kept in step with the conversation."""
+"""The model, how hard it reasons and its parameters: controls kept in step with the conversation."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.requests import Reasoning
+from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.servers import ModelGroup, Servers
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
 from ui.composer.model_picker import ModelPicker
+from ui.composer.parameters_button import ParametersButton
 from ui.composer.reasoning_choices import lacks, words_for
 from ui.composer.reasoning_switch import ReasoningSwitch
 from ui.look.theme import ThemeSource
 
 
 class ModelControls(QObject):
-    """Changes the conversation by what the person picks, and tells the composer what the model can take."""
+    """Changes the conversation by what the person picks, and tells the composer what the model can take.
+
+    `parameters` belongs into the composer too, behind what matters more.
+    """
 
     connect_requested = Signal()
     remark = Signal(object)
@@ -33,12 +37,14 @@ class ModelControls(QObject):
         self._conversation: OpenConversation | None = None
         self.picker = ModelPicker(themes)
         self.reasoning = ReasoningSwitch(themes)
+        self.parameters = ParametersButton(themes)
         composer.add_control(self.picker)
         composer.add_control(self.reasoning)
         self.picker.model_chosen.connect(self._choose_model)
         self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
         self.picker.connect_requested.connect(self.connect_requested)
         self.reasoning.reasoning_chosen.connect(self._choose_reasoning)
+        self.parameters.clicked.connect(self.edit_parameters)
         servers.models_changed.connect(self._on_models)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -60,7 +66,26 @@ class ModelControls(QObject):
             self.remark.emit(Sentence(template, {"choice": words}))
         self.picker.set_current(*place)
         self.reasoning.show_choices(able, conversation.reasoning)
+        self.parameters.show_parameters(conversation.parameters)
         self._composer.set_can_see(able.images, self._servers.picture_limits(*place))
+
+    def edit_parameters(self) -> None:
+        """Show the settings of the conversation."""
+        conversation = self._conversation
+        if conversation is None:
+            return
+        # Late: most conversations are had without.
+        from ui.preferences.conversation_settings import ConversationSettingsDialog
+
+        window = self._composer.window()
+        dialog = ConversationSettingsDialog(conversation.parameters, self._servers.instructions, window)
+        dialog.saved.connect(self._set_parameters)
+        dialog.open()
+
+    @Slot(object)
+    def _set_parameters(self, parameters: ConversationParameters) -> None:
+        if self._conversation is not None:
+            self._conversation.change(parameters=parameters)
 
     @Slot(str, str)
     def _choose_model(self, endpoint_id: str, model: str) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 from desktop_agent.storage.database.connection import text_of, text_or_none, transaction
 from desktop_agent.storage.json_form import (
     draft_text,
+    parameters_text,
     read_draft,
+    read_parameters,
     read_reasoning,
     read_state,
     reasoning_text,
@@ -21,9 +23,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _COLUMNS = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
-        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, state
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
     FROM conversations """
-_SIMPLE_CHANGES = ("title", "title_is_automatic", "endpoint_id", "model", "workspace", "reasoning", "state")
+_SIMPLE_CHANGES = (
+    "title",
+    "title_is_automatic",
+    "endpoint_id",
+    "model",
+    "workspace",
+    "reasoning",
+    "parameters",
+    "state",
+)
 NO_CONVERSATION = 0
 
 
@@ -57,7 +68,8 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
         text_or_none(row[9]),
         None if row[10] is None else _moment(row[10]),
         read_reasoning(text_or_none(row[11])),
-        read_state(text_or_none(row[12])),
+        read_parameters(text_or_none(row[12])),
+        read_state(text_or_none(row[13])),
     )
 
 
@@ -107,6 +119,8 @@ def update(connection: sqlite3.Connection, id_: str, changes: ConversationChange
         values.setdefault("title_is_automatic", False)
     if "reasoning" in values:
         values["reasoning"] = reasoning_text(values["reasoning"])
+    if "parameters" in values:
+        values["parameters"] = parameters_text(values["parameters"])
     if "state" in values:
         values["state"] = state_text(values["state"])
     number = number_of(connection, id_)

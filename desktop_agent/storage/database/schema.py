@@ -105,8 +105,12 @@ ALTER TABLE conversations ADD COLUMN state TEXT;  -- JSON, or NULL for what ever
 {checkpoints.TABLE}
 """
 
+_PARAMETERS = """
+ALTER TABLE conversations ADD COLUMN parameters TEXT;  -- JSON, or NULL for what the server does by itself
+"""
+
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-STEPS: tuple[str, ...] = (_FIRST, _REASONING, _CONDUCT)
+STEPS: tuple[str, ...] = (_FIRST, _REASONING, _CONDUCT, _PARAMETERS)
 TABLES: dict[int, str] = {
     101: "conversations",
     102: "messages",

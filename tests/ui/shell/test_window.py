@@ -471,3 +471,12 @@ def test_in_a_narrow_window_the_list_gives_way_first(on_screen):
         assert 150 <= screen.window.sidebar.width() <= 200
 
     on_screen(work)
+
+
+def test_no_two_actions_have_the_same_keys(on_screen):
+    async def work(screen):
+        keys = [keys.toString() for action in screen.window.actions() for keys in action.shortcuts()]
+        assert len(keys) > 20
+        assert sorted(keys) == sorted(set(keys))
+
+    on_screen(work)

@@ -1,4 +1,4 @@
-"""A tool button that keeps its icon when there is no room for its words, and has an arrow: it opens a menu."""
+"""A tool button that keeps its icon when there is no room for its words, and has an arrow if it opens a menu."""
 
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QIcon, QPaintEvent, QPalette, QResizeEvent
@@ -16,8 +16,9 @@ _ALONE = Qt.ToolButtonStyle.ToolButtonIconOnly
 class FoldingButton(QToolButton):
     """Quiet. Without words and arrow it is still named, described and explained by its tooltip."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, has_arrow: bool = True) -> None:
         super().__init__(parent)
+        self._arrow = _ARROW if has_arrow else 0
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(_BESIDE)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -25,7 +26,7 @@ class FoldingButton(QToolButton):
 
     def sizeHint(self) -> QSize:
         """With words, whether they are shown or not: else it would never unfold."""
-        more = _ARROW if self.toolButtonStyle() == _BESIDE else self._words_width()
+        more = self._arrow if self.toolButtonStyle() == _BESIDE else self._words_width()
         return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -39,7 +40,7 @@ class FoldingButton(QToolButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The arrow stands at the end, in the colour of text, whatever colour the words have."""
-        if self.toolButtonStyle() != _BESIDE:
+        if self.toolButtonStyle() != _BESIDE or not self._arrow:
             super().paintEvent(event)
             return
         whole, ground = QStyleOptionToolButton(), QStyleOptionToolButton()
@@ -59,7 +60,9 @@ class FoldingButton(QToolButton):
         return QStyle.visualRect(self.layoutDirection(), self.rect(), area)
 
     def _words_width(self) -> int:
+        if not self.text():
+            return 0
         # Qt has a space on each side of the words (QToolButton::sizeHint).
         letters = self.fontMetrics()
         words = letters.size(Qt.TextFlag.TextShowMnemonic, self.text()).width() + 2 * letters.horizontalAdvance(" ")
-        return words + _BETWEEN + _ARROW
+        return words + _BETWEEN + self._arrow

@@ -10,7 +10,7 @@ from desktop_agent.storage.database.schema import STEPS, version_of
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseTooNew, StorageFailed
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningEffort
+from desktop_agent.vocabulary.requests import ConversationParameters, ReasoningBudget, ReasoningEffort
 
 NEXT = (*STEPS, "ALTER TABLE conversations ADD COLUMN folder TEXT DEFAULT 'none';\nCREATE TABLE folders (name TEXT);\n")
 
@@ -117,4 +117,18 @@ async def test_an_opening_that_was_cut_short_is_begun_again(tmp_path: Path) -> N
     store = await Store.open(tmp_path)
     assert store.report.notices == ()
     assert len(await store.list_conversations()) == 1
+    await store.close()
+
+
+async def test_parameters_are_kept_and_what_nobody_can_read_is_the_default(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    parameters = ConversationParameters(temperature=0.5, system_prompt="Be brief.")
+    made = await store.create_conversation(title="new", parameters=parameters)
+    assert made.parameters == parameters
+    await store.close()
+    with closing(open_database(tmp_path).connection) as db:
+        db.execute("UPDATE conversations SET parameters = ?", ('{"temperature": 9}',))
+    store = await Store.open(tmp_path)
+    (record,) = await store.list_conversations()
+    assert record.parameters == ConversationParameters()
     await store.close()

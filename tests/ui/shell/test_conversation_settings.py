@@ -1,0 +1,131 @@
+"""The settings of one conversation, by keyboard alone, as far as the request and the disk."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QToolButton
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ConversationParameters
+from tests.ui.bridge.in_loop import until
+
+SET = ConversationParameters(temperature=0.2, max_tokens=500, system_prompt="Be brief.")
+
+
+async def opened(screen):
+    action = screen.action("Conversation settings")
+    assert action.shortcut().toString() == "Ctrl+Shift+P"
+    action.trigger()
+    return await until(lambda: screen.find(QDialog, "Conversation settings"))
+
+
+def button(screen):
+    return screen.find(QToolButton, "Conversation settings")
+
+
+def write(screen, kind, name, text):
+    field = screen.find(kind, name)
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClick(field, Qt.Key.Key_Delete)
+    QTest.keyClicks(field, text)
+    return field
+
+
+async def fill_in(screen):
+    await opened(screen)
+    write(screen, QPlainTextEdit, "System prompt", "Be brief.")
+    write(screen, QLineEdit, "Maximum tokens", "500")
+    field = write(screen, QLineEdit, "Temperature", "0,2")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    await until(lambda: screen.find(QDialog, "Conversation settings") is None)
+
+
+def test_what_was_set_is_sent_shown_and_there_again(on_screen, tmp_path):
+    async def set_them(screen):
+        assert button(screen).accessibleDescription() == "Default"
+        await screen.say("Hello")
+        assert screen.provider.requests[-1].config.temperature is None
+        await fill_in(screen)
+        assert button(screen).text().strip() == "3 own settings"
+        assert button(screen).accessibleDescription() == "Own system prompt, Temperature 0.2, At most 500 tokens"
+        await screen.say("Again")
+        config = screen.provider.requests[-1].config
+        assert (config.temperature, config.top_p, config.max_tokens) == (0.2, None, 500)
+        assert config.system_prompt == "Be brief."
+
+    async def look(screen):
+        assert screen.conversation.parameters == SET
+        await opened(screen)
+        assert screen.find(QLineEdit, "Temperature").text() == "0.2"
+        QTest.keyClick(screen.find(QDialog, "Conversation settings"), Qt.Key.Key_Escape)
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.is_empty)
+        assert screen.conversation.parameters == ConversationParameters()
+        assert button(screen).accessibleDescription() == "Default"
+
+    on_screen(set_them, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")), folder=tmp_path / "data")
+    on_screen(look, folder=tmp_path / "data")
+
+
+def test_before_the_first_message_they_are_kept_too(on_screen):
+    async def work(screen):
+        await fill_in(screen)
+        await screen.say("Hello")
+        assert screen.provider.requests[-1].config.temperature == 0.2
+        (record,) = await screen.engine.store.list_conversations()
+        assert record.parameters == SET
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_what_no_server_takes_is_said_and_not_saved(on_screen):
+    async def work(screen):
+        dialog = await opened(screen)
+        cases = (
+            ("Temperature", "2.5", "This is not a number from 0 to 2."),
+            ("Top-p", "nan", "This is not a number from 0 to 1."),
+            ("Maximum tokens", "0", "This is not a whole number above 0."),
+        )
+        for name, text, sentence in cases:
+            field = write(screen, QLineEdit, name, text)
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            assert dialog.isVisible()
+            assert any(words.startswith(sentence) for words in screen.words(dialog))
+            write(screen, QLineEdit, name, "")
+        assert not any(words.startswith("This is not") for words in screen.words(dialog))
+        assert screen.conversation.parameters == ConversationParameters()
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+
+    on_screen(work)
+
+
+def test_the_defaults_come_back(on_screen):
+    async def work(screen):
+        await fill_in(screen)
+        dialog = await opened(screen)
+        screen.press("Use defaults")
+        screen.press("Save")
+        await until(lambda: not dialog.isVisible())
+        assert screen.conversation.parameters == ConversationParameters()
+        assert button(screen).text() == ""
+
+    on_screen(work)
+
+
+def test_an_empty_system_prompt_leaves_the_instructions_of_the_settings(on_screen):
+    async def work(screen):
+        preferences = screen.engine.preferences
+        chat = preferences.chat.model_copy(update={"system_prompt": "From the settings."})
+        await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
+        dialog = await opened(screen)
+        prompt = screen.find(QPlainTextEdit, "System prompt")
+        assert prompt.placeholderText() == "From the settings."
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+        await screen.say("Hello")
+        assert screen.provider.requests[-1].config.system_prompt == "From the settings."
+        await fill_in(screen)
+        await screen.say("Again")
+        assert screen.provider.requests[-1].config.system_prompt == "Be brief."
+
+    on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
