@@ -52,6 +52,10 @@ TRICKS: dict[str, tuple[str, str]] = {
     "here-document with a strange end": (CAT, "cat <<'E D'\nE D\ntouch pwned"),
     "two here-documents": (CAT, "cat <<A <<B\nA\ntouch pwned\nB\ntouch pwned"),
     "here-string": (CAT, 'cat <<< "$(touch pwned)"'),
+    "here-string of a dollar sign": (CAT, "cat a <<<$\ntouch pwned"),
+    "here-string of a dollar sign and a blank": (CAT, "cat a <<< $ \ntouch pwned"),
+    "redirection to a dollar sign": (CAT, "cat a 2>$\ntouch pwned"),
+    "pattern that goes on": (ECHO, "echo x == .\ntouch pwned>]~"),
     "here-string for a shell": (LS, "bash <<< 'touch pwned'"),
     # redirections
     "redirection": (ECHO, "echo x > pwned"),

@@ -9,17 +9,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from desktop_agent.permissions.shell.nodes import WORDS, listed, text_of
+from desktop_agent.permissions.shell.nodes import RESERVED, WORDS, listed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Words of the shell itself are such only where nothing touches them.
-_RESERVED = listed("if then elif else fi for while until select in do done case esac function { } ! [ ] [[ ]]")
 # What touches is one word to the shell; the reader now and then makes two of it.
 _PIECES = WORDS | {"command_name"}
 _BEFORE_PIECE = _PIECES | {"file_redirect", "herestring_redirect"}
 _JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
+# To the shell each of these is one word or a part of one; a blank that is not quoted ends it.
+_WITHIN_ONE_WORD = _PIECES - {"string_content"} | listed("variable_assignment regex extglob_pattern brace_expression")
+_QUOTED = listed("string heredoc_body")
+_QUOTING = listed("string raw_string ansi_c_string command_substitution process_substitution expansion")
+_ON_ONE_LINE = listed("command declaration_command unset_command file_redirect herestring_redirect")
 _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -37,14 +40,13 @@ def is_sound(root: "Node", source: bytes) -> bool:
     """Whether nothing in the tree is doubtful: no error, nothing skipped, and each node as a shell would have it."""
     if root.has_error:
         return False
-    end = 0
-    for leaf in _leaves(root):
-        if not _is_gap(source[end : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
-            return False
-        end = max(end, leaf.end_byte)
-    if not _is_gap(source[end:]):
-        return False
     nodes = list(_nodes(root))
+    # The leaves of a quoted text are not looked at, but those of a substitution in it are.
+    quoted = (child for node in nodes if node.type in _QUOTED for child in node.named_children)
+    if not all(_is_read_whole(node, source, node.start_byte, node.end_byte) for node in quoted):
+        return False
+    if not _is_read_whole(root, source, 0, len(source)):
+        return False
     heredocs = sum(node.type == "heredoc_redirect" for node in nodes)
     if heredocs > 1 or (heredocs and b"\\\n" in source):
         return False
@@ -53,17 +55,29 @@ def is_sound(root: "Node", source: bytes) -> bool:
     return _STANDS_BEFORE.issuperset(touches) and all(_is_sound(node, source) for node in nodes)
 
 
+def _is_read_whole(node: "Node", source: bytes, start: int, end: int) -> bool:
+    """Return whether nothing was skipped between these places, and each leaf is what it looks like."""
+    for leaf in _leaves(node):
+        if not _is_gap(source[start : leaf.start_byte]) or not _is_plain_leaf(leaf, source):
+            return False
+        start = max(start, leaf.end_byte)
+    return _is_gap(source[start:end])
+
+
 def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
     text = text_of(leaf, source)
     if leaf.is_named:
         return True
     if text != leaf.type and text.strip():
         return False
+    if text == "``":
+        # The end of one substitution and the beginning of the next; the reader takes it for an empty one inside.
+        return False
     if text == "$" and (leaf.parent is None or leaf.parent.type != "simple_expansion"):
         # `$"x"` is x to bash and $x to the plain shell.
         return False
     in_expansion = leaf.parent is not None and leaf.parent.type in {"expansion", "brace_expression"}
-    if leaf.type not in _RESERVED or in_expansion:
+    if leaf.type not in RESERVED or in_expansion:
         return True
     before = source[max(leaf.start_byte - 1, 0) : leaf.start_byte]
     after = source[leaf.end_byte : leaf.end_byte + 1]
@@ -71,21 +85,45 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
 
 
 def _is_sound(node: "Node", source: bytes) -> bool:
-    text = text_of(node, source)
-    if node.type not in _JOINING and any(
+    return (
+        _has_gaps_between_words(node)
+        and _is_within_one_word(node, source)
+        and _is_on_one_line(node, source)
+        and _is_as_a_shell_has_it(node, source)
+    )
+
+
+def _has_gaps_between_words(node: "Node") -> bool:
+    return node.type in _JOINING or not any(
         a.type in _BEFORE_PIECE and b.type in _PIECES and a.end_byte == b.start_byte for a, b in pairwise(node.children)
-    ):
-        return False
+    )
+
+
+def _is_within_one_word(node: "Node", source: bytes) -> bool:
+    return node.type not in _WITHIN_ONE_WORD or _STRAY_IN_WORD.search(_unquoted_text(node, source)) is None
+
+
+def _is_on_one_line(node: "Node", source: bytes) -> bool:
+    if node.type not in _ON_ONE_LINE:
+        return True
+    gaps = (source[a.end_byte : b.start_byte] for a, b in pairwise(node.children))
+    return all(b"\n" not in gap.replace(b"\\\n", b"") for gap in gaps)
+
+
+def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
+    text = text_of(node, source)
     match node.type:
         case "command":
-            return _stands_on_one_line(node, source)
+            # `a == b` gives `==` to the program; the reader takes it for an operator and no word.
+            return all(child.is_named for child in node.children)
+        case "regex":
+            return _is_in_double_brackets(node)
         case "comment":
             return _is_comment(source, node.start_byte)
         case "heredoc_redirect":
             return _ends_where_it_says(node, source)
         case "file_redirect":
-            # The reader takes the words behind a redirection for more files.
-            return sum(each.type != "file_descriptor" for each in node.named_children) <= 1
+            return _has_one_target(node)
         case "compound_statement":
             return not text.startswith("((")
         case "word" | "number" if text.isdigit():
@@ -93,6 +131,13 @@ def _is_sound(node: "Node", source: bytes) -> bool:
             return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
         case _:
             return _is_plain_text(node.type, text)
+
+
+def _has_one_target(node: "Node") -> bool:
+    """Return whether no word of the command is among the targets: the reader takes those behind it for more files."""
+    operators = {child.type for child in node.children if not child.is_named}
+    targets = sum(child.type != "file_descriptor" for child in node.named_children)
+    return targets <= (0 if operators & {">&-", "<&-"} else 1)
 
 
 def _is_plain_text(kind: str, text: str) -> bool:
@@ -105,21 +150,36 @@ def _is_plain_text(kind: str, text: str) -> bool:
         case "expansion":
             return _PLAIN_EXPANSION.fullmatch(text) is not None
         case "word" | "number":
-            return _STRAY_IN_WORD.search(text) is None and not text.endswith("\\")
+            return not text.endswith("\\")
         case "file_descriptor":
             return text.isdecimal()
         case "command_name":
             # `! ! a` denies twice; the reader takes the second for a program.
-            return text not in _RESERVED
+            return text not in RESERVED
         case "variable_name":
             return _NAME.fullmatch(text) is not None
         case _:
             return True
 
 
-def _stands_on_one_line(node: "Node", source: bytes) -> bool:
-    gaps = (source[a.end_byte : b.start_byte] for a, b in pairwise(node.children))
-    return all(b"\n" not in gap.replace(b"\\\n", b"") for gap in gaps)
+def _unquoted_text(node: "Node", source: bytes) -> str:
+    """Return what of the node no quote and no substitution holds, also what stands between its children."""
+    if node.type in _QUOTING:
+        return ""
+    if not node.children:
+        return text_of(node, source)
+    text, end = "", node.start_byte
+    for child in node.children:
+        text += source[end : child.start_byte].decode("utf-8", "replace") + (_unquoted_text(child, source) or "x")
+        end = child.end_byte
+    return text + source[end : node.end_byte].decode("utf-8", "replace")
+
+
+def _is_in_double_brackets(node: "Node") -> bool:
+    parent = node.parent
+    while parent is not None and parent.type != "test_command":
+        parent = parent.parent
+    return parent is not None and parent.children[0].type == "[["
 
 
 def _is_gap(text: bytes) -> bool:
@@ -136,7 +196,13 @@ def _is_comment(source: bytes, start: int) -> bool:
 def _ends_where_it_says(node: "Node", source: bytes) -> bool:
     parts = {each.type: text_of(each, source) for each in node.named_children}
     start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
+    if not _PIECES.isdisjoint(parts):
+        # Words that stand behind the delimiter belong to the command.
+        return False
     if start is None or parts.get("heredoc_end", "").strip() != start[2] or "heredoc_body" not in parts:
+        return False
+    if source[node.end_byte : node.end_byte + 1] not in {b"", b"\n"}:
+        # The shell looks for a line that is nothing but the delimiter.
         return False
     body = parts["heredoc_body"]
     # The reader overlooks some of what is run in there.
@@ -158,7 +224,7 @@ def _leaves(node: "Node") -> Iterator["Node"]:
     while stack:
         each = stack.pop()
         # The grammar keeps no node for every character of a quoted text; all of it belongs to it.
-        if each.children and each.type not in {"string", "heredoc_body"}:
+        if each.children and each.type not in _QUOTED:
             stack.extend(reversed(each.children))
         elif each.start_byte != each.end_byte:
             yield each

@@ -14,6 +14,8 @@ def listed(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+# Words of the shell itself are such only where nothing touches them.
+RESERVED = listed("if then elif else fi for while until select in do done case esac function { } ! [ ] [[ ]]")
 # All else makes a line one that is not understood.
 _STRUCTURE = listed(
     "program list pipeline subshell compound_statement if_statement elif_clause else_clause for_statement "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell.nodes import listed
+from desktop_agent.permissions.shell.nodes import RESERVED, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +246,14 @@ def _hash(words: Sequence[str | None]) -> Unwrapped | None:
     return Opaque() if any(each is None or each.startswith("-") for each in words[1:]) else None
 
 
+def _time(words: Sequence[str | None]) -> Unwrapped | None:
+    """`time` is the shell's own word: an assignment, or another such word, may stand behind it before the program."""
+    found = _wrapped(words, WRAPPERS["time"])
+    if isinstance(found, Words) and ("=" in (found.words[0] or "") or found.words[0] in RESERVED):
+        return Opaque()
+    return found
+
+
 def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     """What is read from elsewhere is added behind the words, or put in their places."""
     found = _wrapped(words, WRAPPERS["xargs"])
@@ -270,5 +278,6 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
     "hash": _hash,
     "mapfile": _hash,
     "readarray": _hash,
+    "time": _time,
     "xargs": _xargs,
 }

@@ -16,6 +16,7 @@ PIECES = [
     *('"', "\\", "\\\n", "#", " #", "$x", "${x}", "<<E\n", "\nE\n", "<<'E'\n", "!", "{a,b}", "*", "x=1 ", "if ", "fi"),
     *("; then ", "for i in ", "; do ", "; done", "case a in a) ", ";; esac", "f() ", "eval ", "command ", "[ ", "]"),
     *("<(", "\\'", "~", "$((", "))", "<<<", "2>&1", ">o", "$'", "}", "\\\"", "-", "é", "\t"),
+    *("== ", "=~ ", ".", "]~", "<<<$", "$\n", "> ", "[[ ", " ]]", "@(", "+=", "function ", "select x in a", "time "),
 ]  # fmt: skip
 # Bash tells this function about each command that it does not find, and on this PATH it finds none.
 LISTEN = """PATH=/nowhere
