@@ -42,6 +42,7 @@ _DRAWN = 0.3
 async def stay(front: Front, place: Place, folder: Path) -> int:
     """Make what is behind the window, and stay until it is closed; returns the exit code."""
     defaults = RunDefaults(
+        program="window",
         endpoint=place.endpoint,
         api_key=key_from_environment(API_KEY_VARIABLE),
         model=place.model,

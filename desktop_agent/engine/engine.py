@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
+from desktop_agent.engine.leaving import Leaving
 from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
 from desktop_agent.engine.mcp.sampling import Sampling
 from desktop_agent.engine.mcp.servers import McpServers
@@ -20,6 +22,7 @@ from desktop_agent.engine.rule_book import RuleBook, unread_rules
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.storage.pictures import PictureFiles
@@ -32,7 +35,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
@@ -50,10 +53,11 @@ _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
 class RunDefaults:
     """What was said on the command line; it holds for this process and is never saved.
 
-    `questions`: the agent may ask the person something, because somebody is there to answer. `mode_requests`: it may
-    ask for another mode.
+    `program` is what this process is, for whoever is kept out of a conversation by it. `questions`: the agent may ask
+    the person something, because somebody is there to answer. `mode_requests`: it may ask for another mode.
     """
 
+    program: Program = "library"
     endpoint: Endpoint | None = None
     api_key: SecretStr | None = None
     model: str | None = None
@@ -89,7 +93,9 @@ class Engine:
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
         self.people = People()
+        self._leaving = Leaving(self._busy)
         self._opening = asyncio.Lock()
+        self._locks = ConversationLocks(folder, defaults.program)
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
             self.secrets,
@@ -107,13 +113,15 @@ class Engine:
         )
         self.mcp.on_state(lambda _: self._tools_changed())
         self.prices = OwnPrices(folder, catalogue, self.connections)
-        self.oversight = Oversight(store, self.session, self._tools_for)
+        self.oversight = Oversight(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
 
     @classmethod
     async def open(cls, folder: Path | None = None, defaults: RunDefaults | None = None) -> "Engine":
         """Open the data folder. Raises StorageFailed."""
-        folder = await asyncio.to_thread(data_folder, folder)
+        folder, defaults = await asyncio.to_thread(data_folder, folder), defaults or RunDefaults()
+        # First: without locks SQLite waits in vain, and says that somebody else is at work.
+        await ConversationLocks(folder, defaults.program).check()
         store = await Store.open(folder)
         preferences_file = PreferencesFile(folder)
         try:
@@ -125,7 +133,7 @@ class Engine:
             raise
         catalogue = Catalogue(own, shipped=True)
         book = RuleBook(rules.rules)
-        engine = cls(folder, store, preferences_file, preferences, defaults or RunDefaults(), catalogue, book)
+        engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, book)
         engine.notices += (*preferences_file.notices, *own_notices, *unread_rules(rules))
         return engine
 
@@ -175,29 +183,58 @@ class Engine:
             workspace=workspace,
             reasoning=self._preferences.models.first_reasoning,
         )
-        session = Session(Writer(Ledger(self.store, record, is_new=True)), self._setup(), busy=self._busy)
-        self._sessions[record.id] = session
-        return session
+        lock = self._locks.lock(record.id)
+        session = Session(Writer(Ledger(self.store, record, is_new=True, lock=lock)), self._setup(), busy=self._busy)
+        return self._held(session, lock)
 
     async def session(self, conversation_id: str) -> "Session":
         """The open conversation, or the stored one opened; what a dead process left is put in order first.
 
-        Raises WrongUse for an unknown one, and StorageFailed.
+        Raises WrongUse for an unknown one, ConversationInUse for one that another process works on, and StorageFailed.
         """
-        from desktop_agent.engine.reopening import reopened
-
         # One at a time: who opens it twice at once would put it in order twice.
         async with self._opening:
             session = self._sessions.get(conversation_id)
+            self._leaving.stay(session)
             if session is not None and session.is_closed:
                 # To its end: two must never write the same conversation, and what one has not written the other lacks.
                 await session.close()
-                await session.settle()
+                with suppress(WrittenElsewhere):
+                    await session.settle()
                 session = None
-            if session is None:
-                session = await reopened(self.store, conversation_id, self._setup(), self._busy)
-                self._sessions[conversation_id] = session
-            return session
+            return session or await self._reopened(conversation_id)
+
+    async def _reopened(self, conversation_id: str) -> "Session":
+        from desktop_agent.engine.reopening import reopened
+
+        # For an unknown one no lock is made.
+        await self.store.record(conversation_id)
+        lock = self._locks.lock(conversation_id)
+        await lock.acquire()
+        try:
+            session = await reopened(self.store, conversation_id, self._setup(), self._busy, lock)
+        except BaseException:
+            lock.release_now()
+            raise
+        return self._held(session, lock)
+
+    def _held(self, session: "Session", lock: ConversationLock) -> "Session":
+        """Remember it while somebody holds it; when nobody does, its conversation is free for other processes."""
+        finalize(session, lock.release_now)
+        self._sessions[session.record.id] = session
+        return session
+
+    async def record(self, conversation_id: str) -> ConversationRecord:
+        """The conversation as it is listed, not opened. Raises WrongUse for an unknown one, and StorageFailed."""
+        session = self._sessions.get(conversation_id)
+        return session.record if session is not None else await self.store.record(conversation_id)
+
+    def leave(self, session: "Session") -> None:
+        """Nobody looks at this one any more: once it has come to rest, other processes may have its conversation.
+
+        Whoever asks for it again before that gets it as it is.
+        """
+        self._leaving.leave(session)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -215,21 +252,29 @@ class Engine:
         self._book.remove(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
-        """Stop it and put it into the trash. Raises StorageFailed."""
+        """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed."""
         session = self._sessions.pop(conversation_id, None)
         if session is not None:
             await session.close()
-        if session is None or not session.is_new:
+            if session.is_new:
+                return
+        lock = self._locks.lock(conversation_id)
+        await lock.acquire()
+        try:
             await self.store.delete_conversation(conversation_id)
+        finally:
+            await lock.release()
 
     async def close(self) -> None:
         """Stop everything, write what is left, and let go of the folder."""
+        await self._leaving.close()
         try:
             await asyncio.gather(*(session.close() for session in tuple(self._sessions.values())))
             await self.connections.close()
             await self.mcp.close()
         finally:
             await self.store.close()
+            await self._locks.close()
 
     def _tools_changed(self) -> None:
         for session in tuple(self._busy):

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypedDict, Unpack, cast
 
 from desktop_agent.engine.session_parts.write_behind import WriteBehind
+from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -88,11 +89,14 @@ _RULES = (_KeepRule, _ForgetRule, _RuleUsed)
 
 
 class Ledger(WriteBehind[_Write]):
-    """The writes of one conversation."""
+    """The writes of one conversation. `lock` is held from its first write to its last; None where nobody else is."""
 
-    def __init__(self, store: Store, record: ConversationRecord, *, is_new: bool) -> None:
+    def __init__(
+        self, store: Store, record: ConversationRecord, *, is_new: bool, lock: ConversationLock | None = None
+    ) -> None:
         super().__init__()
         self._store = store
+        self._owner_lock = lock
         self.record = record
         self._is_new = is_new
         self._has_lost_messages = False
@@ -159,11 +163,30 @@ class Ledger(WriteBehind[_Write]):
         """Note soon when a rule last decided."""
         self._write_soon(_RuleUsed(rule_id, at))
 
+    async def settle(self) -> None:
+        """As in WriteBehind. Closed, it lets go of the lock when all is written."""
+        await super().settle()
+        if self._is_closed:
+            await self._release()
+
+    async def close(self) -> None:
+        """As in WriteBehind. While something is left that cannot be written, the lock is held."""
+        await super().close()
+        if self.is_settled:
+            await self._release()
+
+    async def _release(self) -> None:
+        if self._owner_lock is not None:
+            await self._owner_lock.release()
+
     async def _prepare(self, write: _Write) -> None:
         # A rule needs no conversation on the disk, and an empty one would be listed.
         if not self._is_new or isinstance(write, _RULES):
             return
         record = self.record
+        if self._owner_lock is not None:
+            # Before anybody can find it in the list.
+            await self._owner_lock.acquire()
         await self._store.create_conversation(id_=record.id, **_listed(record))
         self._is_new = False
         if self.record != record or self.record.state != ConversationState():

@@ -20,16 +20,18 @@ class Oversight:
     def __init__(
         self,
         store: Store,
+        record: Callable[[str], Awaitable[ConversationRecord]],
         open_session: "Callable[[str], Awaitable[Session]]",
         tools_for: Callable[[ConversationRecord], ToolRegistry],
     ) -> None:
         self._store = store
+        self._record = record
         self._open_session = open_session
         self._tools_for = tools_for
 
     async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
         """The tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
-        return self._tools_for((await self._open_session(conversation_id)).record).names
+        return self._tools_for(await self._record(conversation_id)).names
 
     async def would_be_asked(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
         """What rules and mode would make of such a call now, without making it. Hooks are not asked.

@@ -5,6 +5,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.recovery import end_run, recovered
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence
 
@@ -12,12 +13,19 @@ WAITING = Sentence("A message waits to be sent.")
 
 
 async def reopened(
-    store: Store, conversation_id: str, setup: SessionSetup, busy: set[Session] | None = None
+    store: Store,
+    conversation_id: str,
+    setup: SessionSetup,
+    busy: set[Session] | None = None,
+    lock: ConversationLock | None = None,
 ) -> Session:
-    """The conversation, with its open calls where it can be gone on with. Raises WrongUse and StorageFailed."""
+    """The conversation, with its open calls where it can be gone on with. Raises WrongUse and StorageFailed.
+
+    Where other processes may be at work `lock` is held: a run is put in order only when nobody works on it any more.
+    """
     loaded = await store.load(conversation_id)
     recovery = recovered(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
-    ledger = Ledger(store, loaded.record, is_new=False)
+    ledger = Ledger(store, loaded.record, is_new=False, lock=lock)
     writer = Writer(ledger, (*loaded.messages, *recovery.messages))
     # By the writer: a disk that refuses keeps nobody from reading, and is tried again.
     await writer.write(*recovery.messages)

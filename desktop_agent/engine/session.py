@@ -21,7 +21,7 @@ from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.errors import StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -71,6 +71,7 @@ class Session(Reading):
         self.checkpoints = _checkpoints_of(writer, setup, self._refuse_while_working, self._close_open_calls)
         self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
         writer.ledger.on_work(self._hold)
+        writer.ledger.on_trouble(self._on_trouble)
 
     @property
     def working(self) -> bool:
@@ -206,6 +207,13 @@ class Session(Reading):
         self._conduct.close()
         await self._writer.ledger.close()
         self._hold()
+
+    def _on_trouble(self, trouble: StorageFailed | None) -> None:
+        """Where another process writes too, nothing more is done here: the event says why."""
+        if isinstance(trouble, WrittenElsewhere):
+            self.is_closed = True
+            self._under_way.tell(ErrorOccurred.of(trouble))
+            self.interrupt(StopTurn())
 
     def _refuse_when_closed(self) -> None:
         if self.is_closed:

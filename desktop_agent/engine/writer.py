@@ -13,7 +13,7 @@ from desktop_agent.tools.foreign_code import copied, told
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ToolProgress
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
@@ -227,7 +227,8 @@ class Writer:
             told(listener, envelope)
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
-        if trouble is not None:
+        # What another process writes ends the session, which says so by an event.
+        if trouble is not None and not isinstance(trouble, WrittenElsewhere):
             self.tell_changes(self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True))
 
     def tell_changes(self, changes: Sequence[Change]) -> None:

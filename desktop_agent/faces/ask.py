@@ -33,7 +33,7 @@ from desktop_agent.vocabulary.engine_events import (
     RunFinished,
     ToolFinished,
 )
-from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, WrongUse
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
 from desktop_agent.vocabulary.requests import ProviderConfig
@@ -92,6 +92,7 @@ def _defaults(arguments: AskArguments) -> RunDefaults:
         system_prompt=arguments.system, max_tokens=arguments.max_tokens, reasoning=arguments.reasoning
     )
     return RunDefaults(
+        program="ask",
         endpoint=arguments.place.endpoint,
         api_key=key_from_environment(API_KEY_VARIABLE),
         model=arguments.place.model,
@@ -175,7 +176,7 @@ class _Conversation:
             _say(f"{self._error.sentence} {self._error.remedy}")
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
-        if self._unwritten:
+        if self._unwritten or (self._error is not None and self._error.kind == WrittenElsewhere.kind):
             return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
             self._end or RunEnd.FAILED, ERROR

@@ -1,17 +1,16 @@
 """One at a time, of all processes of this person: for what lies in the keyring, which they share.
 
-An exclusive transaction on an empty database is a lock on every platform, and ends with its process. It lies in the
-platform's own data folder, whatever folder was named for conversations: the keyring is the same for all of them.
+The files that are locked lie in the platform's own data folder, whatever folder was named for conversations: the
+keyring is the same for all of them.
 """
 
 import asyncio
 import logging
-import sqlite3
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from desktop_agent.storage.database.connection import code_of
+from desktop_agent.storage.file_lock import FileLock
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.vocabulary.errors import StorageFailed
 
@@ -20,7 +19,6 @@ _log = logging.getLogger(__name__)
 # Between two looks whether it is free, in seconds: twice as long each time.
 _PAUSE = 0.05
 _LONGEST_PAUSE = 0.5
-_TAKEN = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 @asynccontextmanager
@@ -43,7 +41,7 @@ class _Lock:
     def __init__(self, name: str) -> None:
         self._name = name
         self._one_at_a_time = threading.Lock()
-        self._held: sqlite3.Connection | None = None
+        self._file: FileLock | None = None
         self._is_over = False
 
     async def take(self, seconds: float) -> bool:
@@ -60,28 +58,16 @@ class _Lock:
     def release(self) -> None:
         with self._one_at_a_time:
             self._is_over = True
-            if self._held is not None:
-                self._held.close()
+            if self._file is not None:
+                self._file.release()
 
     def _is_taken(self) -> bool:
         with self._one_at_a_time:
             if self._is_over:
                 return False
             try:
-                self._held = _begun(self._name)
-            except (sqlite3.Error, StorageFailed) as error:
-                if isinstance(error, sqlite3.Error) and code_of(error) in _TAKEN:
-                    return False
+                self._file = self._file or FileLock(data_folder() / f"{self._name}.lock")
+                return self._file.acquire()
+            except StorageFailed as error:
                 _log.info("nothing can be locked: %s", type(error).__name__)
-            return True
-
-
-def _begun(name: str) -> sqlite3.Connection:
-    path = data_folder() / f"{name}.lock"
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("BEGIN EXCLUSIVE")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+                return True

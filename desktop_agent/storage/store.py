@@ -146,6 +146,10 @@ class Store:
 
         return await self._run(work)
 
+    async def record(self, id_: str) -> ConversationRecord:
+        """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
+        return await self._run(lambda db: conversations.record_of(db, id_))
+
     async def load(self, id_: str) -> LoadedConversation:
         """The conversation with the branch in view and the journal of what never ended."""
 
@@ -180,7 +184,7 @@ class Store:
         return await self._run(work)
 
     async def append_journal(self, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
-        """Add to the journal, all or none. An event whose run and seq are there already is left as it was."""
+        """Add to the journal, all or none. Raises WrittenElsewhere where another event has the run and seq of one."""
         rows = tuple(envelopes)
 
         def work(db: Connection) -> None:

@@ -11,6 +11,7 @@
     ├── ImageRefused                damaged, oversized or unsupported pictures
     ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools
     ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseTooNew · DatabaseBusy
+    │                               LocksRefused · ConversationInUse · WrittenElsewhere
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
 
 Each carries two sentences for the person: what happened, and what to do about it. Sentences are templates with
@@ -374,6 +375,34 @@ class DatabaseBusy(StorageFailed):
     kind = "database_busy"
     action = RemedyAction.RETRY
     default_remedy = "Close the other window of this program and try again."
+
+
+class LocksRefused(StorageFailed):
+    """The file system has no locks, so nothing keeps two processes from writing the same conversation."""
+
+    kind = "locks_refused"
+    default_remedy = "Choose a data folder on a disk of this computer: desktop-agent --data-dir FOLDER."
+
+    @classmethod
+    def of(cls, folder: str, detail: str) -> Self:
+        """For the folder in which nothing can be locked."""
+        what = "The file system of “{folder}” has no locks, so two programs could write the same conversation at once."
+        return cls(Sentence(what, {"folder": folder}), detail=detail)
+
+
+class ConversationInUse(StorageFailed):
+    """Another process is the one writer of this conversation; the sentence says which."""
+
+    kind = "conversation_in_use"
+    action = RemedyAction.RETRY
+    default_remedy = "Wait until it has ended, then try again."
+
+
+class WrittenElsewhere(StorageFailed):
+    """Another process wrote what this one was about to write: it writes nothing more."""
+
+    kind = "written_elsewhere"
+    default_remedy = "Open the conversation again; it is then as it is on the disk."
 
 
 class SecretsUnavailable(AgentError):

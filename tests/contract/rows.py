@@ -114,6 +114,7 @@ SEMANTICS = _rows(
     compaction | by real usage, groups stay whole, everything stays on disk
     doom_loop | the third identical call asks the person
     limits | turns, rounds, tokens, cost, time; open calls are closed, and one can go on
+    one_owner | one writer for each conversation, across processes; only a run whose owner is gone is recovered
     crash | what waited is shown again, what was approved runs after a look at its digest, what had started is unknown
     """
 )

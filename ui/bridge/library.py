@@ -44,6 +44,7 @@ class Library(QObject):
         self._tasks = tasks
         self.drafts = KeptDrafts(engine.store, pictures)
         self._open: OpenConversation | None = None
+        self._session: Session | None = None
         self._listed: set[str] = set()
 
     @property
@@ -107,12 +108,15 @@ class Library(QObject):
         """Tell nobody anything more; what runs in the open conversation is for the engine to end."""
         if self._open is not None:
             self._open.detach()
-            self._open = None
+            self._open = self._session = None
 
     def _show(self, session: "Session") -> None:
         if self._open is not None:
             self._open.detach()
             self._open.deleteLater()
+        if self._session is not None and self._session is not session:
+            self._engine.leave(self._session)
+        self._session = session
         self._open = OpenConversation(session, self._clock, self)
         self._open.record_changed.connect(self.refresh)
         # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
@@ -154,11 +158,12 @@ class Library(QObject):
     async def _rename(self, conversation_id: str, title: str) -> None:
         session = await self._engine.session(conversation_id)
         session.change_record(title=title, title_is_automatic=False)
+        if session is not self._session:
+            self._engine.leave(session)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
-        session = await self._engine.session(conversation_id)
-        title = session.record.title
+        title = (await self._engine.record(conversation_id)).title
         await self._engine.delete_conversation(conversation_id)
         if self._open is not None and self._open.id == conversation_id:
             self.new()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from desktop_agent.tools.foreign_code import told, trace_of
-from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import StorageFailed, WrittenElsewhere, WrongUse
 
 _log = logging.getLogger(__name__)
 Write = TypeVar("Write")
@@ -28,7 +28,10 @@ def _never_written(error: Exception) -> StorageFailed:
 
 
 class WriteBehind(ABC, Generic[Write]):
-    """What waits to be written. What the disk refuses is kept in memory and tried again with the next write."""
+    """What waits to be written. What the disk refuses is kept in memory and tried again with the next write.
+
+    After WrittenElsewhere nothing is written any more: it would go between what another process writes.
+    """
 
     def __init__(self) -> None:
         self._pending: deque[Write] = deque()
@@ -37,6 +40,7 @@ class WriteBehind(ABC, Generic[Write]):
         self._flushing: asyncio.Task[None] | None = None
         self._in_trouble = False
         self._lost: StorageFailed | None = None
+        self._overtaken: WrittenElsewhere | None = None
         self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
         self._watchers: list[Callable[[], None]] = []
@@ -85,6 +89,8 @@ class WriteBehind(ABC, Generic[Write]):
         """Written with whatever is written next. Raises WrongUse when it is closed."""
         if self._is_closed:
             raise closed()
+        if self._overtaken is not None:
+            return
         self._pending.append(write)
         if len(self._pending) == 1:
             self._tell_watchers()
@@ -116,9 +122,12 @@ class WriteBehind(ABC, Generic[Write]):
 
     async def _write_in_turn(self) -> StorageFailed | None:
         async with self._lock:
-            trouble: StorageFailed | None = None
+            trouble: StorageFailed | None = self._overtaken
             try:
-                trouble = await self._write_pending()
+                trouble = await self._write_pending() or trouble
+            except WrittenElsewhere as error:
+                trouble = self._overtaken = error
+                self._pending.clear()
             except StorageFailed as error:
                 trouble = error
             except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only

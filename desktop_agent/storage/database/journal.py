@@ -9,10 +9,12 @@ from desktop_agent.storage.database.connection import text_of, text_or_none
 from desktop_agent.storage.json_form import event_text, read_event
 from desktop_agent.storage.records import JournalRow
 from desktop_agent.vocabulary.engine_events import Envelope, RunFinished
-from desktop_agent.vocabulary.errors import Sentence, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, WrittenElsewhere, WrongUse
 
 _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
+_COLUMNS = "number, parent_run_id, turn_id, at, type, event"
+_WRITTEN_ELSEWHERE = "Another process has written in this conversation, so nothing more is written here."
 _ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
 # Results may be large, and of those only how they ended is wanted.
 _EVENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
@@ -55,23 +57,29 @@ class CallRows:
 
 
 def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequence[Envelope]) -> None:
-    """Add rows inside the caller's transaction. A row that is there already stays: appending again is harmless."""
+    """Add rows inside the caller's transaction. To append the very same row again is harmless.
+
+    Raises WrittenElsewhere where another one has its place: then a second process writes this run.
+    """
     runs: dict[str, int] = {}
     for envelope in envelopes:
         if envelope.run_id not in runs:
             runs[envelope.run_id] = _run(connection, conversation, envelope.run_id)
         run = runs[envelope.run_id]
-        connection.execute(
-            "INSERT OR IGNORE INTO journal (number, parent_run_id, turn_id, at, type, event) VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                _row_number(run, envelope.seq),
-                envelope.parent_run_id,
-                envelope.turn_id,
-                envelope.at.isoformat(),
-                envelope.event.type,
-                event_text(envelope.event),
-            ),
+        row = (
+            _row_number(run, envelope.seq),
+            envelope.parent_run_id,
+            envelope.turn_id,
+            envelope.at.isoformat(),
+            envelope.event.type,
+            event_text(envelope.event),
         )
+        try:
+            connection.execute(f"INSERT INTO journal ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608  a constant
+        except sqlite3.IntegrityError as error:
+            if not _is_there(connection, row):
+                detail = f"{envelope.event.type} at {envelope.run_id}/{envelope.seq}"
+                raise WrittenElsewhere(_WRITTEN_ELSEWHERE, detail=detail) from error
         if isinstance(envelope.event, RunFinished):
             connection.execute("UPDATE runs SET finished = 1 WHERE number = ?", (run,))
 
@@ -178,6 +186,15 @@ def _envelope(
         return None
     seq = number & ((1 << _SEQ_BITS) - 1)
     return Envelope(seq, run_id, text_or_none(parent), text_or_none(turn), moment, known)
+
+
+def _is_there(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
+    """Whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
+    sql = f"SELECT {_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
+    there = connection.execute(sql, row[:1]).fetchone()
+    return (
+        there is not None and tuple(value if isinstance(value, int) else text_or_none(value) for value in there) == row
+    )
 
 
 def _row_number(run: int, seq: int) -> int:

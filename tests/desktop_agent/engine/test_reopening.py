@@ -31,7 +31,8 @@ async def test_what_broke_off_can_be_read_and_is_written_when_there_is_room(tmp_
     shaky = Shaky(store)
     engine.store = shaky  # type: ignore[assignment]
     load = store.load
-    shaky.load = load  # type: ignore[attr-defined]  # only writing is refused
+    # Only writing is refused.
+    shaky.load, shaky.record = load, store.record  # type: ignore[attr-defined]
     shaky.refuse = DISK
     session = await engine.session(id_)
     assert [message.text for message in session.history] == ["go", "half"]

@@ -26,8 +26,9 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import RateLimited, WrongUse
+from desktop_agent.vocabulary.errors import RateLimited, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, StoredSource
+from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     Done,
@@ -62,6 +63,23 @@ async def test_unfinished_runs_come_back_in_order_with_their_deltas(tmp_path: Pa
     assert loaded.journal == tuple(rows)
     assert loaded.skipped == 0
     await again.close()
+
+
+async def test_another_row_in_the_same_place_is_an_error_and_nothing_of_it_is_written(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    rows = [envelope(0, RunStarted("m")), envelope(1, ContentDelta("a\ud800"))]
+    await store.append_journal(made.id, rows)
+    await store.append_journal(made.id, rows)
+    others = [envelope(2, ContentDelta("new")), envelope(1, ContentDelta("b"))]
+    with pytest.raises(WrittenElsewhere, match="Another process has written"):
+        await store.append_journal(made.id, others)
+    with pytest.raises(WrittenElsewhere):
+        await store.commit(made.id, Message.user("and this"), envelopes=others)
+    loaded = await store.load(made.id)
+    assert loaded.journal == tuple(rows)
+    assert loaded.messages == ()
+    await store.close()
 
 
 async def test_finished_runs_are_not_loaded_and_other_conversations_neither(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class KnownTools(QObject):
     async def _find(self, conversation_id: str | None) -> None:
         place: str | None = None
         if conversation_id is not None:
-            place = (await self._engine.session(conversation_id)).record.workspace
+            place = (await self._engine.record(conversation_id)).workspace
         folder = Path(place) if place else None
         servers = (self._of_server(each.id, each.title, folder) for each in self._engine.preferences.mcp.servers)
         self.found.emit((_built_in(), *(group for group in servers if group.tools)))

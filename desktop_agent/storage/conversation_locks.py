@@ -1,0 +1,116 @@
+"""Who writes which conversation, among all processes that use one data folder."""
+
+import asyncio
+import hashlib
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from weakref import WeakSet
+
+from desktop_agent.storage.file_lock import FileLock, Holder, host_name
+from desktop_agent.storage.paths import make_private
+from desktop_agent.vocabulary.errors import ConversationInUse, Sentence
+
+Program = Literal["window", "ask", "library"]
+
+FOLDER = "locks"
+_PLAIN = re.compile(r"[0-9a-f]{32}")
+# Seconds in which somebody who holds it without a name may let go: it is writing its name, or only looked who is there.
+_NAMELESS = 0.5
+_PAUSE = 0.02
+
+
+class ConversationLocks:
+    """The locks of the data folder `folder`, taken in the name of `program`."""
+
+    def __init__(self, folder: Path, program: Program) -> None:
+        self._folder = folder / FOLDER
+        self._program: Program = program
+        self._made: WeakSet[ConversationLock] = WeakSet()
+
+    async def check(self) -> None:
+        """Raise LocksRefused where the file system has no locks, and StorageFailed where none can be made."""
+
+        def check() -> None:
+            make_private(self._folder)
+            lock = FileLock(self._folder / "check.lock")
+            lock.acquire()
+            lock.release()
+
+        await asyncio.to_thread(check)
+
+    def lock(self, conversation_id: str) -> "ConversationLock":
+        """The lock of one conversation; nobody holds it by this."""
+        # Ids that were carried over from a damaged database may be anything.
+        name = conversation_id
+        if not _PLAIN.fullmatch(name):
+            name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        lock = ConversationLock(self._folder / f"conversation-{name}.lock", self._program)
+        self._made.add(lock)
+        return lock
+
+    async def close(self) -> None:
+        """Release all of them: nothing can be written any more."""
+        await asyncio.gather(*(lock.release() for lock in tuple(self._made)))
+
+
+class ConversationLock:
+    """Held by the one writer of a conversation. Taking and releasing it do not block the event loop."""
+
+    def __init__(self, path: Path, program: Program) -> None:
+        self._path = path
+        self._program = program
+        self._file = FileLock(path)
+
+    async def acquire(self) -> None:
+        """Take it; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _NAMELESS
+        while not await asyncio.to_thread(self._is_acquired):
+            holder = await asyncio.to_thread(self._file.holder)
+            if holder is not None or loop.time() > until:
+                raise ConversationInUse(_in_use(holder), _remedy(holder))
+            await asyncio.sleep(_PAUSE)
+
+    async def release(self) -> None:
+        """Let others have it. Harmless when it is not held."""
+        if self._file.is_held:
+            await asyncio.to_thread(self._file.release)
+
+    def release_now(self) -> None:
+        """The same at once, for when nobody can wait."""
+        self._file.release()
+
+    def _is_acquired(self) -> bool:
+        make_private(self._path.parent)
+        return self._file.acquire(Holder.this_process(self._program))
+
+
+def _in_use(holder: Holder | None) -> Sentence:
+    if holder is None:
+        return Sentence("This conversation is being worked on by another process.")
+    since = datetime.fromtimestamp(holder.since, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    values = {"who": who(holder), "since": since}
+    return Sentence("This conversation is being worked on by {who} since {since}.", values)
+
+
+def who(holder: Holder) -> Sentence:
+    """The holder in words: program, process, and machine where it is another one."""
+    values = {"pid": str(holder.pid)}
+    match holder.program:
+        case "window":
+            words = Sentence("the window (process {pid})", values)
+        case "ask":
+            words = Sentence("“desktop-agent ask” (process {pid})", values)
+        case _:
+            words = Sentence("another program (process {pid})", values)
+    if holder.host in {"", host_name()}:
+        return words
+    return Sentence("{who} on “{host}”", {"who": words, "host": holder.host})
+
+
+def _remedy(holder: Holder | None) -> str:
+    if holder is not None and holder.program == "window":
+        return "Open another conversation there or close the window, then try again."
+    return "Wait until it has ended, then try again."

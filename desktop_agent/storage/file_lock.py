@@ -1,0 +1,161 @@
+"""A lock of the operating system on a file: one holder among all processes of this machine, and of those that share
+the disk. The system lets go of it when its holder dies.
+
+On POSIX it is `flock`, which belongs to the open file: it goes by inode, so that links and bind mounts of a folder are
+one, and it is not lost when some other descriptor of the file closes, as a lock of `fcntl` is (flock(2), fcntl(2)).
+Python opens the file so that no program that is started inherits it. The file itself stays when the lock is released:
+somebody may be about to lock it. In it stands who holds it, for whoever is kept out.
+"""
+
+import errno
+import json
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from desktop_agent.storage.files import failure_of
+from desktop_agent.vocabulary.errors import LocksRefused
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
+_LONGEST = 4096
+# On Windows the locked byte cannot be read by others, so it lies far behind what is written.
+_LOCKED_BYTE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock. `since` is in seconds since 1970; `address` is where the holder can be reached, if anywhere."""
+
+    program: str
+    pid: int
+    host: str
+    since: float
+    address: str = ""
+
+    @classmethod
+    def this_process(cls, program: str, address: str = "") -> "Holder":
+        """This process, from now on."""
+        return cls(program, os.getpid(), host_name(), time.time(), address)
+
+
+def host_name() -> str:
+    """The name of this machine."""
+    if sys.platform == "win32":
+        return os.environ.get("COMPUTERNAME", "")
+    return os.uname().nodename
+
+
+class FileLock:
+    """The lock on the file at `path`, whose folder must exist. Safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds it."""
+        return self._handle is not None
+
+    def acquire(self, holder: Holder | None = None) -> bool:
+        """Take it, unless somebody else holds it; True also when this object does already. Does not wait.
+
+        Raises LocksRefused where the file system has no locks, and StorageFailed.
+        """
+        with self._turn:
+            if self._handle is None:
+                self._handle = self._locked()
+                if self._handle is not None and holder is not None:
+                    _write(self._handle, json.dumps(asdict(holder)).encode())
+            return self._handle is not None
+
+    def release(self) -> None:
+        """Let others have it. Harmless when it is not held."""
+        with self._turn:
+            handle, self._handle = self._handle, None
+            if handle is None:
+                return
+            try:
+                _write(handle, b"")
+                # By name, not by closing alone: a process that was forked may have the file open too.
+                _unlock(handle)
+            finally:
+                os.close(handle)
+
+    def holder(self) -> Holder | None:
+        """Who took it last; None when that one has let go, has not written its name yet, or has no name."""
+        try:
+            with self._path.open("rb") as file:
+                return Holder(**json.loads(file.read(_LONGEST)))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _locked(self) -> int | None:
+        while True:
+            try:
+                handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise failure_of(error, self._path) from error
+            try:
+                if not _lock(handle):
+                    os.close(handle)
+                    return None
+                if self._is_still_there(handle):
+                    return handle
+            except OSError as error:
+                os.close(handle)
+                if error.errno in _NO_LOCKS:
+                    raise LocksRefused.of(str(self._path.parent), f"{error.strerror}: {self._path}") from error
+                raise failure_of(error, self._path) from error
+            os.close(handle)
+
+    def _is_still_there(self, handle: int) -> bool:
+        """Whether nobody removed the file between opening and locking: the next one would lock another file."""
+        try:
+            return os.path.samestat(os.fstat(handle), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+def _write(handle: int, data: bytes) -> None:
+    # Without room on the disk it is held all the same, by somebody without a name.
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, data)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> bool:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            if error.errno in {errno.EACCES, errno.EDEADLK}:
+                return False
+            raise
+        return True
+
+    def _unlock(handle: int) -> None:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)

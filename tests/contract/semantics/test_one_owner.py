@@ -1,0 +1,209 @@
+"""One owner for each conversation, across processes: who comes second is refused by name, and recovers nothing."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.engine import leaving
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.vocabulary.blocks import ToolResult
+from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, RunFinished, RunStarted, ToolFinished
+from desktop_agent.vocabulary.errors import ConversationInUse, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.messages import Message, Role, now
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from tests.desktop_agent.faces.asking import Asker, finished
+from tests.desktop_agent.faces.test_ask import calls, says
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+
+# Long enough for a loaded machine.
+PATIENCE = 60.0
+SEVERAL = 5
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asker:
+    return Asker(tmp_path / "data", capsys)
+
+
+def held(text: str, gate: asyncio.Event) -> Reply:
+    return Reply((sse(chunk({"content": text}), done=False), b""), hold=gate, cut=True)
+
+
+async def the_conversation(engine: Engine) -> str:
+    """The id of the only one, when it is there with the beginning of an answer."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            for record in await engine.store.list_conversations():
+                if (await engine.store.load(record.id)).journal:
+                    return record.id
+            await asyncio.sleep(0.02)
+
+
+async def test_one_owner__the_run_of_a_living_process_is_neither_opened_nor_recovered(ask: Asker) -> None:
+    gate = asyncio.Event()
+    async with Loopback(held("half", gate)) as server:
+        working = await ask.start("go", server=server)
+        await asyncio.wait_for(server.asked.wait(), PATIENCE)
+        engine = await Engine.open(ask.folder, RunDefaults(program="window"))
+        id_ = await the_conversation(engine)
+        with pytest.raises(ConversationInUse, match=rf"“desktop-agent ask” \(process {working.pid}\) since "):
+            await engine.session(id_)
+        with pytest.raises(ConversationInUse):
+            await engine.delete_conversation(id_)
+        assert [each.role for each in (await engine.store.load(id_)).messages] == [Role.USER]
+        assert not any(isinstance(each.event, RunFinished) for each in (await engine.store.load(id_)).journal)
+        # It dies: now its run is nobody's.
+        working.kill()
+        await finished(working)
+        session = await engine.session(id_)
+        assert (await engine.store.load(id_)).journal == ()
+        assert session.history[0].text == "go"
+        await engine.close()
+
+
+async def test_one_owner__a_conversation_is_taken_before_it_can_be_found(ask: Asker) -> None:
+    engine = await Engine.open(ask.folder, RunDefaults(program="window"))
+    session = engine.new_session()
+    session.change_record(title="begun")
+    session._writer.add(Message.user("go"))
+    await session.settle()
+    other = await Engine.open(ask.folder)
+    with pytest.raises(ConversationInUse, match=rf"the window \(process {os.getpid()}\)"):
+        await other.session(session.record.id)
+    await session.close()
+    assert (await other.session(session.record.id)).history[0].text == "go"
+    with pytest.raises(ConversationInUse):
+        await engine.session(session.record.id)
+    await other.close()
+    assert (await engine.session(session.record.id)).history[0].text == "go"
+    with pytest.raises(WrongUse):
+        await engine.session("nobody")
+    assert not list(ask.folder.glob("locks/*nobody*"))
+    await engine.close()
+
+
+async def test_one_owner__ask_beside_a_card_that_waits_is_refused_and_the_call_runs_once(
+    ask: Asker, tmp_path: Path
+) -> None:
+    write = ("write_file", {"path": "a.txt", "content": "written"})
+    async with Loopback(calls(write), says("done")) as server:
+        engine = await Engine.open(ask.folder, RunDefaults(program="window", endpoint=_endpoint(server), model="m"))
+        (tmp_path / "work").mkdir()
+        session = engine.new_session(workspace=str(tmp_path / "work"))
+        results: list[ToolResult] = []
+        session.subscribe(on_event=lambda each: _keep(each, results))
+        session.send(Message.user("write it"))
+        async with asyncio.timeout(PATIENCE):
+            while not session.approvals.open_approvals:
+                await asyncio.sleep(0.02)
+        asked = await ask.child("--continue", session.record.id, "and now?", server=server)
+        assert asked.code == 1
+        assert f"is being worked on by the window (process {os.getpid()}) since " in asked.err
+        assert "Open another conversation there or close the window, then try again." in asked.err
+        session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce())
+        await session.wait_idle()
+        stored = (await engine.store.load(session.record.id)).messages
+        assert [each.role for each in stored] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+        assert [each.outcome.value for each in results] == ["succeeded"]
+        assert (tmp_path / "work" / "a.txt").read_text() == "written"
+        assert len([each for each in server.requests if each.method == "POST"]) == 2
+        await engine.close()
+
+
+def _keep(envelope: Envelope, results: list[ToolResult]) -> None:
+    if isinstance(envelope.event, ToolFinished):
+        results.append(envelope.event.result)
+
+
+def _endpoint(server: Loopback):
+    from desktop_agent.faces.arguments import parse_window_arguments
+
+    return parse_window_arguments(["--base-url", server.url, "--model", "m"]).endpoint
+
+
+async def test_one_owner__several_at_once_queue_or_are_refused_and_never_mix(ask: Asker) -> None:
+    def answer(request) -> Reply:
+        return says(f"answer to {request.json['messages'][-1]['content']}")
+
+    async with Loopback(choose=answer) as server:
+        first = await ask.child("first", server=server)
+        many = [ask.child("--continue", first.conversation, f"{n}", server=server) for n in range(SEVERAL)]
+        asked = await asyncio.gather(*many)
+    engine = await Engine.open(ask.folder)
+    loaded = await engine.store.load(first.conversation)
+    await engine.close()
+    refused = [each for each in asked if each.code == 1]
+    assert all("worked on by" in each.err or "in use by another program" in each.err for each in refused), refused
+    assert len(refused) + sum(each.code == 0 for each in asked) == SEVERAL
+    assert any(each.code == 0 for each in asked)
+    said = [each.text for each in loaded.messages]
+    assert len(said) == 2 * (1 + SEVERAL - len(refused))
+    assert [f"answer to {prompt}" for prompt in said[::2]] == said[1::2]
+    assert loaded.journal == ()
+
+
+async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and_it_opens_again(ask: Asker) -> None:
+    gate = asyncio.Event()
+    async with Loopback(held("half", gate), says("again")) as server:
+        engine = await Engine.open(ask.folder, RunDefaults(endpoint=_endpoint(server), model="m"))
+        session = engine.new_session()
+        heard: list[Envelope] = []
+        session.subscribe(on_event=heard.append)
+        session.send(Message.user("go"))
+        await asyncio.wait_for(server.asked.wait(), PATIENCE)
+        await session.settle()
+        run_id, seq = next((each.run_id, each.seq) for each in heard if isinstance(each.event, RunStarted))
+        id_ = session.record.id
+        # Somebody without locks wrote on in this very run.
+        strange = [
+            Envelope(seq + more, run_id, None, None, now(), ErrorOccurred.of(WrongUse("x"))) for more in (2, 3, 4)
+        ]
+        for each in strange:
+            try:
+                await engine.store.append_journal(id_, [each])
+            except WrittenElsewhere:
+                continue
+        gate.set()
+        await asyncio.wait_for(session.wait_idle(), PATIENCE)
+        errors = [each.event for each in heard if isinstance(each.event, ErrorOccurred)]
+        assert WrittenElsewhere.kind in {each.kind for each in errors}
+        assert session.is_closed
+        with pytest.raises(WrittenElsewhere):
+            await session.settle()
+        with pytest.raises(WrongUse):
+            session.send(Message.user("more"))
+        assert len((await engine.store.load(id_)).messages) == 1
+        again = await engine.session(id_)
+        assert again is not session
+        again.send(Message.user("more"))
+        await again.wait_idle()
+        assert again.history[-1].text == "again"
+        await engine.close()
+
+
+async def test_one_owner__what_nobody_looks_at_any_more_is_let_go_when_it_is_at_rest(ask: Asker, monkeypatch) -> None:
+    monkeypatch.setattr(leaving, "LINGERS", 0.01)
+    gate = asyncio.Event()
+    async with Loopback(held("half", gate), says("more")) as server:
+        engine = await Engine.open(ask.folder, RunDefaults(program="window", endpoint=_endpoint(server), model="m"))
+        session = engine.new_session()
+        session.send(Message.user("go"))
+        await asyncio.wait_for(server.asked.wait(), PATIENCE)
+        await session.settle()
+        engine.leave(session)
+        assert await engine.session(session.record.id) is session
+        engine.leave(session)
+        refused = await ask.child("--continue", session.record.id, "and now?", server=server)
+        assert refused.code == 1
+        assert session.working
+        gate.set()
+        async with asyncio.timeout(PATIENCE):
+            while not session.is_closed:
+                await asyncio.sleep(0.01)
+            await session.close()
+        asked = await ask.child("--continue", session.record.id, "and now?", server=server)
+        assert asked.code == 0
+        assert asked.out == "more\n"
+        await engine.close()

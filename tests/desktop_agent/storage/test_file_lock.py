@@ -1,0 +1,192 @@
+"""Locks between processes, over two paths of one folder, and where the file system has none."""
+
+import asyncio
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.conversation_locks import ConversationLocks
+from desktop_agent.storage.file_lock import FileLock, Holder
+from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, StorageFailed
+
+ROOT = Path(__file__).parents[3]
+HOLDS = """
+import sys
+from pathlib import Path
+from desktop_agent.storage.file_lock import FileLock, Holder
+print(FileLock(Path(sys.argv[1])).acquire(Holder.this_process(sys.argv[2])), flush=True)
+sys.stdin.read()
+"""
+
+
+def holding(path: Path, program: str = "ask", *before: str) -> "subprocess.Popen[bytes]":
+    """A process that holds the lock, or was refused, until its input ends."""
+    command = [*before, sys.executable, "-c", HOLDS, str(path), program]
+    child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.said = child.stdout.readline()  # type: ignore[attr-defined]
+    return child
+
+
+def ended(child: "subprocess.Popen[bytes]", *, kill: bool = False) -> None:
+    if kill:
+        child.kill()
+    child.communicate(timeout=60)
+
+
+def test_one_holds_it_and_the_others_read_who(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    child = holding(path)
+    assert child.said == b"True\n"
+    lock = FileLock(path)
+    assert not lock.acquire(Holder.this_process("window"))
+    holder = lock.holder()
+    assert holder is not None
+    assert (holder.program, holder.pid, holder.host) == ("ask", child.pid, os.uname().nodename)
+    ended(child, kill=True)
+    assert lock.acquire(Holder.this_process("window"))
+    assert lock.acquire()
+    assert lock.holder() is not None
+    assert lock.holder().pid == os.getpid()
+    lock.release()
+    lock.release()
+    assert lock.holder() is None
+
+
+def test_a_link_to_the_folder_is_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    child = holding(tmp_path / "link" / "a.lock")
+    assert not FileLock(tmp_path / "data" / "a.lock").acquire()
+    ended(child)
+
+
+def test_a_bind_mount_of_the_folder_is_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "mounted").mkdir()
+    mount = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    script = f'mount --bind "{tmp_path}/data" "{tmp_path}/mounted" && exec "$0" "$@"'
+    if subprocess.run([*mount, script, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets nobody mount")
+    child = holding(tmp_path / "mounted" / "a.lock", "ask", *mount, script)
+    assert child.said == b"True\n"
+    assert not FileLock(tmp_path / "data" / "a.lock").acquire()
+    ended(child)
+
+
+def test_programs_that_are_started_do_not_inherit_it(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "a.lock")
+    assert lock.acquire()
+    program = [sys.executable, "-c", "import sys; print('started', flush=True); sys.stdin.read()"]
+    pipe = subprocess.PIPE
+    outlives = subprocess.Popen(program, stdin=pipe, stdout=pipe, close_fds=False)
+    assert outlives.stdout is not None
+    assert outlives.stdout.readline() == b"started\n"
+    os.close(lock._handle)  # as when this process dies
+    lock._handle = None
+    other = FileLock(tmp_path / "a.lock")
+    assert other.acquire()
+    other.release()
+    outlives.communicate(timeout=60)
+
+
+def test_what_a_fork_has_open_holds_nothing_after_the_release(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "a.lock")
+    assert lock.acquire()
+    also = os.dup(lock._handle)
+    lock.release()
+    other = FileLock(tmp_path / "a.lock")
+    assert other.acquire()
+    other.release()
+    os.close(also)
+
+
+def test_a_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path: Path, monkeypatch) -> None:
+    path, real = tmp_path / "a.lock", fcntl.flock
+    removed: list[int] = []
+
+    def flock(handle: int, how: int) -> None:
+        if not removed:
+            removed.append(handle)
+            path.unlink()
+        real(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    lock = FileLock(path)
+    assert lock.acquire()
+    assert os.path.samestat(os.fstat(lock._handle), path.stat())
+    assert not FileLock(path).acquire()
+    lock.release()
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+async def test_a_file_system_without_locks_is_said_and_nobody_holds_anything(
+    tmp_path: Path, monkeypatch, code: int
+) -> None:
+    def flock(*_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(LocksRefused, match="has no locks, so two programs could write") as refused:
+        await ConversationLocks(tmp_path, "ask").check()
+    assert "data folder on a disk of this computer" in str(refused.value.remedy)
+    lock = FileLock(tmp_path / "a.lock")
+    with pytest.raises(LocksRefused):
+        lock.acquire()
+    assert not lock.is_held
+
+
+def test_where_no_file_can_be_made_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="cannot be used"):
+        FileLock(tmp_path / "missing" / "a.lock").acquire()
+
+
+async def test_who_holds_a_conversation_is_named_with_what_to_do(tmp_path: Path) -> None:
+    locks = ConversationLocks(tmp_path, "window")
+    await locks.check()
+    mine, strange = locks.lock("0" * 32), locks.lock("../\ud800")
+    await asyncio.gather(mine.acquire(), strange.acquire())
+    await mine.acquire()
+    assert len(list((tmp_path / "locks").iterdir())) == 3
+    other = ConversationLocks(tmp_path, "ask").lock("0" * 32)
+    with pytest.raises(ConversationInUse) as refused:
+        await other.acquire()
+    assert f"worked on by the window (process {os.getpid()}) since 20" in str(refused.value)
+    assert "close the window" in str(refused.value.remedy)
+    await locks.close()
+    await other.acquire()
+    with pytest.raises(ConversationInUse, match="“desktop-agent ask”"):
+        await mine.acquire()
+    await other.release()
+    assert not strange._file.is_held
+
+
+async def test_a_holder_without_a_name_is_waited_for_a_moment(tmp_path: Path) -> None:
+    locks = ConversationLocks(tmp_path, "ask")
+    await locks.check()
+    lock = locks.lock("0" * 32)
+    nameless = FileLock(next((tmp_path / "locks").iterdir()).with_name(lock._path.name))
+    assert nameless.acquire()
+    with pytest.raises(ConversationInUse, match="by another process"):
+        await lock.acquire()
+    waiting = asyncio.create_task(lock.acquire())
+    await asyncio.sleep(0)
+    nameless.release()
+    await waiting
+    await lock.release()
+
+
+async def test_a_holder_on_another_machine_is_named_with_it(tmp_path: Path) -> None:
+    locks = ConversationLocks(tmp_path, "ask")
+    await locks.check()
+    lock = locks.lock("0" * 32)
+    far = FileLock(lock._path)
+    assert far.acquire(Holder("library", 7, "elsewhere", 0.0))
+    with pytest.raises(ConversationInUse, match=r"another program \(process 7\) on “elsewhere” since 19"):
+        await lock.acquire()
+    far.release()
