@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -13,8 +13,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from desktop_agent.agent.answer_size import AnswerSize, NoJson
 from desktop_agent.agent.calls.fence import Fault
+from desktop_agent.vocabulary.engine_events import AnswerAwaited
 from desktop_agent.vocabulary.errors import AgentError
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ProviderEvent, ThinkingDelta
+from desktop_agent.vocabulary.provider_events import (
+    AnswerNamed,
+    AnswerStarted,
+    ContentDelta,
+    Done,
+    ProviderEvent,
+    ThinkingDelta,
+    UsageUpdate,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +37,11 @@ _LATE_WORDS = 100
 
 _KINDS = frozenset(get_args(ProviderEvent))
 
+# How long nothing must have come until it is said, and until it is said again, in seconds.
+FIRST_WORD_AFTER = 10.0
+NEXT_WORD_AFTER = 1.0
+_BEFORE_CONTENT = frozenset({AnswerStarted, AnswerNamed, UsageUpdate})
+
 
 class NoEvent(AgentError):
     """What came is none of the events that a provider may yield."""
@@ -36,14 +50,39 @@ class NoEvent(AgentError):
     default_remedy = "Choose another model or server; the program's connection to this one must be mended."
 
 
-async def heard(events: Any, size: AnswerSize) -> AsyncGenerator[ProviderEvent]:
-    """The events up to Done, checked and counted. Whatever comes behind it was never said.
+class _Waiting:
+    """Says how long nothing has come, again and again, from the first moment that a person would wonder."""
+
+    def __init__(self, emit: Callable[[AnswerAwaited], None]) -> None:
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._timer = self._loop.call_later(FIRST_WORD_AFTER, self._say)
+
+    def _say(self) -> None:
+        self._timer = self._loop.call_later(NEXT_WORD_AFTER, self._say)
+        self._emit(AnswerAwaited(self._loop.time() - self._began))
+
+    def stop(self) -> None:
+        """Say no more."""
+        self._timer.cancel()
+
+
+async def heard(
+    events: Any, size: AnswerSize, emit: Callable[[AnswerAwaited], None] = lambda _: None
+) -> AsyncGenerator[ProviderEvent]:
+    """The events up to Done, checked and counted. Whatever comes behind it was never said. `emit` is told while nothing
+    has come yet.
 
     Raises AnswerTooLong, NoEvent, and what the provider raises. However it ends, the provider is let go of.
     """
     pause_at = monotonic() + SLICE
+    waiting: _Waiting | None = _Waiting(emit)
     try:
         async for event in events:
+            if waiting is not None and type(event) not in _BEFORE_CONTENT:
+                waiting.stop()
+                waiting = None
             if type(event) is not ContentDelta or type(event.text) is not str:
                 _check(event)
             try:
@@ -60,6 +99,8 @@ async def heard(events: Any, size: AnswerSize) -> AsyncGenerator[ProviderEvent]:
                 await asyncio.sleep(0)
                 pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
     finally:
+        if waiting is not None:
+            waiting.stop()
         await _let_go(events)
 
 

@@ -65,7 +65,7 @@ class Question:
             adjusted = RequestAdjusted(built.adjustments)
             self._size.add(adjusted)
             self._take(adjusted, answer)
-        events = heard(self._provider.stream(built.request), self._size)
+        events = heard(self._provider.stream(built.request), self._size, self._recorder.emit)
         async with aclosing(events):
             async for event in events:
                 if may_repeat and _is_miswritten(event) and not answer.has_content:

@@ -21,11 +21,13 @@ from desktop_agent.conversation.items import (
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
+    Updated,
     UserItem,
 )
 from desktop_agent.vocabulary.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.conduct.checkpoints import SavedCall
 from desktop_agent.vocabulary.engine_events import (
+    AnswerAwaited,
     ApprovalRequested,
     ApprovalResolved,
     CheckpointCreated,
@@ -73,6 +75,7 @@ class Transcript:
         self._sub_runs = SubRuns(self._calls)
         self._message_id = ""
         self._told: set[str] = set()
+        self._awaiting: NoticeItem | None = None
         for message in messages:
             self.add_message(message)
 
@@ -87,6 +90,9 @@ class Transcript:
 
     def add_message(self, message: Message) -> list[Change]:
         """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
+        return self._end_waiting() + self._add_message(message)
+
+    def _add_message(self, message: Message) -> list[Change]:
         match message.role:
             case Role.USER if is_undo_note(message):
                 return self._add_fact(undone(message), message.id)
@@ -131,6 +137,11 @@ class Transcript:
         """Fold one event in. Events that show nothing change nothing."""
         if envelope.parent_run_id is not None:
             return self._sub_runs.fold(envelope)
+        if isinstance(envelope.event, AnswerAwaited):
+            return self._wait(envelope.event)
+        return self._end_waiting() + self._apply(envelope) if self._awaiting else self._apply(envelope)
+
+    def _apply(self, envelope: Envelope) -> list[Change]:
         event = envelope.event
         match event:
             case ContentDelta():
@@ -258,6 +269,27 @@ class Transcript:
                 self._told.add(str(sentence))
                 changes += self.add_notice(sentence)
         return changes
+
+    def _wait(self, event: AnswerAwaited) -> list[Change]:
+        """Nothing has come yet. The line stands at the end, counts on, and is gone with whatever comes next."""
+        sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
+        if self._awaiting is not None:
+            self._awaiting.sentence = sentence
+            return [Updated(self._place_of(self._awaiting), "state")]
+        self._awaiting = NoticeItem(self._shown.new_id(), "notice", sentence)
+        return [self._shown.add(self._awaiting)]
+
+    def _end_waiting(self) -> list[Change]:
+        if self._awaiting is None:
+            return []
+        index = self._place_of(self._awaiting)
+        del self._items[index]
+        self._awaiting = None
+        return [Removed(index, 1)]
+
+    def _place_of(self, notice: NoticeItem) -> int:
+        """Where it stands: at the end, or before other notices."""
+        return next(index for index in reversed(range(len(self._items))) if self._items[index] is notice)
 
     def _end(self, at: datetime, *, interrupted: bool) -> list[Change]:
         """Close what is open; calls that were still being written never came to be."""

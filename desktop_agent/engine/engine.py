@@ -39,7 +39,7 @@ from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrittenElse
 from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
-from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+from desktop_agent.vocabulary.requests import ProviderConfig
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -321,8 +321,8 @@ class Engine:
 
     def _config_for(self, record: ConversationRecord) -> ProviderConfig:
         preferences = self._preferences
-        timeouts = Timeouts(connect=preferences.network.connect_timeout, idle=preferences.network.idle_timeout)
         base = self._defaults.config
+        timeouts = preferences.network.timeouts.model_copy(update=base.timeouts.model_dump(exclude_unset=True))
         said = base.model_fields_set
         models = preferences.models
         chosen = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 API_KEY_VARIABLE = "DESKTOP_AGENT_API_KEY"
 COMMAND_LINE_ENDPOINT = "command-line"
+_LONGEST_WAIT = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class AskArguments:
     images: tuple[Path, ...]
     reasoning: "Reasoning | None"
     max_tokens: int | None
+    headers_timeout: float | None
+    first_event_timeout: float | None
     workspace: Path | None
     tools: Literal["none", "read", "all"]
     approve: Literal["never", "always"]
@@ -91,6 +94,8 @@ def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
         images=tuple(given.image),
         reasoning=given.reasoning,
         max_tokens=given.max_tokens,
+        headers_timeout=given.headers_timeout,
+        first_event_timeout=given.first_event_timeout,
         workspace=given.workspace,
         tools=given.tools or ("read" if given.workspace else "none"),
         approve=given.approve,
@@ -113,6 +118,18 @@ def _ask_parser() -> argparse.ArgumentParser:
     parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
     parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
     parser.add_argument("--max-tokens", metavar="N", type=_positive, help="longest answer, in tokens")
+    parser.add_argument(
+        "--headers-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long a server may take to begin its answer (default 120; 900 for local ones and for reasoning)",
+    )
+    parser.add_argument(
+        "--first-event-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long it may then be silent before the first event (default 300; 900 in the same cases)",
+    )
     parser.add_argument("--workspace", metavar="DIR", type=_folder, help="the folder that tools may use")
     parser.add_argument("--tools", choices=["none", "read", "all"], help="default: read with a workspace, else none")
     parser.add_argument("--approve", choices=["never", "always"], default="never", help="calls that need approval")
@@ -175,6 +192,16 @@ def _positive(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= _LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of seconds from above 0 to {_LONGEST_WAIT}")
     return number
 
 

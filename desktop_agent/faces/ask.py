@@ -22,6 +22,7 @@ from desktop_agent.faces.arguments import API_KEY_VARIABLE, AskArguments
 from desktop_agent.faces.canonical import canonical
 from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.engine_events import (
+    AnswerAwaited,
     ApprovalRequested,
     Envelope,
     ErrorOccurred,
@@ -36,7 +37,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
-from desktop_agent.vocabulary.requests import ProviderConfig
+from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -88,8 +89,13 @@ async def _ask(arguments: AskArguments, text: str) -> int:
 
 
 def _defaults(arguments: AskArguments) -> RunDefaults:
+    limits = {"headers": arguments.headers_timeout, "first_event": arguments.first_event_timeout}
     config = ProviderConfig(
-        system_prompt=arguments.system, max_tokens=arguments.max_tokens, reasoning=arguments.reasoning
+        system_prompt=arguments.system,
+        max_tokens=arguments.max_tokens,
+        reasoning=arguments.reasoning,
+        # Those that were not given are the preferences'.
+        timeouts=Timeouts(**{name: seconds for name, seconds in limits.items() if seconds is not None}),
     )
     return RunDefaults(
         program="ask",
@@ -160,6 +166,7 @@ class _Conversation:
         self._deaf = False
         self._told: set[str] = set()
         self._unwritten = False
+        self._is_waiting = False
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -184,6 +191,10 @@ class _Conversation:
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
+        if self._is_waiting:
+            self._is_waiting = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
         if isinstance(event, ApprovalRequested):
             # Not from inside the event: the run must first have told everybody that it waits.
             asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
@@ -209,6 +220,11 @@ class _Conversation:
                 self._tell_once(event.adjustments)
             case MessageDelta():
                 self._explain(event)
+            case AnswerAwaited() if sys.stderr.isatty():
+                # One line that counts on, and is wiped by whatever comes next.
+                self._is_waiting = True
+                sys.stderr.write(f"No answer yet, {event.seconds:.0f} s.")
+                sys.stderr.flush()
             case RetryScheduled():
                 _say(f"{event.why} Trying again in {event.after:.1f} s.")
             case LimitReached():

@@ -38,3 +38,11 @@ def is_own_name(host: str) -> bool:
     except ValueError:
         return "." not in name or name.endswith(_OWN_ENDINGS)
     return False
+
+
+def is_local(host: str) -> bool:
+    """Whether it is this machine or one of a private network, by name or by address."""
+    try:
+        return is_own_name(host) or not is_public(host.strip("[]"))
+    except ValueError:  # a name that everybody can look up
+        return False

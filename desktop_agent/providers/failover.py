@@ -86,7 +86,8 @@ class Failover:
                     yield event
                 return
             except _ELSEWHERE as error:
-                if has_content:
+                # What may be billed already is not asked for a second time, there or elsewhere.
+                if has_content or (isinstance(error, TimedOut) and error.is_after_sending):
                     raise
                 errors.append(error)
             finally:

@@ -187,6 +187,14 @@ class UserMessageReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerAwaited:
+    """Nothing of the answer has come for so many seconds since it was asked for; said again every second."""
+
+    seconds: float
+    type: Literal["answer_awaited"] = "answer_awaited"
+
+
+@dataclass(frozen=True, slots=True)
 class RetryScheduled:
     """The same request will be sent again after `after` seconds; attempt numbers begin with 1."""
 
@@ -293,6 +301,7 @@ EngineEvent = (
     | UserMessageQueued
     | UserMessageDelivered
     | UserMessageReturned
+    | AnswerAwaited
     | RetryScheduled
     | ContextCompacted
     | CheckpointCreated

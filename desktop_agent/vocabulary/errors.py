@@ -140,6 +140,22 @@ class TimedOut(ProviderError):
     default_remedy = "Try again, or raise the time limit in the settings if this model is slow to start."
     template = "The model server took too long: {message}"
 
+    @classmethod
+    def after_sending(cls, message: str) -> Self:
+        """Our own limit ran out while the server had the whole request: it may be at work, and bill it, so only the
+        person sends it again."""
+        return cls(
+            message,
+            retryable=False,
+            remedy="It may be billed already, so it was not sent again by itself. Try again, or raise the time limit "
+            "in the settings if this model is slow to start.",
+        )
+
+    @property
+    def is_after_sending(self) -> bool:
+        """Whether it is one of those: nothing that a server answered, and nothing from before it had the request."""
+        return self.status is None and not self.retryable
+
 
 class AuthenticationFailed(ProviderError):
     """The key is missing, wrong or revoked."""

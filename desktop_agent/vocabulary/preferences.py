@@ -8,7 +8,13 @@ from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, Mode
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.mcp.servers import McpServer
-from desktop_agent.vocabulary.requests import PromptCaching, Reasoning, ReasoningDisabled, ReasoningEffort
+from desktop_agent.vocabulary.requests import (
+    PromptCaching,
+    Reasoning,
+    ReasoningDisabled,
+    ReasoningEffort,
+    Timeouts,
+)
 
 MOST_MODES = 50
 
@@ -125,8 +131,28 @@ class Network(_Section):
     connect_timeout: float = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
     )
+    headers_timeout: float = Field(
+        default=0.0,
+        ge=0,
+        le=3600,
+        title="Beginning of an answer",
+        description=(
+            "How long a server may take to begin its answer. 0 means 120 seconds, or 900 where the server is on this "
+            "computer or in a private network, or the model reasons."
+        ),
+    )
+    first_event_timeout: float = Field(
+        default=0.0,
+        ge=0,
+        le=3600,
+        title="First words",
+        description=(
+            "The longest silence between the beginning of an answer and its first words. 0 means 300 seconds, or 900 "
+            "in the same cases."
+        ),
+    )
     idle_timeout: float = Field(
-        default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer."
+        default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer after that."
     )
     private_hosts: str = Field(
         default="",
@@ -137,6 +163,16 @@ class Network(_Section):
             "Others are refused."
         ),
     )
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """The limits of a question."""
+        return Timeouts(
+            connect=self.connect_timeout,
+            headers=self.headers_timeout or None,
+            first_event=self.first_event_timeout or None,
+            idle=self.idle_timeout,
+        )
 
     @property
     def private_host_names(self) -> frozenset[str]:

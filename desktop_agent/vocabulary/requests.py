@@ -76,12 +76,31 @@ class PromptCaching(_Frozen):
     lifetime: Literal["short", "long"] = "short"
 
 
+HEADERS = 120.0
+FIRST_EVENT = 300.0
+SLOW_START = 900.0
+
+
 class Timeouts(_Frozen):
-    """Seconds. `idle` is the longest silence between bytes, `total` the whole answer (None: no limit)."""
+    """Seconds.
+
+    `headers` is from the request that was sent to the headers of the answer, `first_event` the longest silence from
+    there to the first event, `idle` the longest one after it, `total` the whole answer (None: no limit). Where
+    `headers` or `first_event` is None, `for_start` fills it in.
+    """
 
     connect: float = Field(default=10.0, gt=0)
+    headers: float | None = Field(default=None, gt=0)
+    first_event: float | None = Field(default=None, gt=0)
     idle: float = Field(default=300.0, gt=0)
     total: float | None = Field(default=None, gt=0)
+
+    def for_start(self, *, slow: bool) -> "Timeouts":
+        """The same with the two limits of the start filled in. `slow`: the server loads a model, or the model reasons
+        before it says anything."""
+        headers = self.headers or (SLOW_START if slow else HEADERS)
+        first_event = self.first_event or (SLOW_START if slow else FIRST_EVENT)
+        return self.model_copy(update={"headers": headers, "first_event": first_event})
 
 
 class ConversationParameters(_Frozen):

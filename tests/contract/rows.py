@@ -66,6 +66,7 @@ EVENTS = _rows(
     user_message_queued | a message waits
     user_message_delivered | a message that waited reached the history
     user_message_returned | a message was handed back
+    answer_awaited | nothing of the answer has come for so long
     retry_scheduled | the same question again, after a while
     context_compacted | older messages are summarised for the model
     checkpoint_created | files were saved before a call changes them
@@ -108,7 +109,7 @@ SEMANTICS = _rows(
     interrupt | a tool, a turn or the session; at any moment; exactly one end
     ask_the_user | choices and free text, root agent only, with a timeout
     delegation | a specialist is a tool and a run of the same engine, three deep at most
-    retry | before any content only, with the server's hint honoured
+    retry | before any content only, with the server's hint honoured; not after our own time-out, which may be billed
     thinking_replay | own blocks byte for byte, foreign ones never
     prompt_caching | savings are visible in the usage
     compaction | by real usage, groups stay whole, everything stays on disk

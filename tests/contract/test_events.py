@@ -1,16 +1,18 @@
 """Section Events: what each event says, when it comes, and where it stands."""
 
+import asyncio
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from desktop_agent.agent import hearing
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.faces.client import Client
 from desktop_agent.faces.provider_face import Provider
-from desktop_agent.providers.scripted import Turn
+from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary import engine_events as engine
 from desktop_agent.vocabulary import provider_events as provided
 from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
@@ -248,6 +250,23 @@ async def test_user_message_returned__when_it_is_handed_back(tmp_path: Path) -> 
         assert [each.message_id for each in stage.of(engine.UserMessageReturned)] == [waits.id]
         assert stage.of(engine.UserMessageDelivered) == []
         await stage.session.close()
+
+
+async def test_answer_awaited__counts_on_until_the_first_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+    release = asyncio.Event()
+    desk = Desk(Turn(Wait(release), ContentDelta("Hi")))
+    running = desk.start()
+    while len(desk.memory.of(engine.AnswerAwaited)) < 3:
+        await asyncio.sleep(0.001)
+    release.set()
+    await running
+    kinds = [type(each) for each in desk.memory.events]
+    assert ContentDelta not in kinds[: kinds.index(engine.AnswerAwaited)]
+    assert engine.AnswerAwaited not in kinds[kinds.index(ContentDelta) :]
+    seconds = [each.seconds for each in desk.memory.of(engine.AnswerAwaited)]
+    assert seconds == sorted(seconds)
 
 
 async def test_retry_scheduled__says_after_how_long_why_and_which_attempt() -> None:

@@ -180,7 +180,7 @@ async def test_no_traceback_holds_the_key_even_with_all_local_variables(
     servers.server.answer = servers.behaviours()[what]
     http = HttpClient()
     provider = make_provider("openai-chat", servers.server.url, SecretStr(KEY), http)
-    config = ProviderConfig(timeouts=Timeouts(connect=1.0, idle=0.5))
+    config = ProviderConfig(timeouts=Timeouts(connect=1.0, headers=0.5, idle=0.5))
     request = ModelRequest(MODEL, (Message.user("Hello"),), config=config)
     told = ""
     try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from time import monotonic
 
@@ -22,7 +22,7 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message, MessageState, Role, new_id, now
-from desktop_agent.vocabulary.provider_events import StopReason
+from desktop_agent.vocabulary.provider_events import ProviderEvent, StopReason
 from desktop_agent.vocabulary.requests import Capabilities, ModelRequest, PromptCaching, ProviderConfig
 from desktop_agent.vocabulary.usage import Usage
 
@@ -69,6 +69,7 @@ class Compactor:
 
     def __init__(self, around: Surroundings, settings: RunSettings, budget: Budget) -> None:
         self._retry = around.retry
+        self._emit = around.recorder.emit
         self._tools = around.tools
         self._settings = settings
         self._budget = budget
@@ -176,7 +177,7 @@ class Compactor:
         attempt = 1
         while True:
             try:
-                await _fill(provider, request, answer, size)
+                await _fill(heard(provider.stream(request), size, self._emit), answer)
                 return
             except AgentError as error:
                 wait = None if answer.has_content else self._retry.delay(error, attempt)
@@ -186,8 +187,7 @@ class Compactor:
                 attempt += 1
 
 
-async def _fill(provider: Provider, request: ModelRequest, answer: AnswerBuilder, size: AnswerSize) -> None:
-    events = heard(provider.stream(request), size)
+async def _fill(events: AsyncGenerator[ProviderEvent], answer: AnswerBuilder) -> None:
     async with aclosing(events):
         async for event in events:
             answer.feed(event, now())

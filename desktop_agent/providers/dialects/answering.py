@@ -10,9 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from desktop_agent.network.public_addresses import is_local
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.failures import not_a_model_server, request_id
@@ -22,7 +24,13 @@ from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import AnswerStarted, Done, Origin, ProviderEvent, UsageUpdate
-from desktop_agent.vocabulary.requests import ProviderState
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    ModelRequest,
+    ProviderState,
+    ReasoningDisabled,
+    Timeouts,
+)
 
 # What may follow the finish reason is sent right behind it; in seconds.
 ENDING_PATIENCE = 5.0
@@ -76,11 +84,14 @@ async def answered(
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
     failure: ProviderError | None = None
     try:
+        answer.wait_for_first_event()
         async with answer.body() as chunks:
             yield _started(opened)
+            has_begun = False
             async for chunk in _UntilSilent(chunks, reader):
                 for event in _events(decoder.feed(answer.without_key(chunk)), reader, builder):
                     yield event
+                has_begun = has_begun or _has_begun(decoder, answer)
                 if reader.done or reader.failure is not None:
                     break
             else:
@@ -102,6 +113,17 @@ async def answered(
         failure.__context__ = None
         raise failure
     yield Done()
+
+
+def time_limits(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
+    """The limits of one question. A local server loads its model and reads the prompt before it answers, and a model
+    that reasons may say nothing meanwhile."""
+    reasoning = request.config.reasoning
+    if reasoning is None:
+        reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
+    else:
+        reasons = not isinstance(reasoning, ReasoningDisabled)
+    return request.config.timeouts.for_start(slow=reasons or is_local(urlsplit(base_url).hostname or ""))
 
 
 async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) -> HttpAnswer:
@@ -218,6 +240,13 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
         if reader.done or reader.failure is not None:
             break
     return builder.take()
+
+
+def _has_begun(decoder: SseDecoder, answer: HttpAnswer) -> bool:
+    """Whether the first event has come; from then on the limit of silence is another one."""
+    if decoder.frames:
+        answer.hear_event()
+    return decoder.frames > 0
 
 
 def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError | None:

@@ -28,13 +28,18 @@ _ERRNO_SENTENCES = {
 }
 
 
-def from_connecting(error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts) -> AgentError:
+def from_connecting(
+    error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts, *, is_sent: bool
+) -> AgentError:
     """Before the server said anything. `where` is host and port, for the sentence."""
     name = type(error).__name__
     if name == "ConnectTimeout":
         return TimedOut(f"no connection to {where} within {limits.connect:g} seconds")
-    if name in ("ReadTimeout", "WriteTimeout", "PoolTimeout"):
-        return TimedOut(f"{where} said nothing for {limits.idle:g} seconds")
+    if name == "WriteTimeout":
+        return TimedOut(f"{where} did not take the request for {limits.idle:g} seconds")
+    if name in ("ReadTimeout", "PoolTimeout"):
+        message = f"{where} said nothing for {limits.headers or limits.idle:g} seconds"
+        return TimedOut.after_sending(message) if is_sent else TimedOut(message)
     if name in ("InvalidURL", "UnsupportedProtocol"):
         return WrongUse(f"“{where}” is not an address that can be asked.")
     if name == "LocalProtocolError":
@@ -44,11 +49,11 @@ def from_connecting(error: "httpx.HTTPError | httpx.InvalidURL | OSError", where
     return _from_causes(error, where)
 
 
-def from_reading(error: Exception, where: str, limits: Timeouts) -> ProviderError:
-    """In the middle of a body."""
+def from_reading(error: Exception, where: str, silence: float) -> ProviderError:
+    """In the middle of a body; `silence` is the limit that held, in seconds."""
     name = type(error).__name__
     if name == "ReadTimeout":
-        return TimedOut(f"{where} said nothing for {limits.idle:g} seconds")
+        return TimedOut.after_sending(f"{where} said nothing for {silence:g} seconds")
     if name == "DecodingError":
         return UnreadableAnswer("its compressed body is damaged")
     return Truncated(f"{where} closed the connection")

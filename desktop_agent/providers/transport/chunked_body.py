@@ -5,14 +5,17 @@ This is the only module that knows private names of httpx, httpcore and h11. Whe
 otherwise, `quick_body` answers None and the library reads the body itself.
 """
 
+import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 import httpcore
 import httpx
+
+from desktop_agent.vocabulary.requests import Timeouts
 
 _RECEIVED_AT_ONCE = 64 * 1024
 # Without extensions and spaces. What is written otherwise is no fault: the library reads it.
@@ -23,11 +26,17 @@ _SMALL = 16
 _FIRST_RUN = 8
 
 
-def quick_body(response: httpx.Response, idle: float | None) -> "ChunkedBody | None":
-    """A reader for the body of an answer whose head has just come; None for what the library must read itself.
+class Body(Protocol):
+    """The bytes of an answer. `silence_limit` is the longest silence between two pieces, in seconds; who reads may
+    change it between two."""
 
-    `idle` is the longest silence in seconds, None for no limit.
-    """
+    silence_limit: float
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+
+def quick_body(response: httpx.Response) -> "ChunkedBody | None":
+    """A reader for the body of an answer whose head has just come; None for what the library must read itself."""
     network = response.extensions.get("network_stream")
     ordinary = response.stream
     machine = _behind(ordinary, "_httpcore_stream", "_stream", "_connection", "_h11_state")
@@ -39,7 +48,26 @@ def quick_body(response: httpx.Response, idle: float | None) -> "ChunkedBody | N
         or not _is_before_a_chunk(machine)
     ):
         return None
-    return ChunkedBody(machine, network, aiter(ordinary), _emptied(machine), idle)
+    return ChunkedBody(machine, network, OrdinaryBody(ordinary), _emptied(machine))
+
+
+class OrdinaryBody:
+    """A body that the library reads."""
+
+    silence_limit = Timeouts().idle
+
+    def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self._source = aiter(source)
+
+    def __aiter__(self) -> "OrdinaryBody":
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            async with asyncio.timeout(self.silence_limit):
+                return await anext(self._source)
+        except TimeoutError:
+            raise httpx.ReadTimeout("nothing came") from None
 
 
 class ChunkedBody:
@@ -49,19 +77,19 @@ class ChunkedBody:
     reads on from there: so trailers, extensions, faults and the way back to the pool are exactly the library's.
     """
 
+    silence_limit = Timeouts().idle
+
     def __init__(
         self,
         machine: h11.Connection,
         network: httpcore.AsyncNetworkStream,
-        ordinary: AsyncIterator[bytes],
+        ordinary: OrdinaryBody,
         early: bytes,
-        idle: float | None,
     ) -> None:
         self._machine = machine
         self._network = network
         self._ordinary = ordinary
         self._early = early  # came together with the head
-        self._idle = idle
         self._kept = b""  # a header, or the end of a chunk, of which more must come
         self._missing = -1  # bytes of the open chunk's payload; -1: none is open
         self._is_handed_over = False
@@ -76,6 +104,7 @@ class ChunkedBody:
                 self._hand_over(b"")  # the connection ended in the middle of the body
             elif payload := self._payload(data):
                 return payload
+        self._ordinary.silence_limit = self.silence_limit
         return await anext(self._ordinary)
 
     async def _received(self) -> bytes:
@@ -83,7 +112,7 @@ class ChunkedBody:
             early, self._early = self._early, b""
             return early
         try:
-            return await self._network.read(_RECEIVED_AT_ONCE, self._idle)
+            return await self._network.read(_RECEIVED_AT_ONCE, self.silence_limit)
         except httpcore.TimeoutException:
             raise httpx.ReadTimeout("nothing came") from None
         except httpcore.NetworkError:

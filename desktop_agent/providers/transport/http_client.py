@@ -5,7 +5,7 @@ moment; an error leaves without the HTTP library's own exception attached, becau
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -16,10 +16,12 @@ from pydantic import SecretStr
 from desktop_agent.network.inflating import inflated
 from desktop_agent.providers.transport import broken_lines, failures
 from desktop_agent.vocabulary.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
-from desktop_agent.vocabulary.requests import Timeouts
+from desktop_agent.vocabulary.requests import FIRST_EVENT, HEADERS, Timeouts
 
 if TYPE_CHECKING:
     import httpx
+
+    from desktop_agent.providers.transport.chunked_body import Body
 
 ERROR_BODY_LIMIT = 64 * 1024
 REFUSAL_PATIENCE = 10.0
@@ -80,9 +82,14 @@ class HttpAnswer:
     """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
 
     def __init__(self, response: "httpx.Response", call: HttpCall, deadline: float | None) -> None:
+        from desktop_agent.providers.transport.routes import STREAM
+
         self.status = response.status_code
         self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
         self._response = response
+        # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
+        self._stream = cast("Body", response.extensions[STREAM])
+        self._stream.silence_limit = call.timeouts.idle
         self._call = call
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
@@ -101,10 +108,7 @@ class HttpAnswer:
         """
         import httpx
 
-        from desktop_agent.providers.transport.routes import STREAM
-
-        # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
-        raw = aiter(cast("AsyncIterable[bytes]", self._response.extensions[STREAM]))
+        raw = aiter(self._stream)
         encoding = self.headers.get("content-encoding", "").strip().lower()
         plain = None if encoding in ("", "identity") else inflated(raw, encoding)
         source = plain or raw
@@ -112,7 +116,7 @@ class HttpAnswer:
         try:
             yield source if self._deadline is None else _within(source, self._deadline)
         except httpx.HTTPError as error:
-            failure = broken_lines.from_reading(error, self._call.where, self._call.timeouts)
+            failure = broken_lines.from_reading(error, self._call.where, self._stream.silence_limit)
         except TimeoutError:
             failure = _total_exceeded(self._call)
         finally:
@@ -122,6 +126,14 @@ class HttpAnswer:
             await _unwound(raw)
         if failure is not None:
             raise failure
+
+    def wait_for_first_event(self) -> None:
+        """From now on the limit of the first event holds, until `hear_event`."""
+        self._stream.silence_limit = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
+
+    def hear_event(self) -> None:
+        """The first event has come: the limit of silence within an answer holds."""
+        self._stream.silence_limit = self._call.timeouts.idle
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""
@@ -163,17 +175,22 @@ class HttpClient:
         import httpx
 
         client = await self._opened()
-        limits = call.timeouts
+        limits = call.timeouts.for_start(slow=False)
         deadline = None if limits.total is None else asyncio.get_running_loop().time() + limits.total
+        sending = _Sending(limits.headers or HEADERS)
         failure: AgentError
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(deadline) as sending.timer:
                 response = await client.send(
-                    _request(client, call), stream=True, auth=_signer(call.secret), follow_redirects=False
+                    _request(client, call, limits, sending.done),
+                    stream=True,
+                    auth=_signer(call.secret),
+                    follow_redirects=False,
                 )
+        except TimeoutError:
+            failure = _headers_missing(call.where, limits) if sending.limits_headers else _total_exceeded(call)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            is_total = isinstance(error, TimeoutError)
-            failure = _total_exceeded(call) if is_total else broken_lines.from_connecting(error, call.where, limits)
+            failure = broken_lines.from_connecting(error, call.where, limits, is_sent=sending.is_done)
         else:
             answer = HttpAnswer(response, call, deadline)
             if not 300 <= answer.status < 400:
@@ -235,20 +252,46 @@ def _make_client() -> "httpx.AsyncClient":
     return make_client()
 
 
-def _request(client: "httpx.AsyncClient", call: HttpCall) -> "httpx.Request":
+class _Sending:
+    """A request on its way out. Once it is out, `timer` runs only as long as the server may take to the headers."""
+
+    timer: asyncio.Timeout
+
+    def __init__(self, headers: float) -> None:
+        self._headers = headers
+        self.is_done = False
+        self.limits_headers = False
+
+    def done(self) -> None:
+        """All of it was written."""
+        self.is_done = True
+        until, total = asyncio.get_running_loop().time() + self._headers, self.timer.when()
+        if total is None or until < total:
+            self.limits_headers = True
+            self.timer.reschedule(until)
+
+
+def _request(
+    client: "httpx.AsyncClient", call: HttpCall, limits: Timeouts, on_sent: Callable[[], None]
+) -> "httpx.Request":
     import httpx
 
-    limits = call.timeouts
+    from desktop_agent.providers.transport.routes import Upload
+
     headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
     if call.body is not None:
         headers["Content-Type"] = "application/json"
-    return client.build_request(
+    # What is read is limited here and by the body's own limit; the library's limit is for what it reads in between.
+    longest = max(limits.headers or 0.0, limits.first_event or 0.0, limits.idle)
+    request = client.build_request(
         call.method or ("GET" if call.body is None else "POST"),
         call.url,
         content=call.body,
         headers=headers,
-        timeout=httpx.Timeout(limits.idle, connect=limits.connect),
+        timeout=httpx.Timeout(limits.idle, connect=limits.connect, read=longest),
     )
+    request.stream = Upload(call.body or b"", on_sent)
+    return request
 
 
 def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Request]":
@@ -285,4 +328,9 @@ async def _unwound(source: AsyncIterator[bytes]) -> None:
 
 
 def _total_exceeded(call: HttpCall) -> TimedOut:
-    return TimedOut(f"the answer of {call.where} was not finished within {call.timeouts.total:g} seconds")
+    message = f"the answer of {call.where} was not finished within {call.timeouts.total:g} seconds"
+    return TimedOut.after_sending(message)
+
+
+def _headers_missing(where: str, limits: Timeouts) -> TimedOut:
+    return TimedOut.after_sending(f"{where} did not begin to answer within {limits.headers:g} seconds")

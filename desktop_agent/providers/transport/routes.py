@@ -3,11 +3,13 @@
 import logging
 import socket
 import urllib.request
+from collections.abc import Callable
+from typing import cast
 
 import httpx
 
 from desktop_agent.network.handshakes import with_closed_handshakes
-from desktop_agent.providers.transport.chunked_body import quick_body
+from desktop_agent.providers.transport.chunked_body import OrdinaryBody, quick_body
 from desktop_agent.vocabulary.endpoints import is_loopback
 from desktop_agent.vocabulary.errors import ConnectionFailed
 
@@ -47,8 +49,9 @@ class Routes(httpx.AsyncBaseTransport):
         """Send by the right way. Raises ConnectionFailed for a kind of proxy that cannot be used."""
         response = await self._way(request.url).handle_async_request(request)
         # The client wraps this stream once more, only to count time; whoever reads may leave that layer out.
-        idle = request.extensions.get("timeout", {}).get("read")
-        response.extensions[STREAM] = quick_body(response, idle) or response.stream
+        response.extensions[STREAM] = quick_body(response) or OrdinaryBody(
+            cast("httpx.AsyncByteStream", response.stream)
+        )
         return response
 
     async def aclose(self) -> None:
@@ -64,6 +67,25 @@ class Routes(httpx.AsyncBaseTransport):
             # Going around a proxy that somebody set would be wrong, so this fails instead.
             raise ConnectionFailed(f"the proxy set for it is of a kind that is not supported ({unusable})")
         return proxied
+
+
+class Upload(httpx.AsyncByteStream):
+    """The body of a request, once; `on_sent` is called when the library has written all of it."""
+
+    def __init__(self, body: bytes, on_sent: Callable[[], None]) -> None:
+        self._body: bytes | None = body
+        self._on_sent = on_sent
+
+    # Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    def __aiter__(self) -> "Upload":
+        return self
+
+    async def __anext__(self) -> bytes:
+        body, self._body = self._body, None
+        if body is None:
+            self._on_sent()
+            raise StopAsyncIteration
+        return body
 
 
 def make_client() -> httpx.AsyncClient:

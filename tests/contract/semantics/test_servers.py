@@ -29,11 +29,12 @@ from desktop_agent.vocabulary.errors import (
     Overloaded,
     RateLimited,
     RemedyAction,
+    TimedOut,
     Truncated,
 )
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
-from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ProviderConfig, Timeouts
 from desktop_agent.vocabulary.usage import Usage
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded, result_of
@@ -94,6 +95,22 @@ async def test_retry__over_a_real_connection_with_the_servers_header() -> None:
         assert len(server.requests) == 2
         assert server.requests[0].json == server.requests[1].json
     assert one(only([each.event for each in heard], RetryScheduled)).after == 0.01
+
+
+async def test_retry__our_own_time_out_after_the_request_was_sent_is_left_to_the_person() -> None:
+    """It may be billed. Found where every silent request was sent three times."""
+    heard: list[Any] = []
+    config = ProviderConfig(timeouts=Timeouts(first_event=0.2, idle=0.2))
+    async with (
+        Loopback(Reply(b"", hold=asyncio.Event())) as server,
+        Client(model="m", base_url=server.url, config=config, listener=heard.append) as client,
+    ):
+        with pytest.raises(TimedOut):
+            await client.complete("hi")
+        assert len(server.requests) == 1
+    events = [each.event for each in heard]
+    assert only(events, RetryScheduled) == []
+    assert one(only(events, ErrorOccurred)).action is RemedyAction.RETRY
 
 
 async def test_retry__only_before_any_content_then_the_half_answer_is_kept_and_retry_offered() -> None:

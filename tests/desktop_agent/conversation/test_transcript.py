@@ -33,6 +33,7 @@ from desktop_agent.vocabulary.blocks import (
     Unknown,
 )
 from desktop_agent.vocabulary.engine_events import (
+    AnswerAwaited,
     ApprovalRequested,
     ApprovalResolved,
     Envelope,
@@ -48,7 +49,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import ConnectionFailed, RemedyAction, Sentence, TimedOut
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
@@ -146,6 +147,32 @@ def test_a_call_that_was_never_finished_being_written_disappears(feed: Feed) -> 
     feed(ContentDelta("I will write."), ToolArgsDelta("c1", "write_file", '{"pa'))
     assert Removed(1, 1) in feed(RunFinished(RunEnd.CANCELLED))
     assert len(feed.transcript) == 1
+
+
+def test_while_nothing_has_come_a_line_counts_on_and_is_gone_with_the_answer(feed: Feed) -> None:
+    feed(TurnStarted("turn", "m", "model"))
+    assert feed(AnswerAwaited(10.2)) == [Added(0)]
+    (line,) = feed.transcript
+    assert isinstance(line, NoticeItem)
+    assert str(line.sentence) == "No answer yet, 10 s."
+    assert feed(AnswerAwaited(11.2)) == [Updated(0, "state")]
+    assert str(line.sentence) == "No answer yet, 11 s."
+    assert feed(ContentDelta("Hi")) == [Removed(0, 1), Added(0)]
+    assert [type(each) for each in feed.transcript] == [AnswerItem]
+
+
+@pytest.mark.parametrize(
+    "end", [RunFinished(RunEnd.CANCELLED), RetryScheduled(1, "Busy.", 1), ErrorOccurred.of(TimedOut("x"))]
+)
+def test_however_the_wait_ends_its_line_is_gone(feed: Feed, end: Event) -> None:
+    feed(TurnStarted("turn", "m", "model"), AnswerAwaited(10.0))
+    # What is said meanwhile, such as that the disk is full, stays.
+    feed.transcript.add_notice(Sentence("Meanwhile."))
+    assert feed(AnswerAwaited(11.0)) == [Updated(0, "state")]
+    assert feed(end)[0] == Removed(0, 1)
+    words = [str(each.sentence) for each in feed.transcript if isinstance(each, NoticeItem)]
+    assert words[0] == "Meanwhile."
+    assert not [each for each in words if "No answer yet" in each]
 
 
 def test_thousands_of_calls_each_know_their_place(feed: Feed) -> None:

@@ -22,7 +22,13 @@ from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.preferences import Chat, Models, Network, Preferences, Providers
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.requests import PromptCaching, ProviderConfig, ReasoningDisabled, ReasoningEffort
+from desktop_agent.vocabulary.requests import (
+    PromptCaching,
+    ProviderConfig,
+    ReasoningDisabled,
+    ReasoningEffort,
+    Timeouts,
+)
 from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
@@ -135,6 +141,22 @@ async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
     await engine.close()
     engine = await Engine.open(tmp_path)
     assert engine.preferences == changed
+    await engine.close()
+
+
+async def test_time_limits_are_the_preferences_but_for_those_that_were_given(tmp_path: Path) -> None:
+    config = ProviderConfig(timeouts=Timeouts(first_event=9))
+    engine, provider = await opened(tmp_path, Turn(), Turn(), config=config)
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    network = Network(connect_timeout=4, headers_timeout=5, first_event_timeout=6, idle_timeout=7)
+    await engine.change_preferences(engine.preferences.model_copy(update={"network": network}))
+    session.send(Message.user("q"))
+    await session.wait_idle()
+    first, second = (each.config.timeouts for each in provider.requests)
+    assert first == Timeouts(first_event=9)
+    assert second == Timeouts(connect=4, headers=5, first_event=9, idle=7)
     await engine.close()
 
 

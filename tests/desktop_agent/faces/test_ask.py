@@ -1,9 +1,12 @@
 """`ask`: what goes in, what comes out, how it ends."""
 
 import asyncio
+import contextlib
 import json
+import os
 import signal
 import sys
+import threading
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from desktop_agent.agent import hearing
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import ToolUse
@@ -476,3 +480,59 @@ def test_calls_that_a_dead_process_left_are_closed_before_the_next_prompt(ask: A
     assert [each["role"] for each in request["messages"]] == ["user", "assistant", "tool", "user"]
     assert "before this call was started" in request["messages"][2]["content"]
     assert not (tmp_path / "a.txt").exists()
+
+
+def test_limits_of_the_start_can_be_given(ask: Asker) -> None:
+    with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
+        asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
+    assert (asked.code, len(sent(server))) == (1, 1)
+    assert "said nothing for 0.3 seconds" in asked.err
+    assert "Trying again" not in asked.err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
+@pytest.mark.parametrize("switch", ["--headers-timeout", "--first-event-timeout"])
+def test_a_limit_that_is_none_is_wrong_use(ask: Asker, switch: str, seconds: str) -> None:
+    asked = ask(f"{switch}={seconds}", "Hello")
+    assert asked.code == 2
+    assert "is not a number of seconds" in asked.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_is_told_how_long_nothing_has_come(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.05)
+    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.02)
+    ours, theirs = os.openpty()
+    words: list[bytes] = []
+    release = asyncio.Event()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 4096):
+                words.append(piece)
+                if b"".join(words).count(b"No answer yet, 0 s.") >= 2:
+                    loop.call_soon_threadsafe(release.set)
+
+    body = sse(chunk({"content": "Hi"}), chunk(finish="stop"))
+    with serving(Loopback(Reply([b""], hold=release, late=body))) as server:
+        loop = server.loop
+        reader = threading.Thread(target=read)
+        reader.start()
+        with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+            monkeypatch.setattr(sys, "stderr", terminal)
+            asked = ask("Hello", server=server)
+            monkeypatch.undo()
+        reader.join()
+        os.close(ours)
+    told = b"".join(words).decode()
+    assert told.count("No answer yet, 0 s.\r\x1b[K") >= 2
+    assert "\x1b[K" in told.rpartition("No answer yet")[2]
+    assert asked.out == "Hi\n"
+
+
+def test_elsewhere_nothing_is_said_of_the_wait(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.01)
+    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+    with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
+        asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
+    assert "No answer yet" not in asked.err

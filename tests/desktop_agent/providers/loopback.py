@@ -18,7 +18,8 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `hold` keeps the body open after the last piece until the event is set; `cut` then breaks off."""
+    """One answer. `hold` keeps the body open after the last piece until the event is set; then comes `late`, or `cut`
+    breaks off."""
 
     body: bytes | Sequence[bytes] = b""
     status: int = 200
@@ -26,6 +27,7 @@ class Reply:
     framing: Literal["chunked", "length", "close"] = "chunked"
     cut: bool = False
     hold: asyncio.Event | None = None
+    late: bytes = b""
 
     @property
     def pieces(self) -> list[bytes]:
@@ -72,6 +74,7 @@ class Loopback:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
+        self.loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         return self
 
@@ -139,7 +142,7 @@ class Loopback:
         if reply.framing == "chunked":
             headers["transfer-encoding"] = "chunked"
         elif reply.framing == "length":
-            headers["content-length"] = str(sum(map(len, reply.pieces)) + (9 if reply.cut else 0))
+            headers["content-length"] = str(sum(map(len, reply.pieces)) + len(reply.late) + (9 if reply.cut else 0))
         lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         writer.write("\r\n".join(lines).encode("latin-1"))
         for piece in reply.pieces:
@@ -152,6 +155,8 @@ class Loopback:
             return False
         if reply.cut:
             return False
+        if reply.late:
+            writer.write(b"%x\r\n%s\r\n" % (len(reply.late), reply.late) if reply.framing == "chunked" else reply.late)
         if reply.framing == "chunked":
             writer.write(b"0\r\n\r\n")
         await writer.drain()

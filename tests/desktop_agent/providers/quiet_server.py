@@ -34,11 +34,15 @@ _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encodin
 
 @dataclass(frozen=True)
 class Pause:
-    """So many seconds without content; `sign` is sent every so many seconds meanwhile, an empty one never."""
+    """So many seconds without content; `sign` is sent every so many seconds meanwhile, an empty one never.
+
+    It lies in the midst of the text, so that something was said already; or `at_start`, before the first event.
+    """
 
     seconds: float
     every: float = 1.0
     sign: bytes = b""
+    at_start: bool = False
 
 
 @asynccontextmanager
@@ -59,9 +63,9 @@ async def quiet_server(pause: Pause) -> AsyncGenerator[int, None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def heard(dialect: str, port: int, idle: float | None = None) -> str:
+async def heard(dialect: str, port: int, idle: float | None = None, first_event: float | None = None) -> str:
     """ "done" for the whole answer, else the kind of the error. None: the program's own limits."""
-    timeouts = Timeouts() if idle is None else Timeouts(idle=idle)
+    timeouts = Timeouts(first_event=first_event, **({} if idle is None else {"idle": idle}))
     http = HttpClient()
     provider = make_provider(dialect, f"http://127.0.0.1:{port}/{ROOTS[dialect]}", SecretStr("key"), http)
     request = ModelRequest("m", (Message.user("hi"),), config=ProviderConfig(timeouts=timeouts))
@@ -80,8 +84,11 @@ async def _answer(pause: Pause, reader: asyncio.StreamReader, writer: asyncio.St
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         wire = events(dialect_of(head.split(b" ")[1].decode()), _PIECES)
-        # In the midst of the text, so that something was said already.
-        middle = len(wire) - 1 - next(at for at, event in enumerate(reversed(wire)) if b"tok2" in event)
+        middle = (
+            0
+            if pause.at_start
+            else len(wire) - 1 - next(at for at, event in enumerate(reversed(wire)) if b"tok2" in event)
+        )
         writer.write(_HEAD + _chunks(*wire[:middle]))
         until = asyncio.get_running_loop().time() + pause.seconds
         while (left := until - asyncio.get_running_loop().time()) > 0:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QMenu
 
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
+    AnswerAwaited,
     ApprovalRequested,
     ErrorOccurred,
     RunEnd,
@@ -325,3 +326,14 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
     qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view), timeout=20_000)
     assert streamed.rows.total == opened.rows.total
     assert streamed.picture() == opened.picture()
+
+
+def test_while_nothing_has_come_one_line_counts_on_and_then_is_gone(qtbot):
+    stand = Standing(qtbot, [Message.user("Hello")])
+    stand.send(TurnStarted("t", "m", "model"), AnswerAwaited(10.0))
+    assert [block.plain() for block in stand.rows.row(1).blocks] == ["No answer yet, 10 s."]
+    stand.send(AnswerAwaited(40.0))
+    assert [block.plain() for block in stand.rows.row(1).blocks] == ["No answer yet, 40 s."]
+    stand.send(ContentDelta("Here it is."))
+    assert len(stand.rows) == 2
+    assert [block.plain() for block in stand.rows.row(1).blocks] == ["Here it is."]

@@ -19,6 +19,7 @@ from desktop_agent.providers.dialects.answering import (
     answered,
     key_header,
     opened_answer,
+    time_limits,
     without_key,
 )
 from desktop_agent.providers.dialects.anthropic.frames import FrameReader
@@ -91,7 +92,7 @@ class Anthropic:
         self._is_vendors = root.hostname == _VENDORS_HOST
         self._secret = key_header(api_key, "x-api-key")
         self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
 
@@ -129,7 +130,7 @@ class Anthropic:
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Counted by the server, which costs nothing; estimated where a server does not count."""
         body = self._body(request)
-        call = self._call("v1/messages/count_tokens", body, body.counted, request.config.timeouts)
+        call = self._call("v1/messages/count_tokens", body, body.counted, self._limits(request))
         try:
             found = loads(await self._http.exchange(call))
         except (NotFound, ValueError):
@@ -144,7 +145,7 @@ class Anthropic:
         caching = PromptCaching(lifetime="long" if seconds > _SHORT else "short")
         request = _with_caching(request, caching)
         body = self._body(request)
-        call = self._call("v1/messages", body, body.warming, request.config.timeouts)
+        call = self._call("v1/messages", body, body.warming, self._limits(request))
         try:
             answer = await opened_answer(self._http, call, self._state)
             data = loads(await answer.read(LISTING_LIMIT))
@@ -191,7 +192,7 @@ class Anthropic:
         return await self._sent(request, body), body, (_WITHOUT_OLDER,)
 
     async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
-        call = self._call("v1/messages", body, body.fields, request.config.timeouts)
+        call = self._call("v1/messages", body, body.fields, self._limits(request))
         return await opened_answer(self._http, call, self._state)
 
     def _body(self, request: ModelRequest, *, older: bool = True) -> Body:
@@ -200,6 +201,9 @@ class Anthropic:
 
     def _account(self, model: str) -> str:
         return account_of(self._root, model)
+
+    def _limits(self, request: ModelRequest) -> Timeouts:
+        return time_limits(request, self._root, self.model_info(request.model).capabilities)
 
     def _call(self, path: str, body: Body, fields: dict[str, Any], timeouts: Timeouts) -> HttpCall:
         data = dumps(fields)

@@ -18,6 +18,7 @@ from desktop_agent.providers.dialects.answering import (
     answered,
     key_header,
     opened_answer,
+    time_limits,
     without_key,
 )
 from desktop_agent.providers.dialects.gemini.caching import Caches, is_gone
@@ -75,7 +76,7 @@ class Gemini:
         self._root = _root(base_url)
         self._secret = key_header(api_key, "x-goog-api-key")
         self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
         self._caches = Caches(self._ask)
@@ -169,7 +170,8 @@ class Gemini:
 
     async def _sent(self, request: ModelRequest, fields: JsonObject) -> HttpAnswer:
         url = self._url(f"{_path(request.model)}:streamGenerateContent", {"alt": "sse"})
-        call = HttpCall(url, request.config.timeouts, dumps(fields), self._secret, accept=EVENT_STREAM)
+        limits = time_limits(request, self._root, self.model_info(request.model).capabilities)
+        call = HttpCall(url, limits, dumps(fields), self._secret, accept=EVENT_STREAM)
         return await opened_answer(self._http, call, self._state)
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> bytes:

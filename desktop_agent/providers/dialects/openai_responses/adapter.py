@@ -16,6 +16,7 @@ from desktop_agent.providers.dialects.answering import (
     answered,
     key_header,
     opened_answer,
+    time_limits,
     without_key,
 )
 from desktop_agent.providers.dialects.openai_chat.listing import listing
@@ -74,7 +75,7 @@ class OpenAIResponses:
         self._root = api_root(base_url, self._quirks.usual_path)
         self._secret = key_header(api_key, self._quirks.key_header)
         self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, idle=30, total=60)
+        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
         self._refused: dict[str, frozenset[str]] = {}
@@ -192,5 +193,6 @@ class OpenAIResponses:
 
     async def _sent(self, request: ModelRequest, body: Body) -> HttpAnswer:
         url = joined(self._root, "responses")
-        call = HttpCall(url, request.config.timeouts, dumps(body.fields), self._secret, accept=EVENT_STREAM)
+        limits = time_limits(request, self._root, self.model_info(request.model).capabilities)
+        call = HttpCall(url, limits, dumps(body.fields), self._secret, accept=EVENT_STREAM)
         return await opened_answer(self._http, call, self._state)

@@ -1,0 +1,77 @@
+"""While nothing has come, it is said; with the first word it is not said any more."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from desktop_agent.agent import hearing
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.engine_events import AnswerAwaited, RetryScheduled, RunEnd, RunFinished
+from desktop_agent.vocabulary.errors import Overloaded
+from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, Origin
+from tests.desktop_agent.agent.desk import Desk
+
+STARTED = AnswerStarted(Origin(provider="p"))
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "FIRST_WORD_AFTER", 0.02)
+    monkeypatch.setattr(hearing, "NEXT_WORD_AFTER", 0.01)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+async def test_it_counts_on_until_the_first_word() -> None:
+    headers, words, end = (Wait(asyncio.Event()) for _ in range(3))
+    desk = Desk(Turn(headers, STARTED, words, ContentDelta("Hi"), end))
+    running = desk.start()
+
+    def said() -> list[AnswerAwaited]:
+        return desk.memory.of(AnswerAwaited)
+
+    await until(lambda: len(said()) >= 2)
+    headers.until.set()
+    # That the server took the request is no word of the answer.
+    await until(lambda: bool(desk.memory.of(AnswerStarted)))
+    so_far = len(said())
+    await until(lambda: len(said()) > so_far)
+    words.until.set()
+    await until(lambda: bool(desk.memory.of(ContentDelta)))
+    told = said()
+    await asyncio.sleep(0.05)
+    assert said() == told
+    assert [each.seconds for each in told] == sorted(each.seconds for each in told)
+    end.until.set()
+    assert await running is RunEnd.COMPLETED
+
+
+async def test_each_attempt_counts_from_its_own_beginning() -> None:
+    first, second = (Wait(asyncio.Event()) for _ in range(2))
+    desk = Desk(Turn(first, Overloaded("busy")), Turn(second, ContentDelta("Hi")))
+    running = desk.start()
+    await until(lambda: len(desk.memory.of(AnswerAwaited)) >= 5)
+    first.until.set()
+    await until(lambda: desk.memory.of(RetryScheduled) != [] and isinstance(desk.memory.events[-1], AnswerAwaited))
+    (again,) = desk.memory.of(RetryScheduled)
+    at = desk.memory.events.index(again)
+    last = [each for each in desk.memory.events[:at] if isinstance(each, AnswerAwaited)][-1]
+    first_again = next(each for each in desk.memory.events[at:] if isinstance(each, AnswerAwaited))
+    assert first_again.seconds < last.seconds
+    second.until.set()
+    assert await running is RunEnd.COMPLETED
+
+
+async def test_nothing_is_said_behind_stop() -> None:
+    desk = Desk(Turn(Wait(asyncio.Event())))
+    running = desk.start()
+    await until(lambda: bool(desk.memory.of(AnswerAwaited)))
+    desk.run.interrupt()
+    assert await running is RunEnd.CANCELLED
+    await asyncio.sleep(0.05)
+    assert isinstance(desk.memory.events[-1], RunFinished)

@@ -1,0 +1,193 @@
+"""A server that takes its time: limits of their own before the first event, and no second bill for one question."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Self
+
+import pytest
+from pydantic import SecretStr
+
+from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.dialects.answering import time_limits
+from desktop_agent.providers.failover import Failover
+from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import (
+    Capabilities,
+    ModelRequest,
+    ProviderConfig,
+    Reasoning,
+    ReasoningDisabled,
+    ReasoningEffort,
+    Timeouts,
+)
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
+from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
+
+FAR = "https://models.example.com/v1"
+SOON = 0.3
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    client = HttpClient()
+    yield client
+    await client.aclose()
+
+
+def question(timeouts: Timeouts, reasoning: Reasoning | None = None) -> ModelRequest:
+    return ModelRequest("m", (Message.user("hi"),), config=ProviderConfig(timeouts=timeouts, reasoning=reasoning))
+
+
+async def text_of(provider: Provider, timeouts: Timeouts) -> str:
+    stream = provider.stream(question(timeouts))
+    try:
+        return "".join([event.text async for event in stream if isinstance(event, ContentDelta)])
+    finally:
+        await stream.aclose()
+
+
+async def failure_of(provider: Provider, timeouts: Timeouts) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        await text_of(provider, timeouts)
+    return caught.value
+
+
+class Silent:
+    """Reads whole requests and never answers them."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            self.requests += 1
+            while await reader.read(65536):
+                pass
+        finally:
+            writer.close()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_no_headers_end_it_once_and_leave_the_next_attempt_to_the_person(http: HttpClient, dialect: str) -> None:
+    async with Silent() as server:
+        address = f"http://127.0.0.1:{server.port}/{ROOTS[dialect]}"
+        provider = make_provider(dialect, address, SecretStr("key"), http)
+        error = await failure_of(provider, Timeouts(headers=SOON))
+        assert isinstance(error, TimedOut)
+        assert f"did not begin to answer within {SOON:g} seconds" in error.message
+        assert RetryPolicy().delay(error, 1) is None
+        assert (error.action, server.requests) == (RemedyAction.RETRY, 1)
+        assert "may be billed" in str(error.remedy)
+
+
+async def test_silence_behind_the_headers_has_its_own_limit(http: HttpClient) -> None:
+    async with Loopback(Reply(b"", hold=asyncio.Event())) as server:
+        provider = make_provider("openai-chat", server.url, None, http)
+        error = await failure_of(provider, Timeouts(headers=60, first_event=SOON, idle=60))
+        assert isinstance(error, TimedOut)
+        assert error.message.endswith(f"said nothing for {SOON:g} seconds")
+        assert RetryPolicy().delay(error, 1) is None
+
+
+async def test_the_limit_of_silence_in_an_answer_holds_from_its_first_event_on(http: HttpClient) -> None:
+    body = sse(chunk({"content": "hi"}), done=False)
+    async with Loopback(Reply([body], hold=asyncio.Event())) as server:
+        provider = make_provider("openai-chat", server.url, None, http)
+        error = await failure_of(provider, Timeouts(first_event=60, idle=SOON))
+        assert error.message.endswith(f"said nothing for {SOON:g} seconds")
+
+
+@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
+async def test_a_short_limit_of_silence_does_not_cut_off_a_slow_start(
+    http: HttpClient, framing: Literal["chunked", "length", "close"]
+) -> None:
+    release = asyncio.Event()
+    whole = sse(chunk({"content": "hi"}), chunk(finish="stop"))
+    async with Loopback(Reply(b"", framing=framing, hold=release, late=whole)) as server:
+        provider = make_provider("openai-chat", server.url, None, http)
+        asking = asyncio.create_task(text_of(provider, Timeouts(first_event=60, idle=SOON)))
+        done, _ = await asyncio.wait({asking}, timeout=3 * SOON)
+        assert not done
+        release.set()
+        assert await asyncio.wait_for(asking, 10) == "hi"
+
+
+@pytest.mark.parametrize("sign", SIGNS_OF_LIFE.values(), ids=SIGNS_OF_LIFE.keys())
+async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
+    async with quiet_server(Pause(1.5, every=0.1, sign=sign, at_start=True)) as port:
+        assert await heard("openai-chat", port, first_event=0.5) == "done"
+
+
+async def test_a_request_that_may_be_billed_goes_to_no_other_address(http: HttpClient) -> None:
+    whole = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
+    async with Silent() as silent, Loopback(whole) as other:
+        addresses = (f"http://127.0.0.1:{silent.port}/v1", other.url)
+        both = Failover(tuple(make_provider("openai-chat", each, None, http) for each in addresses), addresses)
+        error = await failure_of(both, Timeouts(headers=SOON))
+        assert isinstance(error, TimedOut)
+        assert "addresses were tried" not in error.message
+        assert (silent.requests, other.requests) == (1, [])
+        # The address that was silent rests, so the person's own next attempt goes to the other one.
+        assert await text_of(both, Timeouts(headers=SOON)) == "hi"
+
+
+async def test_what_never_reached_a_server_is_sent_again_and_elsewhere(http: HttpClient) -> None:
+    whole = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
+    async with Loopback(whole) as other:
+        addresses = ("http://127.0.0.1:9/v1", other.url)
+        first, second = (make_provider("openai-chat", each, None, http) for each in addresses)
+        error = await failure_of(first, Timeouts())
+        assert isinstance(error, ConnectionFailed)
+        assert RetryPolicy().delay(error, 1) is not None
+        assert await text_of(Failover((first, second), addresses), Timeouts()) == "hi"
+
+
+@pytest.mark.parametrize(
+    ("address", "asked", "known", "wanted"),
+    [
+        (FAR, {}, {}, (120, 300)),
+        (FAR, {"reasoning": ReasoningEffort(level="low")}, {}, (900, 900)),
+        (FAR, {"reasoning": ReasoningDisabled()}, {"reasons_by_default": True}, (120, 300)),
+        (FAR, {}, {"reasons_by_default": True}, (900, 900)),
+        (FAR, {}, {"reasoning": True}, (900, 900)),
+        (FAR, {}, {"reasoning": True, "reasons_by_default": False}, (120, 300)),
+        ("http://127.0.0.1:8080/v1", {}, {}, (900, 900)),
+        ("http://[::1]:8080/v1", {}, {}, (900, 900)),
+        ("http://192.168.1.20:8080/v1", {}, {}, (900, 900)),
+        ("http://[fd00::7]:8080/v1", {}, {}, (900, 900)),
+        ("http://tower.local:11434/v1", {}, {}, (900, 900)),
+        ("http://tower:11434/v1", {}, {}, (900, 900)),
+        ("http://8.8.8.8/v1", {}, {}, (120, 300)),
+        ("http://127.0.0.1:8080/v1", {"timeouts": Timeouts(headers=5, first_event=6)}, {}, (5, 6)),
+        (FAR, {"timeouts": Timeouts(first_event=6)}, {}, (120, 6)),
+    ],
+)
+def test_who_gets_how_long(
+    address: str, asked: dict[str, Any], known: dict[str, Any], wanted: tuple[float, float]
+) -> None:
+    request = ModelRequest("m", (), config=ProviderConfig(**asked))
+    found = time_limits(request, address, Capabilities(**known))
+    assert (found.headers, found.first_event) == wanted
