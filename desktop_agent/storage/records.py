@@ -1,7 +1,7 @@
 """What the store hands out and takes in."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -16,6 +16,9 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from desktop_agent.vocabulary.tool_calls import Outsider
+
+KEPT_IN_TRASH = timedelta(days=30)
+"""The first opening after this removes a deleted conversation for good."""
 
 
 class ConversationState(BaseModel):

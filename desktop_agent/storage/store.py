@@ -135,13 +135,21 @@ class Store:
         """Take it out of the trash."""
         await self._run(lambda db: conversations.set_deleted(db, id_, deleted=False))
 
+    async def purge_conversation(self, id_: str) -> None:
+        """Remove for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
+
+        def work(db: Connection) -> None:
+            conversations.purge(db, id_)
+            self._remove_unused(db)
+
+        await self._run(work)
+
     async def empty_trash(self) -> int:
         """Remove for good all that is in the trash, pictures and saved files too; returns how many conversations."""
 
         def work(db: Connection) -> int:
             count = conversations.purge_trash(db, timedelta(0))
-            remove_unused(db, self.pictures)
-            remove_unused_blobs(db, self.blobs)
+            self._remove_unused(db)
             return count
 
         return await self._run(work)
@@ -149,6 +157,10 @@ class Store:
     async def record(self, id_: str) -> ConversationRecord:
         """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
         return await self._run(lambda db: conversations.record_of(db, id_))
+
+    def _remove_unused(self, db: Connection) -> None:
+        remove_unused(db, self.pictures)
+        remove_unused_blobs(db, self.blobs)
 
     async def load(self, id_: str) -> LoadedConversation:
         """The conversation with the branch in view and the journal of what never ended."""

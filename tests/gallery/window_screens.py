@@ -19,14 +19,44 @@ from tests.gallery import answers
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
-from tests.gallery.screens import scene
+from tests.gallery.screens import placed, scene
 from ui.bridge.servers import ModelGroup
+from ui.preferences.trash_dialog import TrashDialog
 
 
 @scene("welcome-no-server", connected=False, listed=False)
 async def welcome_no_server(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
+
+
+async def put_into_trash(desk: Desk, count: int) -> TrashDialog:
+    desk.begin()
+    records = await desk.engine.store.list_conversations()
+    for record in records[-count:] if count else ():
+        await desk.engine.delete_conversation(record.id)
+    desk.library.refresh()
+    desk.window.show_trash()
+    trash = desk.window.findChild(TrashDialog)
+    await placed(trash)
+    await asyncio.sleep(0.3)
+    return trash
+
+
+@scene("trash")
+async def trash(desk: Desk) -> None:
+    await put_into_trash(desk, 5)
+
+
+@scene("trash-asked")
+async def trash_asked(desk: Desk) -> None:
+    trash = await put_into_trash(desk, 5)
+    trash._ask_about_chosen()
+
+
+@scene("trash-empty")
+async def trash_empty(desk: Desk) -> None:
+    await put_into_trash(desk, 0)
 
 
 @scene("welcome-looking", connected=False, listed=False)

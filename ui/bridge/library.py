@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationRecord
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
     RunFinished,
@@ -34,6 +34,8 @@ class Library(QObject):
     listed = Signal(list)
     opened = Signal(OpenConversation)
     deleted = Signal(str, str)
+    trash_listed = Signal(list)
+    """What is in the trash, the one deleted last first."""
 
     def __init__(
         self, engine: Engine, clock: FrameClock, tasks: Tasks, pictures: Pictures, parent: QObject | None = None
@@ -51,6 +53,11 @@ class Library(QObject):
     def current(self) -> OpenConversation | None:
         """The conversation that is shown."""
         return self._open
+
+    @property
+    def trash_days(self) -> int:
+        """How long a deleted conversation is kept."""
+        return KEPT_IN_TRASH.days
 
     @property
     def working(self) -> bool:
@@ -103,6 +110,18 @@ class Library(QObject):
     def restore(self, conversation_id: str) -> None:
         """Take it out of the trash."""
         self._tasks.start(self._restore(conversation_id))
+
+    def list_trash(self) -> None:
+        """Read what is in the trash; `trash_listed` says it."""
+        self._tasks.start(self._list_trash())
+
+    def purge(self, conversation_id: str) -> None:
+        """Remove one that is in the trash for good."""
+        self._tasks.start(self._purge(conversation_id))
+
+    def empty_trash(self) -> None:
+        """Remove all that is in the trash for good."""
+        self._tasks.start(self._empty_trash())
 
     def close(self) -> None:
         """Tell nobody anything more; what runs in the open conversation is for the engine to end."""
@@ -168,12 +187,29 @@ class Library(QObject):
         if self._open is not None and self._open.id == conversation_id:
             self.new()
         await self._refresh()
+        await self._list_trash()
         self.deleted.emit(conversation_id, title)
 
     async def _restore(self, conversation_id: str) -> None:
         await self._engine.store.restore_conversation(conversation_id)
         await self._open_stored(conversation_id)
         await self._refresh()
+        await self._list_trash()
+
+    async def _list_trash(self) -> None:
+        self.trash_listed.emit(list(await self._engine.store.list_conversations(LISTED, in_trash=True)))
+
+    async def _purge(self, conversation_id: str) -> None:
+        try:
+            await self._engine.store.purge_conversation(conversation_id)
+        finally:
+            await self._list_trash()
+
+    async def _empty_trash(self) -> None:
+        try:
+            await self._engine.store.empty_trash()
+        finally:
+            await self._list_trash()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Actions(QObject):
         page, sidebar = window.page, window.sidebar
         self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
         self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
+        self._add(self.tr("Trash"), None, window.show_trash)
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import Library
     from ui.bridge.servers import Servers
+    from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
@@ -51,6 +52,7 @@ class MainWindow(QMainWindow):
         self.sidebar = ConversationList(themes)
         self._themes = themes
         self._connecting: Connecting | None = None
+        self._trash: TrashDialog | None = None
         self._question: QMessageBox | None = None
         self._stack = QStackedWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -96,6 +98,21 @@ class MainWindow(QMainWindow):
         self._connecting.begin()
         self._stack.setCurrentWidget(self._connecting.welcome)
         self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_trash(self) -> None:
+        """Show the conversations that were deleted."""
+        if self._trash is None:
+            from ui.preferences.trash_dialog import TrashDialog
+
+            self._trash = trash = TrashDialog(self._themes, self._library.trash_days, self)
+            self._library.trash_listed.connect(trash.show_conversations)
+            trash.restore_requested.connect(self._library.restore)
+            trash.purge_requested.connect(self._library.purge)
+            trash.emptying_requested.connect(self._library.empty_trash)
+        self._library.list_trash()
+        self._trash.show()
+        self._trash.raise_()
+        self._trash.activateWindow()
 
     def allow_closing(self) -> None:
         """The program is ending: the next close event goes through."""

@@ -170,6 +170,16 @@ def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
     return len(numbers)
 
 
+def purge(connection: sqlite3.Connection, id_: str) -> None:
+    """Remove this one for good. Raises WrongUse for one that is unknown or not in the trash."""
+    number = number_of(connection, id_)
+    sql = "SELECT 1 FROM conversations WHERE number = ? AND deleted_at IS NOT NULL"
+    if connection.execute(sql, (number,)).fetchone() is None:
+        raise WrongUse("This conversation is not in the trash.", "Delete it first.")
+    with transaction(connection):
+        _purge(connection, number)
+
+
 def _purge(connection: sqlite3.Connection, number: int) -> None:
     for (run,) in connection.execute("SELECT number FROM runs WHERE conversation = ?", (number,)).fetchall():
         connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))

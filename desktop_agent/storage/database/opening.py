@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from desktop_agent.storage.blobs import BlobFiles
@@ -15,11 +14,11 @@ from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, 
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.paths import make_private
 from desktop_agent.storage.pictures import PictureFiles
+from desktop_agent.storage.records import KEPT_IN_TRASH
 from desktop_agent.vocabulary.errors import Sentence
 
 DATABASE_NAME = "conversations.sqlite3"
 _LOCK_NAME = "opening.lock"
-KEPT_IN_TRASH = timedelta(days=30)
 # Checking every page takes about 2 ms a megabyte. Damage in a larger file shows when it is read; it is then noted
 # in a file beside the database, and the next opening rescues.
 CHECKED_AT_OPENING = 16 * 1024 * 1024

@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.mcp.states import ServerState
 from ui.look.controls import ElidedLabel, button, label
+from ui.look.parts.confirm_bar import ConfirmBar
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.state_line import State, StateLine
@@ -20,7 +21,6 @@ from ui.preferences.cards.card_column import Card
 from ui.preferences.scrolling import bring_into_sight
 from ui.preferences.tool_servers.log.log_pane import LogPane
 from ui.preferences.tool_servers.offered.tools_pane import ToolsPane
-from ui.preferences.tool_servers.removal_bar import RemovalBar
 from ui.preferences.tool_servers.sign_in_bar import SignInBar
 from ui.preferences.tool_servers.words import reached_by, state_in_words
 
@@ -66,7 +66,10 @@ class ServerCard(Card):
             self.tr("Edit"), lambda: self.edit_pressed.emit(server.id), name=self.tr("Edit {0}").format(self._title)
         )
         self._remove = button(self.tr("Remove"), self._ask_removal, "danger", self.tr("Remove {0}").format(self._title))
-        self._removal = RemovalBar(self._title)
+        self._removal = ConfirmBar(
+            (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
+            (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
+        )
         self.sign_in = SignInBar(themes, self._title)
         self._layout = QVBoxLayout(self)
         self._build()
@@ -186,7 +189,7 @@ class ServerCard(Card):
 
     def _ask_removal(self) -> None:
         self._remove.setEnabled(False)
-        self._removal.ask()
+        self._removal.ask(self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title))
         bring_into_sight(self._removal)
 
     def _keep(self) -> None:
@@ -239,4 +242,3 @@ class ServerCard(Card):
             self._layout.addWidget(each)
         self._layout.addLayout(row)
         self._layout.addWidget(self._removal)
-        self._removal.hide()

@@ -1,4 +1,4 @@
-"""Is this server to go? Asked in place."""
+"""Is this really to go? Asked in place."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -8,34 +8,36 @@ from ui.look.controls import announce, button, label
 from ui.look.theme import SPACE_S
 
 
-class RemovalBar(QFrame):
-    """Escape keeps it."""
+class ConfirmBar(QFrame):
+    """A question, a button that keeps everything and one that does not. Escape keeps it. Hidden until it asks."""
 
     confirmed = Signal()
     declined = Signal()
 
-    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+    def __init__(self, keep: tuple[str, str], confirm: tuple[str, str], parent: QWidget | None = None) -> None:
+        """Of each button the text and the accessible name."""
         super().__init__(parent)
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
-        self._words = self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(title)
-        self._keep = button(self.tr("Keep"), self.declined.emit, name=self.tr("Keep {0}").format(title))
-        remove = self.tr("Really remove {0}").format(title)
+        self._words = label(wrap=True)
+        self._keep = button(keep[0], self.declined.emit, name=keep[1])
         row = QHBoxLayout(self)
         row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
         row.setSpacing(SPACE_S)
-        row.addWidget(label(self._words, wrap=True), 1)
+        row.addWidget(self._words, 1)
         row.addWidget(self._keep)
-        row.addWidget(button(self.tr("Remove"), self.confirmed.emit, "danger", remove))
+        row.addWidget(button(confirm[0], self.confirmed.emit, "danger", confirm[1]))
+        self.hide()
 
-    def ask(self) -> None:
-        """The person pressed Remove."""
+    def ask(self, words: str) -> None:
+        """Show this question."""
+        self._words.setText(words)
         self.show()
-        announce(self, self._words)
+        announce(self, words)
         self._keep.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape keeps the server, and only that."""
+        """Escape keeps it, and only that."""
         if event.key() == Qt.Key.Key_Escape:
             self.declined.emit()
         else:

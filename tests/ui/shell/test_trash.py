@@ -1,0 +1,115 @@
+"""The trash of the whole window, by keyboard alone."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QFrame, QListWidget, QPushButton
+
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import WrongUse
+from tests.ui.bridge.in_loop import until
+
+
+async def stored(screen, *titles):
+    for title in titles:
+        record = await screen.engine.store.create_conversation(title=title)
+        await screen.engine.delete_conversation(record.id)
+
+
+async def opened(screen, count):
+    screen.action("Trash").trigger()
+    await until(lambda: screen.find(QDialog, "Trash"))
+    if count:
+        await until(lambda: names(screen) and len(names(screen)) == count)
+    return screen.find(QDialog, "Trash")
+
+
+def rows(screen):
+    return screen.find(QListWidget, "Deleted conversations")
+
+
+def names(screen):
+    shown = rows(screen)
+    return [shown.item(row).text() for row in range(shown.count())] if shown else []
+
+
+def test_a_deleted_conversation_comes_back(on_screen):
+    async def work(screen):
+        await stored(screen, "One", "Two")
+        dialog = await opened(screen, 2)
+        assert names(screen) == ["Two", "One"]
+        spoken = rows(screen).item(0).data(Qt.ItemDataRole.AccessibleTextRole)
+        assert spoken.startswith("Two, deleted ")
+        assert "Goes for good in" in spoken
+        rows(screen).setFocus()
+        QTest.keyClick(rows(screen), Qt.Key.Key_Down)
+        QTest.keyClick(rows(screen), Qt.Key.Key_Return)
+        await until(lambda: names(screen) == ["Two"])
+        await until(lambda: screen.conversation.title == "One")
+        assert [each.title for each in await screen.engine.store.list_conversations()] == ["One"]
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+        assert not dialog.isVisible()
+
+    on_screen(work)
+
+
+def test_one_goes_for_good_only_after_a_yes(on_screen):
+    async def work(screen):
+        await stored(screen, "One", "Two")
+        dialog = await opened(screen, 2)
+        rows(screen).setFocus()
+        QTest.keyClick(rows(screen), Qt.Key.Key_Delete)
+        assert any("Delete “Two” for good?" in words for words in screen.words(dialog))
+        keep = screen.find(QPushButton, "Keep")
+        await until(keep.hasFocus)
+        QTest.keyClick(keep, Qt.Key.Key_Escape)
+        assert dialog.isVisible()
+        assert names(screen) == ["Two", "One"]
+        QTest.keyClick(rows(screen), Qt.Key.Key_Delete)
+        QTest.keyClick(screen.find(QPushButton, "Really delete for good"), Qt.Key.Key_Space)
+        await until(lambda: names(screen) == ["One"])
+        in_trash = await screen.engine.store.list_conversations(in_trash=True)
+        assert [each.title for each in in_trash] == ["One"]
+        assert screen.find(QFrame, "Really delete for good") is None
+        assert rows(screen).currentRow() == 0
+
+    on_screen(work)
+
+
+def test_the_trash_is_emptied_and_the_disk_knows(on_screen, tmp_path):
+    async def work(screen):
+        await stored(screen, "One", "Two", "Three")
+        dialog = await opened(screen, 3)
+        screen.press("Empty trash…")
+        assert any("all 3 conversations" in words for words in screen.words(dialog))
+        screen.press("Really delete for good")
+        await until(lambda: "The trash is empty." in screen.words(dialog))
+        assert not screen.find(QPushButton, "Restore").isEnabled()
+        await screen.idle()
+
+    on_screen(work, folder=tmp_path / "data")
+
+    async def look(screen):
+        assert await screen.engine.store.list_conversations(in_trash=True) == ()
+
+    on_screen(look, folder=tmp_path / "data")
+
+
+def test_what_is_deleted_while_the_trash_is_open_appears_in_it(on_screen):
+    async def work(screen):
+        record = await screen.engine.store.create_conversation(title="Late")
+        dialog = await opened(screen, 0)
+        await until(lambda: "The trash is empty." in screen.words(dialog))
+        screen.desk.library.delete(record.id)
+        await until(lambda: names(screen) == ["Late"])
+
+    on_screen(work)
+
+
+async def test_only_what_is_in_the_trash_can_go_for_good(tmp_path):
+    store = await Store.open(tmp_path)
+    record = await store.create_conversation(title="Wanted")
+    with pytest.raises(WrongUse, match="not in the trash"):
+        await store.purge_conversation(record.id)
+    assert [each.title for each in await store.list_conversations()] == ["Wanted"]
+    await store.close()

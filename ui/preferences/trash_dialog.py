@@ -1,0 +1,173 @@
+"""The trash: conversations that were deleted, until they go by themselves, are restored, or are deleted for good."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from ui.look.controls import button, label
+from ui.look.parts.confirm_bar import ConfirmBar
+from ui.look.parts.dates import relative_date
+from ui.look.rows import RowDelegate, RowRole
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+
+_SIZE = (560, 520)
+_ID = Qt.ItemDataRole.UserRole + 20
+
+
+class Deleted(Protocol):
+    """What is shown of a conversation in the trash."""
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its title; may be empty."""
+        ...
+
+    @property
+    def deleted_at(self) -> datetime | None:
+        """When it was put there, with a time zone."""
+        ...
+
+
+class TrashDialog(QDialog):
+    """Blocks nothing. Enter restores the chosen conversation; Delete asks whether it shall go for good."""
+
+    restore_requested = Signal(str)
+    purge_requested = Signal(str)
+    emptying_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, days: int, parent: QWidget | None = None) -> None:
+        """`days` is how long a conversation stays."""
+        super().__init__(parent)
+        self._days = days
+        self._asked_about: str | None = None
+        self._list = QListWidget()
+        self._nothing = label(self.tr("The trash is empty."), "muted")
+        self._restore = button(self.tr("Restore"), self._restore_chosen, "primary")
+        self._purge = button(self.tr("Delete for good…"), self._ask_about_chosen)
+        self._empty = button(self.tr("Empty trash…"), self._ask_about_all, "quiet")
+        self._confirm = ConfirmBar(
+            (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
+        )
+        self._build(themes)
+        self._connect()
+        self.show_conversations(())
+
+    def show_conversations(self, conversations: Sequence[Deleted]) -> None:
+        """These are in the trash now. The row that was chosen stays chosen, or the one in its place is."""
+        row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
+        before = self._chosen()
+        self._stop_asking()
+        self._list.clear()
+        for each in conversations:
+            self._list.addItem(self._item(each, now))
+        kept = next((at for at, each in enumerate(conversations) if each.id == before), row)
+        self._list.setCurrentRow(min(kept, self._list.count() - 1))
+        has_some = self._list.count() > 0
+        if not has_some and self._list.hasFocus():
+            self.setFocus()
+        self._list.setVisible(has_some)
+        self._nothing.setVisible(not has_some)
+        self._refresh()
+
+    def _item(self, each: Deleted, now: datetime) -> QListWidgetItem:
+        title = each.title or self.tr("New conversation")
+        at = each.deleted_at or now
+        left = math.ceil((at + timedelta(days=self._days) - now) / timedelta(days=1))
+        kept = self.tr("Goes for good in {0} days").format(left) if left > 1 else self.tr("Goes for good soon")
+        item = QListWidgetItem(title)
+        item.setData(_ID, each.id)
+        item.setData(RowRole.UNDER, kept)
+        item.setData(RowRole.DETAIL, relative_date(at, now))
+        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(at, now), kept)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
+        return item
+
+    def _chosen(self) -> str | None:
+        item = self._list.currentItem()
+        return str(item.data(_ID)) if item is not None and self._list.count() else None
+
+    def _restore_chosen(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self.restore_requested.emit(chosen)
+
+    def _ask_about_chosen(self) -> None:
+        self._asked_about = self._chosen()
+        if self._asked_about is not None:
+            title = self._list.currentItem().text()
+            self._ask(self.tr("Delete “{0}” for good? Nothing brings it back.").format(title))
+
+    def _ask_about_all(self) -> None:
+        self._asked_about = None
+        count = self._list.count()
+        words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
+        self._ask(words if count > 1 else self.tr("Delete this conversation for good? Nothing brings it back."))
+
+    def _ask(self, words: str) -> None:
+        self._confirm.ask(words)
+        self._refresh()
+
+    def _go_on(self) -> None:
+        if self._asked_about is None:
+            self.emptying_requested.emit()
+        else:
+            self.purge_requested.emit(self._asked_about)
+        self._decline()
+
+    def _decline(self) -> None:
+        self._stop_asking()
+        self._list.setFocus()
+
+    def _stop_asking(self) -> None:
+        self._confirm.hide()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        can_act = self._list.count() > 0 and self._confirm.isHidden()
+        for each in (self._restore, self._purge, self._empty):
+            each.setEnabled(can_act)
+        # What is asked about is what is chosen.
+        self._list.setEnabled(self._confirm.isHidden())
+
+    def _connect(self) -> None:
+        self._confirm.confirmed.connect(self._go_on)
+        self._confirm.declined.connect(self._decline)
+        self._list.itemActivated.connect(self._restore_chosen)
+        keys = QKeySequence(QKeySequence.StandardKey.Delete)
+        QShortcut(keys, self._list, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(self._ask_about_chosen)
+
+    def _build(self, themes: ThemeSource) -> None:
+        title = self.tr("Trash")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self.resize(*(min(one, two) for one, two in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)))
+        self._list.setAccessibleName(self.tr("Deleted conversations"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(self._days)
+        foot = QHBoxLayout()
+        foot.setSpacing(SPACE_S)
+        foot.addWidget(self._empty)
+        foot.addStretch(1)
+        foot.addWidget(self._purge)
+        foot.addWidget(self._restore)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(title, "heading"))
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._list, 1)
+        layout.addWidget(self._nothing, 1)
+        layout.addWidget(self._confirm)
+        layout.addLayout(foot)
