@@ -7,6 +7,7 @@ from typing import Unpack
 from desktop_agent.conversation.folding.undo_notes import last_said
 from desktop_agent.engine.checkpoints import Checkpoints, Telling
 from desktop_agent.engine.session_parts.conduct import Conduct
+from desktop_agent.engine.session_parts.context_size import ContextSize
 from desktop_agent.engine.session_parts.reading import Reading
 from desktop_agent.engine.session_parts.recorder import RunRecorder
 from desktop_agent.engine.session_parts.recovery import OpenCalls, close_calls
@@ -69,6 +70,7 @@ class Session(Reading):
         self.standing = self._conduct.standing
         self.returned = self._conduct.returned
         self.checkpoints = _checkpoints_of(writer, setup, self._refuse_while_working, self._close_open_calls)
+        self.context_size = ContextSize(setup, writer)
         self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
         writer.ledger.on_work(self._hold)
         writer.ledger.on_trouble(self._on_trouble)

@@ -208,3 +208,18 @@ async def conversation_settings(desk: Desk) -> None:
 async def conversation_settings_in_force(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     desk.library.current.change(parameters=PARAMETERS)
+
+
+@scene("composer-too-long")
+async def too_long(desk: Desk) -> None:
+    await desk.show_stored(*costing(WARM), title="Read the import job")
+    await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-small").context_window)
+    desk.window.page.model_picker.model_chosen.emit(STUDIO.id, "aurora-small")
+    await asyncio.sleep(0.3)
+    desk.window.page.composer.set_draft("Now the same for the export, please.")
+    desk.window.page.composer.draft_changed.emit()
+
+
+@scene("composer-too-long-narrow", 620, 600)
+async def too_long_narrow(desk: Desk) -> None:
+    await too_long(desk)

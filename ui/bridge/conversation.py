@@ -102,6 +102,10 @@ class ConversationFacts(QObject):
         """Of the last answer."""
         return self._session.usage
 
+    def context_tokens(self, texts: Sequence[str]) -> int:
+        """About how much the model has to read if these texts are sent now."""
+        return self._session.context_size.tokens(texts)
+
     def last_prompt(self) -> str:
         """The text of the person's last message, or nothing."""
         prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
@@ -156,6 +160,11 @@ class OpenConversation(ConversationFacts):
     def go_on(self) -> None:
         """Ask again, or send what waits. Raises WrongUse."""
         self._session.go_on()
+        self.working_changed.emit(True)
+
+    def compact(self) -> None:
+        """Have older messages summarised for the model. Raises WrongUse."""
+        self._session.compact()
         self.working_changed.emit(True)
 
     def stop(self) -> None:

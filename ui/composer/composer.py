@@ -129,6 +129,10 @@ class Composer(QWidget):
         """Put a picker under the editor. Where room gets scarce, those that were put there first keep their words."""
         self._controls.add(control)
 
+    def add_notice(self, notice: QWidget) -> None:
+        """Put something to be known about the message over the editor."""
+        self.frame.column.insertWidget(self.frame.column.indexOf(self._editor), notice)
+
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach picture files."""
         self.attachments.add_files([Path(path) for path in paths])

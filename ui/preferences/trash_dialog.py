@@ -93,8 +93,8 @@ class TrashDialog(QDialog):
         return item
 
     def _chosen(self) -> str | None:
-        item = self._list.currentItem()
-        return str(item.data(_ID)) if item is not None and self._list.count() else None
+        row = self._list.currentRow()
+        return str(self._list.item(row).data(_ID)) if row >= 0 else None
 
     def _restore_chosen(self) -> None:
         chosen = self._chosen()

@@ -37,6 +37,7 @@ class Actions(QObject):
         self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
         self._add(self.tr("Caret browsing"), "F7", page.ways.browse)
         self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.offers.copy_all)
+        self._add(self.tr("Summarise older messages"), None, page.compact)
         self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here)
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
         self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))

@@ -23,6 +23,7 @@ from ui.shell.banners import Banner
 from ui.shell.calls.undoing import UndoPresenter
 from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
+from ui.shell.context_check import ContextCheck
 from ui.shell.drafts import Drafts
 from ui.shell.mcp.attached import attached_of, blocks_of, servers_of
 from ui.shell.model_controls import ModelControls
@@ -76,6 +77,7 @@ class ConversationPage(QObject):
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)
         self.composer.add_control(self.models.parameters)
+        self.context_check = ContextCheck(self.composer, servers, self)
         self._drafts = Drafts(self.composer, library, tasks, self)
         frame.fill(self._usage, self.ways.find_bar, self.transcript, self.conduct.above)
         self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]
@@ -110,6 +112,7 @@ class ConversationPage(QObject):
         self.models.show(conversation)
         self.conduct.show(conversation)
         self.undoing.show(conversation)
+        self.context_check.show(conversation)
         self._show_record()
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
@@ -118,6 +121,11 @@ class ConversationPage(QObject):
         for each in early:
             self._send(*each)
         self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def compact(self) -> None:
+        """Have older messages summarised."""
+        if self._conversation is not None:
+            self._do(self._conversation.compact)
 
     def show_problem(self, error: AgentError) -> None:
         """Say what went wrong, above the transcript."""
@@ -134,6 +142,8 @@ class ConversationPage(QObject):
         self.transcript.link_activated.connect(open_link)
         self.models.connect_requested.connect(self.connect_requested)
         self.models.remark.connect(self._on_remark)
+        self.context_check.summary_requested.connect(self.compact)
+        self.context_check.model_requested.connect(self.model_picker.open_list)
         self.contents.remark.connect(self._on_remark)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
         self._servers.models_changed.connect(self._show_usage)
@@ -152,6 +162,8 @@ class ConversationPage(QObject):
         if self._conversation is None:
             # The window is there a moment before its first conversation.
             self._early.append((text, attached, when))
+        elif not self.context_check.may_send(text, attached):
+            self.composer.give_back(text, attached)
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when))
 

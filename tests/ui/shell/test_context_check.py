@@ -1,0 +1,106 @@
+"""A message that does not fit what the model can read is not sent before the person knows."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QPushButton
+
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
+from desktop_agent.vocabulary.usage import Usage
+from tests.ui.bridge.in_loop import until
+
+MODELS = (ModelInfo("m", "Small", Capabilities(context_window=4_000)), ModelInfo("n", "Unknown"))
+LARGER = (ModelInfo("m", "Larger", Capabilities(context_window=20_000)),)
+LONG = "a word or two " * 1600
+SPENT = UsageUpdate(Usage(input_tokens=15_900, output_tokens=60, total_tokens=15_960))
+TOO_LONG = "that the model can read."
+
+
+async def begin(screen, *turns, models=MODELS):
+    screen.provider = ScriptedProvider(*turns, models=models)
+    screen.engine.connections._providers["scripted"] = screen.provider
+    screen.desk.servers.refresh_models(again=True)
+    await until(lambda: screen.desk.servers.capabilities("scripted", "m").context_window)
+    await screen.idle()
+
+
+def warning(screen):
+    return next((words for words in screen.words(screen.window.page.composer) if TOO_LONG in words), "")
+
+
+def paste(screen, text):
+    QApplication.clipboard().setText(text)
+    screen.editor.setFocus()
+    QTest.keyClick(screen.editor, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+
+
+def draft(screen):
+    return screen.window.page.composer.draft()[0]
+
+
+def test_what_is_too_long_is_said_while_it_is_written_and_goes_when_it_fits(on_screen):
+    async def work(screen):
+        await begin(screen)
+        paste(screen, LONG)
+        await until(lambda: warning(screen))
+        assert warning(screen).startswith("This is about ")
+        assert screen.find(QPushButton, "Summarise older messages") is None
+        screen.window.page.composer.set_draft("Short.")
+        screen.window.page.composer.draft_changed.emit()
+        assert not warning(screen)
+
+    on_screen(work)
+
+
+def test_enter_at_once_sends_nothing_before_it_was_said_and_the_second_sends(on_screen):
+    async def work(screen):
+        await begin(screen, Turn(ContentDelta("Hi")))
+        paste(screen, LONG)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        assert warning(screen)
+        assert draft(screen).strip() == LONG.strip()
+        await screen.idle()
+        assert screen.provider.requests == []
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: screen.answers() == ["Hi"])
+        assert draft(screen) == ""
+        await until(lambda: not warning(screen))
+
+    on_screen(work)
+
+
+def test_another_model_takes_the_warning_away(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await begin(screen)
+        paste(screen, LONG)
+        await until(lambda: warning(screen))
+        screen.press("Choose another model")
+        assert screen.window.page.model_picker._popup.isVisible()
+        screen.window.page.model_picker._popup.hide()
+        screen.window.page.model_picker.model_chosen.emit("scripted", "n")
+        await until(lambda: not warning(screen))
+
+    on_screen(work)
+
+
+def test_a_long_conversation_can_be_summarised_where_it_is_said(on_screen):
+    async def work(screen):
+        turns = [Turn(ContentDelta("An answer."), SPENT) for _ in range(3)]
+        await begin(screen, *turns, Turn(ContentDelta("In short.")), models=LARGER)
+        for text in ("One", "Two", "Three"):
+            await screen.say(text)
+        paste(screen, LONG)
+        await until(lambda: warning(screen))
+        assert warning(screen).startswith("With this the conversation is about ")
+        asked = len(screen.provider.requests)
+        screen.press("Summarise older messages")
+        await until(lambda: len(screen.provider.requests) > asked)
+        await until(lambda: not screen.conversation.working)
+        # What the summary stands for is not counted any more, though the last answer had read it.
+        await until(lambda: not warning(screen))
+        assert draft(screen).strip() == LONG.strip()
+
+    on_screen(work)

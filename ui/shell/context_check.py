@@ -1,0 +1,65 @@
+"""Tells the composer when what is written does not fit what the model can read, before it is sent."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.servers import Servers
+from ui.composer.composer import Composer
+from ui.composer.offers.attached import PendingResource
+from ui.composer.offers.chip_row import Attached
+from ui.composer.overflow_notice import OverflowNotice
+from ui.composer.pictures import PendingPicture
+
+
+class ContextCheck(QObject):
+    """By an estimate: so it warns once, and what is sent in spite of that is sent."""
+
+    summary_requested = Signal()
+    model_requested = Signal()
+
+    def __init__(self, composer: Composer, servers: Servers, parent: QObject) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._servers = servers
+        self._conversation: OpenConversation | None = None
+        self._notice = OverflowNotice()
+        composer.add_notice(self._notice)
+        self._notice.summary_requested.connect(self.summary_requested)
+        self._notice.model_requested.connect(self.model_requested)
+        composer.draft_changed.connect(self.refresh)
+        servers.models_changed.connect(self.refresh)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """The conversation on the screen."""
+        self._conversation = conversation
+        for signal in (conversation.record_changed, conversation.usage_changed, conversation.finished):
+            signal.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the draft again."""
+        if self._composer.attachments.is_preparing:
+            return
+        texts = (self._composer.editor.toPlainText(), *self._composer.attachments.texts)
+        self._look([each for each in texts if each], self._composer.attachments.attached)
+
+    def may_send(self, text: str, attached: Sequence[Attached]) -> bool:
+        """Whether it fits, as far as is known, or the person was told that it does not. Else they are told now."""
+        if self._notice.is_shown:
+            return True
+        self._look([text], attached)
+        return not self._notice.is_shown
+
+    def _look(self, texts: Sequence[str], attached: Sequence[Attached]) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
+        over = 0
+        if window and (texts or attached):
+            resources = [each.text for each in attached if isinstance(each, PendingResource)]
+            pictures = sum(each.tokens for each in attached if isinstance(each, PendingPicture))
+            over = conversation.context_tokens([*texts, *resources]) + pictures - window
+        self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)
