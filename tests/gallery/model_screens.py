@@ -223,3 +223,13 @@ async def too_long(desk: Desk) -> None:
 @scene("composer-too-long-narrow", 620, 600)
 async def too_long_narrow(desk: Desk) -> None:
     await too_long(desk)
+
+
+@scene("composer-problem")
+async def composer_problem(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    await asyncio.sleep(0.3)
+    broken = desk.folder / "harbour at dusk.png"
+    broken.write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+    desk.window.page.composer.attach_files([broken])
+    await asyncio.sleep(0.3)

@@ -34,6 +34,7 @@ class Library(QObject):
     listed = Signal(list)
     opened = Signal(OpenConversation)
     deleted = Signal(str, str)
+    restored = Signal(str)
     trash_listed = Signal(list)
     """What is in the trash, the one deleted last first."""
 
@@ -192,6 +193,7 @@ class Library(QObject):
 
     async def _restore(self, conversation_id: str) -> None:
         await self._engine.store.restore_conversation(conversation_id)
+        self.restored.emit(conversation_id)
         await self._open_stored(conversation_id)
         await self._refresh()
         await self._list_trash()

@@ -17,10 +17,11 @@ from ui.composer.picture_remarks import picture_remarks
 from ui.composer.pictures import SUFFIXES, Intake
 from ui.composer.send_or_stop import SendOrStop
 from ui.look.controls import IconButton, announce, label, set_kind
-from ui.look.sentences import shown_keys
+from ui.look.sentences import shown_keys, spoken
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
+    from desktop_agent.vocabulary.errors import Sentence
     from desktop_agent.vocabulary.requests import PictureLimits
 
 DRAFT_PAUSE_MS = 400
@@ -61,8 +62,6 @@ class Composer(QWidget):
     edit_last_requested = Signal()
     draft_changed = Signal()
     """A moment after the last change: read `draft()`."""
-    problem = Signal(object, object)
-    """Something the person must know: a Sentence, and a Sentence or None about what to do."""
 
     def __init__(
         self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None, *, opens_focused: bool = False
@@ -75,6 +74,7 @@ class Composer(QWidget):
         self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
+        self._problems = label(kind="error", wrap=True)
         self._attach = IconButton(themes, "attach", self.tr("Attach image"))
         self._send_or_stop = SendOrStop(themes)
         self._controls = ControlRows(self._send_or_stop, self._send_or_stop.most_width)
@@ -98,6 +98,7 @@ class Composer(QWidget):
     def set_draft(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment again."""
         self.attachments.clear()
+        self._forget_problems()
         if is_too_long(text):
             self._editor.clear()
             self.attachments.add_text(text)
@@ -129,12 +130,21 @@ class Composer(QWidget):
         """Put a picker under the editor. Where room gets scarce, those that were put there first keep their words."""
         self._controls.add(control)
 
+    def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
+        """Say what did not work, under what was said before, until the person goes on writing or sends."""
+        words = spoken(sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
+        before = self._problems.text().split("\n") if self._problems.text() else []
+        self._problems.setText("\n".join(dict.fromkeys([*before, words])))
+        self._problems.show()
+        announce(self, words)
+
     def add_notice(self, notice: QWidget) -> None:
         """Put something to be known about the message over the editor."""
         self.frame.column.insertWidget(self.frame.column.indexOf(self._editor), notice)
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach picture files."""
+        self._forget_problems()
         self.attachments.add_files([Path(path) for path in paths])
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
@@ -168,6 +178,7 @@ class Composer(QWidget):
             return
         self._editor.clear()
         self.attachments.clear()
+        self._forget_problems()
         (self.later_requested if later else self.send_requested).emit(text, attached)
 
     def choose_files(self) -> None:
@@ -197,6 +208,10 @@ class Composer(QWidget):
         """The same."""
         self._editor.insertFromMimeData(event.mimeData())
         event.acceptProposedAction()
+
+    def _forget_problems(self) -> None:
+        self._problems.clear()
+        self._problems.hide()
 
     def _changed(self) -> None:
         self._refresh()
@@ -230,7 +245,8 @@ class Composer(QWidget):
         editor.textChanged.connect(self._changed)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         attachments.changed.connect(self._changed)
-        attachments.problem.connect(self.problem)
+        editor.textChanged.connect(self._forget_problems)
+        attachments.problem.connect(self.show_problem)
         self._attach.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.later_pressed.connect(lambda: self.send(later=True))
@@ -249,7 +265,10 @@ class Composer(QWidget):
         self._notice.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
         self._controls.add(self._attach)
         inside = self.frame.column
-        for each in (self.attachments, self._notice, self._editor, self._controls):
+        self._problems.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
+        self._problems.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._problems.hide()
+        for each in (self.attachments, self._problems, self._notice, self._editor, self._controls):
             inside.addWidget(each)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

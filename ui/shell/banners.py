@@ -30,7 +30,10 @@ class BannerButton:
 
 @dataclass(frozen=True)
 class Banner:
-    """What to say. A banner with the key of one that is shown takes its place. `lasts` is in milliseconds."""
+    """What to say. A banner with the key of one that is shown takes its place. `lasts` is in milliseconds.
+
+    `conversation` is the id of the one that it belongs to: over another it is not seen.
+    """
 
     key: str
     sentence: Sentence
@@ -38,6 +41,7 @@ class Banner:
     level: Literal["error", "notice", "remark", "undo"] = "error"
     buttons: tuple[BannerButton, ...] = ()
     lasts: int | None = None
+    conversation: str = ""
 
 
 class BannerArea(QWidget):
@@ -50,6 +54,7 @@ class BannerArea(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._shown: dict[str, BannerFrame] = {}
+        self._conversation = ""
         self._remedies: dict[RemedyAction, BannerButton] = {}
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
@@ -70,33 +75,46 @@ class BannerArea(QWidget):
         self._shown[banner.key] = frame
         self._layout.addWidget(frame)
         self._make_room()
-        announce(self, frame.words)
+        if self._is_at_home(frame):
+            announce(self, frame.words)
+
+    def show_conversation(self, conversation: str) -> None:
+        """Another one is on the screen: what belongs to others waits until they are there again."""
+        self._conversation = conversation
+        self._make_room()
+
+    def remove_errors(self, conversation: str) -> None:
+        """Take away what had gone wrong in a conversation: it goes on."""
+        for key, frame in list(self._shown.items()):
+            if frame.banner.conversation == conversation and frame.banner.level == "error":
+                self.remove(key)
 
     def offer(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
         """Put a button on every later error that names this action as its remedy."""
         self._remedies[action] = BannerButton(text, command)
 
-    def show_error(self, error: AgentError) -> None:
+    def show_error(self, error: AgentError, conversation: str = "") -> None:
         """Say what went wrong and what to do. The same error again takes the place of the first."""
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
         if error.detail:
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy(detail), keeps=True))
-        self.show_banner(Banner(str(error), error.sentence, error.remedy, buttons=tuple(buttons)))
+        key = f"{conversation} {error}".lstrip()
+        banner = Banner(key, error.sentence, error.remedy, buttons=tuple(buttons), conversation=conversation)
+        self.show_banner(banner)
 
-    def show_notice(self, sentence: Sentence) -> None:
+    def show_notice(self, sentence: Sentence, conversation: str = "") -> None:
         """Say something that is no error."""
-        self.show_banner(Banner(str(sentence), sentence, level="notice"))
+        key = f"{conversation} {sentence}".lstrip()
+        self.show_banner(Banner(key, sentence, level="notice", conversation=conversation))
 
-    def show_sentences(self, sentence: Sentence, remedy: Sentence | None = None) -> None:
-        """Say what does not work, and what to do about it."""
-        self.show_banner(Banner(str(sentence), sentence, remedy))
-
-    def show_undo(self, text: str, undo: Callable[[], object]) -> None:
+    def show_undo(self, text: str, undo: Callable[[], object], conversation: str = "") -> None:
         """Say what was done, in the person's language, and offer to take it back for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
-        self.show_banner(Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS))
+        self.show_banner(
+            Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
+        )
 
     def remove(self, key: str) -> None:
         """Take a banner away, for example because what it says is no longer true."""
@@ -120,12 +138,13 @@ class BannerArea(QWidget):
         self.closed.emit(key)
 
     def _make_room(self) -> None:
-        frames = list(self._shown.values())
-        for frame in frames[:-MOST]:
-            frame.hide()
-        for frame in frames[-MOST:]:
-            frame.show()
+        frames = [each for each in self._shown.values() if self._is_at_home(each)]
+        for frame in self._shown.values():
+            frame.setVisible(frame in frames[-MOST:])
         self.setVisible(bool(frames))
+
+    def _is_at_home(self, frame: "BannerFrame") -> bool:
+        return frame.banner.conversation in {"", self._conversation}
 
 
 class BannerFrame(QFrame):
@@ -136,7 +155,7 @@ class BannerFrame(QFrame):
     def __init__(self, themes: ThemeSource, banner: Banner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._banner = banner
+        self.banner = banner
         self._icon = QLabel()
         self.setProperty("kind", "banner")
         self.setProperty("level", banner.level)
@@ -152,23 +171,23 @@ class BannerFrame(QFrame):
     @property
     def words(self) -> str:
         """All that it says."""
-        remedy = self._banner.remedy
-        return spoken(self._banner.sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
+        remedy = self.banner.remedy
+        return spoken(self.banner.sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
 
     def _build(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(2)
         # Beside the first line of several stand the icon and what closes it, which is higher than a line.
-        is_long = self._banner.remedy is not None
+        is_long = self.banner.remedy is not None
         top = Qt.AlignmentFlag.AlignTop if is_long else Qt.AlignmentFlag.AlignVCenter
         if is_long:
             words.setContentsMargins(0, SPACE_XS, 0, 0)
             self._icon.setContentsMargins(0, SPACE_XS + 2, 0, 0)
-        sentence = label(spoken(self._banner.sentence), "strong" if self._banner.remedy else "", wrap=True)
+        sentence = label(spoken(self.banner.sentence), "strong" if self.banner.remedy else "", wrap=True)
         sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         words.addWidget(sentence)
-        if self._banner.remedy is not None:
-            words.addWidget(label(spoken(self._banner.remedy), wrap=True))
+        if self.banner.remedy is not None:
+            words.addWidget(label(spoken(self.banner.remedy), wrap=True))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_S, SPACE_S)
         layout.setSpacing(SPACE_S)
@@ -182,12 +201,12 @@ class BannerFrame(QFrame):
     def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
         """Beside a short word; under a sentence and its remedy, which need the width of a narrow window."""
         row = beside
-        if self._banner.remedy is not None and self._banner.buttons:
+        if self.banner.remedy is not None and self.banner.buttons:
             row = QHBoxLayout()
             row.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
             row.setSpacing(SPACE_S)
             words.addLayout(row)
-        for each in self._banner.buttons:
+        for each in self.banner.buttons:
             row.addWidget(button(each.text, self._command(each)))
         if row is not beside:
             row.addStretch(1)
@@ -207,7 +226,7 @@ class BannerFrame(QFrame):
             "notice": ("warning", theme.warning),
             "remark": ("info", theme.muted),
             "undo": ("undo", theme.muted),
-        }[self._banner.level]
+        }[self.banner.level]
         self._icon.setPixmap(pixmap(name, colour, 18, 2 if self.devicePixelRatioF() > 1 else 1))
 
 

@@ -107,6 +107,7 @@ class ConversationPage(QObject):
         conversation.record_changed.connect(self._show_record)
         conversation.usage_changed.connect(self._show_usage)
         conversation.returned.connect(self._on_returned)
+        self.banners.show_conversation(conversation.id)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.models.show(conversation)
@@ -126,10 +127,6 @@ class ConversationPage(QObject):
         """Have older messages summarised."""
         if self._conversation is not None:
             self._do(self._conversation.compact)
-
-    def show_problem(self, error: AgentError) -> None:
-        """Say what went wrong, above the transcript."""
-        self.banners.show_error(error)
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
@@ -154,8 +151,11 @@ class ConversationPage(QObject):
             self.transcript.apply(changes)
 
     def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
-        if self.sender() is self._conversation:
+        conversation = self._conversation
+        if conversation is not None and self.sender() is conversation:
             self.composer.set_working(working)
+            if working:
+                self.banners.remove_errors(conversation.id)
 
     @Slot(str, list)
     def _send(self, text: str, attached: list[Attached], when: When = "soon") -> None:
@@ -170,15 +170,21 @@ class ConversationPage(QObject):
     async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         try:
             blocks = await blocks_of(text, attached, self._pictures)
+            waits = conversation.working
             conversation.send(Message.user_with_blocks(blocks), when, servers_of(attached))
-        except AgentError:
-            # Nothing that was written is lost: it stands in the composer again, and the banner says why.
+        except AgentError as error:
+            # Nothing that was written is lost: it stands in the composer again, which says why.
             if conversation is self._conversation:
                 self.composer.give_back(text, attached)
+                self.composer.show_problem(error.sentence, error.remedy)
                 self._drafts.keep()
             else:
+                self.banners.show_error(error, conversation.id)
                 await self._drafts.keep_for(conversation, text, attached)
-            raise
+        else:
+            # Where it was sent is where one looks; what waits stands over the composer.
+            if conversation is self._conversation and not waits:
+                self.transcript.scroller.to_end()
 
     @Slot(Message)
     def _on_returned(self, message: Message) -> None:
@@ -197,7 +203,9 @@ class ConversationPage(QObject):
 
     @Slot(object)
     def _on_remark(self, sentence: Sentence) -> None:
-        self.banners.show_banner(Banner("remark", sentence, level="notice", lasts=REMARK_MS))
+        conversation = "" if self._conversation is None else self._conversation.id
+        banner = Banner("remark", sentence, level="notice", lasts=REMARK_MS, conversation=conversation)
+        self.banners.show_banner(banner)
 
     @Slot(str, object)
     def _on_remedy(self, _item_id: str, action: RemedyAction) -> None:
@@ -214,7 +222,7 @@ class ConversationPage(QObject):
         try:
             command()
         except AgentError as error:
-            self.show_problem(error)
+            self.banners.show_error(error, "" if self._conversation is None else self._conversation.id)
 
     @Slot(object)
     def _choose_folder(self, folder: Path | None) -> None:

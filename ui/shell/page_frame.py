@@ -40,7 +40,6 @@ class PageFrame(QWidget):
         self._build()
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._keep)
-        self.composer.problem.connect(self.banners.show_sentences)
 
     def fill(self, figures: QWidget, find_bar: QWidget, transcript: QWidget, above: QWidget) -> None:
         """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""

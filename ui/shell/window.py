@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget
 from desktop_agent.vocabulary.errors import AgentError
 from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
+from ui.shell.banners import UNDO
 from ui.shell.page_frame import PageFrame
 from ui.sidebar.conversation_list import ConversationList
 
@@ -52,6 +53,7 @@ class MainWindow(QMainWindow):
         self.sidebar = ConversationList(themes)
         self._themes = themes
         self._connecting: Connecting | None = None
+        self._deleted = ""
         self._trash: TrashDialog | None = None
         self._question: QMessageBox | None = None
         self._stack = QStackedWidget()
@@ -161,6 +163,7 @@ class MainWindow(QMainWindow):
         library.listed.connect(sidebar.set_conversations)
         library.opened.connect(self._show)
         library.deleted.connect(self._offer_undo)
+        library.restored.connect(self._withdraw_undo)
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
@@ -207,6 +210,12 @@ class MainWindow(QMainWindow):
     def _offer_undo(self, conversation_id: str, title: str) -> None:
         text = self.tr("“{0}” was put into the trash.").format(title)
         self.page.banners.show_undo(text, lambda: self._library.restore(conversation_id))
+        self._deleted = conversation_id
+
+    @Slot(str)
+    def _withdraw_undo(self, conversation_id: str) -> None:
+        if conversation_id == self._deleted:
+            self.page.banners.remove(UNDO)
 
     def _ask_to_close(self) -> None:
         if self._question is not None:

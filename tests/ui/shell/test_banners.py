@@ -69,7 +69,7 @@ def test_the_same_error_again_is_one_banner(driver):
 
 def test_only_the_newest_four_are_shown_and_the_others_wait(driver):
     for number in range(6):
-        driver.area.show_sentences(Sentence("Problem {n}", {"n": str(number)}))
+        driver.area.show_notice(Sentence("Problem {n}", {"n": str(number)}))
     assert driver.words == ["Problem 2", "Problem 3", "Problem 4", "Problem 5"]
     driver.area.remove("Problem 5")
     assert driver.words == ["Problem 1", "Problem 2", "Problem 3", "Problem 4"]

@@ -11,7 +11,7 @@ def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtb
     frame = PageFrame(ThemeSource())
     qtbot.addWidget(frame)
     frame.show()
-    frame.composer.problem.emit(Sentence("The picture is damaged."), Sentence("Take another."))
-    words = "\n".join(each.text() for each in frame.banners.findChildren(QLabel))
+    frame.composer.attachments.problem.emit(Sentence("The picture is damaged."), Sentence("Take another."))
+    words = "\n".join(each.text() for each in frame.composer.findChildren(QLabel) if each.isVisible())
     assert "The picture is damaged." in words
     assert "Take another." in words

@@ -98,7 +98,8 @@ class UndoPresenter(QObject):
             return
         prompt = self._conversation.undoing.prompt_at(row_in_hand(self._transcript.surface))
         if prompt is None:
-            self._banners.show_notice(Sentence("There is no message of yours yet, so nothing to undo."))
+            sentence = Sentence("There is no message of yours yet, so nothing to undo.")
+            self._banners.show_notice(sentence, self._conversation.id)
         else:
             self.undo_since(prompt.id)
 

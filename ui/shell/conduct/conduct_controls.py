@@ -106,7 +106,7 @@ class ConductControls(QObject):
     def _remove(self, message_id: str) -> None:
         def take_out(conduct: Conduct) -> None:
             undo = partial(self._put_back, conduct.take_out(message_id))
-            self._banners.show_undo(self.tr("The waiting message was removed."), undo)
+            self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
 
         self._do(take_out)
 
@@ -137,9 +137,13 @@ class ConductControls(QObject):
         try:
             command(self._conversation.conduct)
         except AgentError as error:
-            self._banners.show_error(error)
+            self._banners.show_error(error, self._conversation_id)
             return False
         return True
+
+    @property
+    def _conversation_id(self) -> str:
+        return "" if self._conversation is None else self._conversation.id
 
     def _build(self) -> None:
         column = QVBoxLayout(self.above)

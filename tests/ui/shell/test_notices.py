@@ -1,0 +1,111 @@
+"""What is said above a conversation and in its composer: where it belongs, and until its reason is gone."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+
+LONG = "\n\n".join(f"Paragraph {number}." for number in range(120))
+
+
+def shown(screen):
+    return "\n".join(screen.words(screen.banners))
+
+
+async def begin_another(screen):
+    before = screen.conversation.id
+    screen.action("New conversation").trigger()
+    await until(lambda: screen.conversation.id != before)
+    await screen.idle()
+
+
+def test_sending_jumps_to_what_was_sent(on_screen):
+    async def work(screen):
+        screen.window.resize(900, 500)
+        await screen.say("Hello")
+        view = screen.window.page.transcript
+        await until(lambda: view.verticalScrollBar().maximum() > 0)
+        view.setFocus()
+        QTest.keyClick(view, Qt.Key.Key_Home)
+        assert not view.surface.rows.following
+        await screen.say("And now?")
+        bar = view.verticalScrollBar()
+        await until(lambda: bar.value() == bar.maximum())
+        assert view.surface.rows.following
+        assert view.jump.isHidden()
+
+    on_screen(work, Turn(ContentDelta(LONG)), Turn(ContentDelta(LONG)))
+
+
+def test_an_error_stays_with_its_conversation_and_leaves_when_that_goes_on(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        screen.banners.show_error(WrongUse("It went wrong here."), first)
+        assert "It went wrong here." in shown(screen)
+        await begin_another(screen)
+        assert "It went wrong here." not in shown(screen)
+        screen.banners.show_error(WrongUse("It concerns everything."))
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        assert "It went wrong here." in shown(screen)
+        assert "It concerns everything." in shown(screen)
+        await screen.say("Two")
+        assert "It went wrong here." not in shown(screen)
+        assert "It concerns everything." in shown(screen)
+
+    on_screen(work, Turn(ContentDelta("1")), Turn(ContentDelta("2")))
+
+
+def test_the_offer_to_undo_a_deletion_leaves_when_it_is_restored(on_screen):
+    async def work(screen):
+        record = await screen.engine.store.create_conversation(title="Found again")
+        screen.desk.library.delete(record.id)
+        await until(lambda: "was put into the trash" in shown(screen))
+        screen.desk.library.restore(record.id)
+        await until(lambda: "was put into the trash" not in shown(screen))
+        await screen.idle()
+
+    on_screen(work)
+
+
+def composer_words(screen):
+    labels = screen.window.page.composer.findChildren(QLabel)
+    return "\n".join(each.text() for each in labels if each.isVisible())
+
+
+def test_what_could_not_be_sent_is_said_where_it_was_written(on_screen, monkeypatch):
+    async def work(screen):
+        def refuse(*_):
+            raise StorageFailed("It could not be kept.", "Make room on the disk.")
+
+        monkeypatch.setattr(type(screen.conversation), "send", refuse)
+        screen.write("Precious")
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: "It could not be kept. Make room on the disk." in composer_words(screen))
+        assert screen.editor.toPlainText() == "Precious"
+        assert shown(screen) == ""
+        screen.write("!")
+        assert "It could not be kept." not in composer_words(screen)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: "It could not be kept." in composer_words(screen))
+        await begin_another(screen)
+        assert "It could not be kept." not in composer_words(screen)
+
+    on_screen(work)
+
+
+def test_a_damaged_picture_is_said_at_the_composer_until_one_goes_on(on_screen, tmp_path):
+    async def work(screen):
+        (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+        screen.window.page.composer.attach_files([tmp_path / "broken.png"])
+        await until(lambda: "“broken.png” is damaged" in composer_words(screen))
+        assert shown(screen) == ""
+        screen.write("Then without.")
+        assert "broken.png" not in composer_words(screen)
+
+    on_screen(work)
