@@ -8,4 +8,10 @@ from tests.frame.examples import repeat_examples
 
 repeat_examples()
 
-pytest_plugins = ("tests.frame.homes", "tests.frame.leaks", "tests.frame.displays", "tests.frame.children")
+pytest_plugins = (
+    "tests.frame.homes",
+    "tests.frame.patience",
+    "tests.frame.leaks",
+    "tests.frame.displays",
+    "tests.frame.children",
+)

@@ -17,9 +17,7 @@ import pytest
 
 from tests.frame.a11y import SCRIPT, SYSTEM_PYTHON, Node, Reader
 from tests.frame.displays import program
-
-PATIENCE = 20.0
-"""Seconds that anything may take before a test gives up."""
+from tests.frame.patience import PATIENCE
 
 # Qt's bridge does not know a newer call of the registry, and says when the test asks about what has just gone.
 # Nothing else may be said.
@@ -155,7 +153,7 @@ class Screen(Reader):
             self.focus("Message")
             before = self.says()
             self.keys("ctrl+v")
-            wait_until("the paste is seen", lambda: self.says() != before, 60.0)
+            wait_until("the paste is seen", lambda: self.says() != before)
 
     @contextmanager
     def clipboard(self, data: bytes, kind: str) -> Iterator[None]:
@@ -187,7 +185,7 @@ class Screen(Reader):
         subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
 
     def _ask(self, *words: str) -> Any:
-        until = time.monotonic() + 2.0
+        until = time.monotonic() + (2.0 if words[0] in GLANCES else PATIENCE)
         while "error" in (said := self._asked(words)):
             # A node may go while the tree is walked; nothing was done yet, so look again.
             if "No such object" not in said["error"] or time.monotonic() > until:
@@ -204,7 +202,7 @@ class Screen(Reader):
         assert stdout is not None
         stdin.write(json.dumps(words).encode() + b"\n")
         stdin.flush()
-        if not select.select([stdout], [], [], 60.0)[0]:
+        if not select.select([stdout], [], [], PATIENCE)[0]:
             pytest.fail(f"{words}: the window does not answer assistive technology")
         return json.loads(stdout.readline())
 

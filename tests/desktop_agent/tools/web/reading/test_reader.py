@@ -10,6 +10,7 @@ from desktop_agent.tools.web.reading.reader import Reader, own_reader
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.web.reading.page_set import PAGES
 from tests.desktop_agent.tools.web.reading.pages import STYLES
+from tests.frame.patience import PATIENCE
 
 ADDRESS = "https://docs.example.org/lib/page.html"
 
@@ -52,7 +53,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
-    found = await own_reader().read(html, ADDRESS)
+    # Its time of the processor is bounded all the same.
+    patient = Reader(own_reader().command, patience=PATIENCE)
+    found = await patient.read(html, ADDRESS)
     assert found.cut if len(html) > child.LONGEST else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
 
 
