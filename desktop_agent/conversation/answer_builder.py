@@ -1,5 +1,6 @@
 """Folds one turn's provider events into the blocks of its message, live and again from the journal."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from desktop_agent.vocabulary.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
@@ -21,8 +22,22 @@ from desktop_agent.vocabulary.provider_events import (
 from desktop_agent.vocabulary.usage import Usage
 
 
+@dataclass(slots=True, eq=False)
+class _Growing:
+    """A text or a thought in the making; `block` is what it became."""
+
+    number: int
+    is_thinking: bool
+    since: datetime
+    pieces: list[str] = field(default_factory=list[str])
+    block: Text | Thinking | None = None
+
+
 class AnswerBuilder:
-    """Feed it events in order; ask for the message at any moment."""
+    """Feed it events in order; ask for the message at any moment.
+
+    Parts may grow side by side. When none is open any more, they stand in the order of their numbers.
+    """
 
     def __init__(self, message_id: str, model: str) -> None:
         self.message_id = message_id
@@ -34,14 +49,13 @@ class AnswerBuilder:
         self._spent: Usage | None = None
         self._adjustments: dict[str, Sentence] = {}
         self._blocks: list[Block] = []
-        self._text: list[str] = []
-        self._thinking: list[str] = []
-        self._thinking_since: datetime | None = None
+        self._open: dict[int, _Growing] = {}
+        self._unsettled: list[_Growing] = []  # in the order in which they began
 
     @property
     def has_content(self) -> bool:
         """Whether anything was said yet; after that the request is never repeated by itself."""
-        return bool(self._blocks or self._text or self._thinking)
+        return bool(self._blocks or self._unsettled)
 
     @property
     def total_usage(self) -> Usage | None:
@@ -53,21 +67,18 @@ class AnswerBuilder:
     def feed(self, event: Event, at: datetime) -> None:
         """Take one event; those of tools and approvals are none of its business."""
         match event:
-            case ContentDelta():
-                self._close_thinking(at)
-                self._text.append(event.text)
+            case ContentDelta() | ThinkingDelta():
+                is_thinking = type(event) is ThinkingDelta
+                part = self._open.get(event.part)
+                if part is None or part.is_thinking is not is_thinking:
+                    part = self._begin(event.part, at, is_thinking=is_thinking)
+                part.pieces.append(event.text)
             case TextClosed():
-                self._close_text(event)
-            case ThinkingDelta():
-                self._close_text()
-                self._thinking_since = self._thinking_since or at
-                self._thinking.append(event.text)
+                self._finish_text(event, at)
             case ThinkingBlock():
-                self._close_text()
-                self._finish_thinking(event.text, event.provider, dict(event.metadata), at)
+                self._finish_thinking(event, at)
             case ToolUse() | ServerStep() | Unknown():
-                self._close_thinking(at)
-                self._close_text()
+                self.close_open(at)
                 self._blocks.append(event)
             case _:
                 self._note(event)
@@ -97,8 +108,8 @@ class AnswerBuilder:
 
     def close_open(self, at: datetime) -> None:
         """Nothing more comes to what is open: it is finished as it is."""
-        self._close_thinking(at)
-        self._close_text()
+        for part in list(self._open.values()):
+            self._finish(part, at)
 
     def message(self, state: MessageState, at: datetime) -> Message:
         """Everything so far as a message; reasoning without its closing state is kept for display only."""
@@ -120,27 +131,54 @@ class AnswerBuilder:
         for each in adjustments:
             self._adjustments.setdefault(str(each), each)
 
-    def _close_text(self, end: TextClosed | None = None) -> None:
-        text = "".join(self._text)
-        if end is not None:
-            self._blocks.append(
-                Text(text=text, citations=end.citations, provider=end.provider, metadata=dict(end.metadata))
+    def _begin(self, number: int, at: datetime, *, is_thinking: bool) -> _Growing:
+        """A new part; what was open under its number is over."""
+        if number in self._open:
+            self._finish(self._open[number], at)
+        part = self._open[number] = _Growing(number, is_thinking, at)
+        self._unsettled.append(part)
+        return part
+
+    def _finish_text(self, end: TextClosed, at: datetime) -> None:
+        part = self._open.get(end.part)
+        if part is None or part.is_thinking:
+            part = self._begin(end.part, at, is_thinking=False)
+        block = Text(
+            text="".join(part.pieces), citations=end.citations, provider=end.provider, metadata=dict(end.metadata)
+        )
+        self._finish(part, at, block)
+
+    def _finish_thinking(self, end: ThinkingBlock, at: datetime) -> None:
+        part = self._open.get(end.part)
+        seconds = None
+        if part is None or not part.is_thinking:
+            part = self._begin(end.part, at, is_thinking=True)
+        else:
+            seconds = _seconds(part.since, at)
+        block = Thinking(text=end.text, provider=end.provider, metadata=dict(end.metadata), seconds=seconds)
+        self._finish(part, at, block)
+
+    def _finish(self, part: _Growing, at: datetime, block: Text | Thinking | None = None) -> None:
+        """The part is what it is; the last open one settles the order of all."""
+        text = "".join(part.pieces)
+        if block is None and text:
+            # No provider name: a summary that broke off has no replay state, so no dialect may send it.
+            block = (
+                Thinking(text=text, provider="", seconds=_seconds(part.since, at))
+                if part.is_thinking
+                else Text(text=text)
             )
-        elif text:
-            self._blocks.append(Text(text=text))
-        self._text.clear()
+        part.block = block
+        del self._open[part.number]
+        if not self._open:
+            self._unsettled.sort(key=lambda each: each.number)
+            self._blocks += [each.block for each in self._unsettled if each.block is not None]
+            self._unsettled.clear()
 
-    def _close_thinking(self, at: datetime) -> None:
-        # No provider name: a summary that broke off has no replay state, so no dialect may send it.
-        if self._thinking:
-            self._finish_thinking("".join(self._thinking), "", {}, at)
 
-    def _finish_thinking(self, text: str, provider: str, metadata: dict[str, object], at: datetime) -> None:
-        # The clock of the machine may have been set back meanwhile.
-        seconds = max(0.0, (at - self._thinking_since).total_seconds()) if self._thinking_since else None
-        self._blocks.append(Thinking(text=text, provider=provider, metadata=metadata, seconds=seconds))
-        self._thinking.clear()
-        self._thinking_since = None
+def _seconds(since: datetime, at: datetime) -> float:
+    """The clock of the machine may have been set back meanwhile."""
+    return max(0.0, (at - since).total_seconds())
 
 
 def _details(end: MessageDelta) -> JsonObject | None:

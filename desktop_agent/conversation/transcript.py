@@ -145,13 +145,13 @@ class Transcript:
         event = envelope.event
         match event:
             case ContentDelta():
-                return self._text.grow(event.text, AnswerItem, self._message_id, envelope.at)
+                return self._text.grow(event.text, AnswerItem, self._message_id, envelope.at, event.part)
             case ThinkingDelta():
-                return self._text.grow(event.text, ThinkingItem, self._message_id, envelope.at)
+                return self._text.grow(event.text, ThinkingItem, self._message_id, envelope.at, event.part)
             case TextClosed():
-                return self._text.end_part(event.citations)
+                return self._text.end_part(event.citations, event.part)
             case ThinkingBlock() | ToolArgsDelta() | ToolUse() | ServerStep() | Unknown():
-                return self._text.close(envelope.at) + self._apply_part(event)
+                return self._apply_part(event, envelope.at)
             case MessageDelta():
                 # No text follows. What was cut short is marked.
                 closed = self._text.close(envelope.at, interrupted=event.stop_reason in CUT_SHORT)
@@ -162,14 +162,18 @@ class Transcript:
             case _:
                 return self._apply_engine_event(event, envelope.at)
 
-    def _apply_part(self, event: ThinkingBlock | ToolArgsDelta | ToolUse | ServerStep | Unknown) -> list[Change]:
+    def _apply_part(
+        self, event: ThinkingBlock | ToolArgsDelta | ToolUse | ServerStep | Unknown, at: datetime
+    ) -> list[Change]:
         match event:
-            case ToolArgsDelta() | ToolUse():
-                return self._calls.write(event, self._message_id)
-            case ServerStep() | Unknown():
-                return self._add_block(event, self._message_id)
             case ThinkingBlock():
-                return []
+                return self._text.end(event.part, at)
+            case ToolArgsDelta():  # may grow beside a text
+                return self._text.end(0, at) + self._calls.write(event, self._message_id)
+            case ToolUse():
+                return self._text.close(at) + self._calls.write(event, self._message_id)
+            case ServerStep() | Unknown():
+                return self._text.close(at) + self._add_block(event, self._message_id)
 
     def _apply_engine_event(self, event: Event, at: datetime) -> list[Change]:
         match event:

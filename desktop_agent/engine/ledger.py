@@ -257,9 +257,10 @@ def _continues(before: Envelope, after: Envelope) -> str | None:
         return None
     match b:
         case ContentDelta():
-            return b.text if cast("ContentDelta", a).phase == b.phase else None
+            last = cast("ContentDelta", a)
+            return b.text if (last.phase, last.part) == (b.phase, b.part) else None
         case ThinkingDelta():
-            return b.text
+            return b.text if cast("ThinkingDelta", a).part == b.part else None
         case ToolProgress():
             return b.text if cast("ToolProgress", a).id == b.id else None
         case ToolArgsDelta():

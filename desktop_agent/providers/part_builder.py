@@ -1,4 +1,4 @@
-"""The one place that assembles what arrives in pieces: text, thinking with its replay state, and the end.
+"""The one place that assembles what arrives in pieces: text, thinking with its replay state, calls, and the end.
 
 A dialect identifies fragments and calls these methods; `take` hands over the canonical events so far. Calls are
 assembled in `call_builder`. Everything here depends on the order of fragments alone, never on how bytes were cut.
@@ -8,20 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from desktop_agent.providers.call_builder import LONGEST_NAME, CallBuilder
+from desktop_agent.providers.open_part import OpenPart
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.json_text import SurrogateJoiner, mended, mended_json
-from desktop_agent.vocabulary.blocks import Citation, JsonObject, ServerStep, Unknown
+from desktop_agent.providers.transport.json_text import mended, mended_json
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
 from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
     AnswerNamed,
-    ContentDelta,
     MessageDelta,
     ProviderEvent,
     StopReason,
-    TextClosed,
     ThinkingBlock,
-    ThinkingDelta,
     UsageUpdate,
 )
 from desktop_agent.vocabulary.usage import Usage
@@ -40,6 +38,10 @@ class PartBuilder:
     `provider` is what thinking blocks are marked with. `tags` watches the start of the text for `<think>`; None where
     a server never sends such tags. `call_id` makes ids for calls that have none. `keeps_arguments`: arguments go
     back as the text that they came as, so calls keep it.
+
+    `main` is where text and thinking go that come one after the other. A server that writes several items side by
+    side has a part for each, by `part`: their pieces are shown as they come. What comes whole, a call or a step, waits
+    until no item is open, and then stands in its place.
     """
 
     def __init__(
@@ -53,91 +55,60 @@ class PartBuilder:
         self.calls = CallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
         self.said_anything = False
         self.usage: Usage | None = None  # the last report counts and is yielded at the end
-        self.phase: str | None = None  # of the text that comes
         self.provider = provider
-        self._tags = tags
-        self._is_plain = False  # text follows text: nothing to close, nothing held back
+        self.tags = tags
+        self.citations: list[Citation] = []
         self._out: list[ProviderEvent] = []
-        self._joiner = SurrogateJoiner()
-        self._thought_joiner = SurrogateJoiner()
-        self._thought: list[str] = []
-        self._metadata: JsonObject | None = None
+        self.main = OpenPart(self, self._out.append)
+        self._parts: dict[int, OpenPart] = {}
+        self._open_items: set[int] = set()
+        self._waiting: list[tuple[int, ProviderEvent]] = []
         self._is_named = False
-        self._text_is_open = False
-        self._citations: list[Citation] = []
 
     def take(self) -> list[ProviderEvent]:
         """The events since the last call."""
-        out = self._out
-        self._out = []
+        out = self._out.copy()
+        self._out.clear()
         return out
 
     def text(self, piece: str) -> None:
-        """Visible text. An empty piece is nothing; a single space is something."""
-        if self._is_plain and piece.isascii():
-            if piece:
-                self._out.append(ContentDelta(piece, self.phase))
-            return
-        if not piece:
-            return
-        if self._tags is None:
-            self._show(piece)
-            return
-        for is_thought, part in self._tags.feed(piece):
-            if is_thought:
-                self._think(part, {"field": "content.think"})
-            else:
-                self._show(part)
-        if self._tags.settled:
-            self._tags = None
+        """Visible text; see OpenPart."""
+        self.main.text(piece)
 
     def thinking(self, piece: str, **metadata: Any) -> None:
-        """A piece of shown reasoning; `metadata` is what the finished block will carry (the last value counts).
-
-        A piece may be empty: that opens a block which only has state.
-        """
-        self._tags = None  # a server with a field for reasoning does not use tags
-        self._think(piece, metadata)
+        """A piece of shown reasoning; see OpenPart."""
+        self.main.thinking(piece, **metadata)
 
     def end_thinking(self, **metadata: Any) -> None:
-        """Close the open block, if there is one; with metadata, open one if need be."""
-        if metadata:
-            self._think("", metadata)
-        if self._metadata is None:
-            return
-        rest = self._thought_joiner.flush()
-        if rest:
-            self._add_thought(rest)
-        text = "".join(self._thought)
-        self._out.append(ThinkingBlock(text, self.provider, mended_json(self._metadata)))
-        self._thought = []
-        self._metadata = None
-
-    @property
-    def is_thinking(self) -> bool:
-        """Whether a thinking block is open."""
-        return self._metadata is not None
-
-    @property
-    def thinking_field(self) -> Any:
-        """The `field` of the open block's metadata, or None."""
-        return None if self._metadata is None else self._metadata.get("field")
+        """Close the open block; see OpenPart."""
+        self.main.end_thinking(None, **metadata)
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
-        """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
-        self._end_tags()
-        self._flush_text()
-        self._is_plain = False
-        self._citations.extend(citations)
-        if self._text_is_open:
-            self._text_is_open = False
-            self._out.append(TextClosed(self.provider, mended_json(metadata), citations))
+        """Close the open text as a part of its own; see OpenPart."""
+        self.main.end_text(citations, **metadata)
 
-    def block(self, block: ServerStep | Unknown) -> None:
+    def open_item(self, number: int) -> None:
+        """An item begins beside others; `end_item` ends it. Its number says where it stands in the answer."""
+        self._open_items.add(number)
+
+    def part(self, number: int) -> OpenPart:
+        """The part with this number, which may be new."""
+        part = self._parts.get(number)
+        if part is None:
+            part = self._parts[number] = OpenPart(self, self._out.append, number)
+        return part
+
+    def end_item(self, number: int) -> None:
+        """An item is over. What waited for it follows in its order."""
+        self._open_items.discard(number)
+        if not self._open_items:
+            self._let_out()
+
+    def block(self, block: ServerStep | Unknown, number: int = 0) -> None:
         """A whole block in its place: a step of the server's own, or something nobody here knows."""
-        self.close_parts()
+        self.main.close()
         self.said_anything = True
-        self._out.append(block)
+        self._out_whole(number, block)
 
     def named(self, response_id: Any) -> None:
         """The server's own id of the answer; the first one counts."""
@@ -147,14 +118,14 @@ class PartBuilder:
 
     def call_fragment(self, **fragment: Any) -> None:
         """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it."""
-        self.close_parts()
+        self.main.close()
         self._out.extend(self.calls.fragment(**fragment))
 
     def call_state(self, call_id: str | None, **metadata: Any) -> None:
         """Replay state that belongs to one call; its block stands right before the call."""
         self.calls.attach(call_id, metadata)
 
-    def end_calls(self, *, cut: bool = False, index: int | None = None) -> int:
+    def end_calls(self, *, cut: bool = False, index: int | None = None, number: int = 0) -> int:
         """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
 
         After a cut (length, filter) what is no whole JSON object was never a call.
@@ -163,17 +134,18 @@ class PartBuilder:
         for metadata, call in ended:
             if metadata is not None:
                 state = {**metadata, "call_id": call.id}
-                self._out.append(ThinkingBlock("", self.provider, mended_json(state)))
-            self._out.append(call)
+                self._out_whole(number, ThinkingBlock("", self.provider, mended_json(state)))
+            self._out_whole(number, call)
         return len(ended)
 
     def close_parts(self) -> None:
-        """Close open text and thinking: a call, an error or the end comes next."""
-        self._end_tags()
-        self._flush_text()
-        self._is_plain = False
-        self._text_is_open = False
-        self.end_thinking()
+        """Close all open text and thinking: an error or the end comes next."""
+        self.main.close()
+        for number in sorted(self._parts):
+            self._parts[number].close()
+        self._parts.clear()
+        for number in list(self._open_items):
+            self.end_item(number)
 
     def end(self, reason: StopReason, raw: str | None, details: dict[str, Any] | None = None) -> None:
         """The clean end: calls, MessageDelta, UsageUpdate. `Done` is the dialect's last word, by `done`.
@@ -189,49 +161,20 @@ class PartBuilder:
             reason = StopReason.END_TURN
         if reason is StopReason.END_TURN and not self.said_anything:
             details = {**(details or {}), "empty": True}
-        if self._citations:
-            details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self._citations]}
+        if self.citations:
+            details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self.citations]}
         self._out.append(
             MessageDelta(reason, mended(raw) if raw is not None else None, details and mended_json(details))
         )
         if self.usage is not None:
             self._out.append(UsageUpdate(self.usage))
 
-    def _end_tags(self) -> None:
-        if self._tags is not None:
-            for is_thought, part in self._tags.flush():
-                if is_thought:
-                    self._think(part, {"field": "content.think"})
-                else:
-                    self._show(part)
-            self._tags = None
+    def _out_whole(self, number: int, block: ProviderEvent) -> None:
+        self._waiting.append((number, block))
+        if not self._open_items - {number}:
+            self._let_out()
 
-    def _show(self, piece: str) -> None:
-        if self._metadata is not None:
-            self.end_thinking()
-        piece = self._joiner.feed(piece)
-        self._text_is_open = True
-        if piece:
-            self.said_anything = True
-            self._out.append(ContentDelta(piece, self.phase))
-        self._is_plain = self._tags is None and self.said_anything and not self._joiner.is_waiting
-
-    def _flush_text(self) -> None:
-        rest = self._joiner.flush()
-        if rest:
-            self._out.append(ContentDelta(rest, self.phase))
-
-    def _think(self, piece: str, metadata: JsonObject) -> None:
-        if self._metadata is None:
-            self._metadata = {}
-            self._is_plain = False
-            self._flush_text()
-            self._text_is_open = False
-        self._metadata.update(metadata)
-        piece = self._thought_joiner.feed(piece)
-        if piece:
-            self._add_thought(piece)
-
-    def _add_thought(self, piece: str) -> None:
-        self._thought.append(piece)
-        self._out.append(ThinkingDelta(piece))
+    def _let_out(self) -> None:
+        self._waiting.sort(key=lambda each: each[0])
+        self._out.extend(event for _, event in self._waiting)
+        self._waiting.clear()

@@ -36,6 +36,10 @@ class ThinkTags:
                 parts += self.flush()
         return parts
 
+    def drop_blanks(self) -> None:
+        """White space that waits is that before thinking: nobody wants to see it."""
+        self._held = "" if self._held.isspace() else self._held
+
     def flush(self) -> list[tuple[bool, str]]:
         """What is held, as it stands."""
         held, self._held = self._held, ""

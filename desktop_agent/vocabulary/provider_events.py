@@ -74,28 +74,38 @@ class AnswerNamed:
 
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """A piece of visible text; of a refusal too. `phase`: commentary or final_answer, where a server says so."""
+    """A piece of visible text; of a refusal too. `phase`: commentary or final_answer, where a server says so.
+
+    `part`: pieces of parts that a server writes side by side come mixed, and each part has a number of its own. In the
+    answer the parts stand in the order of their numbers. 0 where one part follows the other.
+    """
 
     text: str
     phase: str | None = None
+    part: int = 0
     type: Literal["content_delta"] = "content_delta"
 
 
 @dataclass(frozen=True, slots=True)
 class TextClosed:
-    """The text since the last block is a part of its own: its citations, and the state that goes back with it."""
+    """The text since the last block is a part of its own: its citations, and the state that goes back with it.
+
+    A call, a step of the server or something unknown comes when no other part is open.
+    """
 
     provider: str
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     citations: tuple[Citation, ...] = ()
+    part: int = 0
     type: Literal["text_closed"] = "text_closed"
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """A piece of reasoning, or of its summary, that the API chose to show."""
+    """A piece of reasoning, or of its summary, that the API chose to show. `part`: as in ContentDelta."""
 
     text: str
+    part: int = 0
     type: Literal["thinking_delta"] = "thinking_delta"
 
 
@@ -106,6 +116,7 @@ class ThinkingBlock:
     text: str
     provider: str
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    part: int = 0
     type: Literal["thinking_block"] = "thinking_block"
 
 

@@ -1,5 +1,6 @@
-"""Text and thinking: the open item at the end, which grows until something else comes."""
+"""Text and thinking: open items, which grow until something else comes."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from desktop_agent.conversation.items import AnswerItem, Change, ItemList, StreamedText, ThinkingItem, Updated
@@ -8,42 +9,55 @@ from desktop_agent.vocabulary.blocks import Citation, Text, Thinking
 _ENDS_A_SENTENCE = frozenset(".!?:`")
 
 
+@dataclass(slots=True)
+class _Open:
+    """An item that may grow. `part_start`: of its last part, in characters."""
+
+    index: int
+    item: AnswerItem | ThinkingItem
+    since: datetime
+    part_start: int = 0
+    part_is_closed: bool = False
+
+
 class OpenText:
-    """Grows the open item. Parts of one text are one item for the reader, however a server cut it up."""
+    """Grows the open items, one for each part that a server writes side by side.
+
+    Parts of one text that follow each other are one item for the reader, however a server cut it up.
+    """
 
     def __init__(self, shown: ItemList) -> None:
         self._shown = shown
-        self._thinking_since: datetime | None = None
-        self._part_start = 0  # of the open text's last part, in characters
-        self._part_is_closed = False
+        self._open: dict[int, _Open] = {}  # by part
 
     def grow(
-        self, piece: str, kind: type[AnswerItem] | type[ThinkingItem], message_id: str, at: datetime
+        self, piece: str, kind: type[AnswerItem] | type[ThinkingItem], message_id: str, at: datetime, part: int = 0
     ) -> list[Change]:
-        """Append to the open item of this kind, or open one."""
-        index = self._shown.last_of_the_model()
-        last = self._shown.items[index] if index is not None else None
-        if index is not None and isinstance(last, kind) and not last.finished and not self._begins_anew(last, piece):
-            if self._part_is_closed:
-                self._part_start, self._part_is_closed = last.text.length, False
-            last.text.append(piece)
-            return [Updated(index, "text")]
-        closed = self.close(at)
-        if kind is ThinkingItem:
-            self._thinking_since = at
-        return [*closed, self._shown.add(kind(self._shown.new_id(), message_id, StreamedText(piece)))]
+        """Append to the open item of this part and kind, or open one."""
+        if part not in self._open:
+            self._go_on_as(part)
+        found = self._open.get(part)
+        if found is not None and isinstance(found.item, kind) and not _begins_anew(found, piece):
+            if found.part_is_closed:
+                found.part_start, found.part_is_closed = found.item.text.length, False
+            found.item.text.append(piece)
+            return [Updated(found.index, "text")]
+        closed = self.end(part, at)
+        item = kind(self._shown.new_id(), message_id, StreamedText(piece))
+        added = self._shown.add(item)
+        self._open[part] = _Open(added.index, item, at)
+        return [*closed, added]
 
-    def end_part(self, citations: tuple[Citation, ...]) -> list[Change]:
+    def end_part(self, citations: tuple[Citation, ...], part: int = 0) -> list[Change]:
         """The text so far is a part of its own, with these citations."""
-        index = self._shown.last_of_the_model()
-        last = self._shown.items[index] if index is not None else None
-        if index is None or not isinstance(last, AnswerItem) or last.finished or self._part_is_closed:
+        found = self._open.get(part)
+        if found is None or not isinstance(found.item, AnswerItem) or found.part_is_closed:
             return []
-        self._part_is_closed = True
+        found.part_is_closed = True
         if not citations:
             return []
-        last.citations += _moved(citations, self._part_start)
-        return [Updated(index, "state")]
+        found.item.citations += _moved(citations, found.part_start)
+        return [Updated(found.index, "state")]
 
     def add(self, block: Text | Thinking, message_id: str, at: datetime) -> list[Change]:
         """A whole block, to the open item or as one; `close` ends it. Thinking that shows nothing still parts texts."""
@@ -57,24 +71,36 @@ class OpenText:
         item = ThinkingItem(self._shown.new_id(), message_id, text, finished=True, seconds=block.seconds)
         return [*closed, self._shown.add(item)]
 
-    def close(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
-        """Finish the open text, if any: from now on it never changes."""
-        self._part_start, self._part_is_closed = 0, False
-        index = self._shown.last_of_the_model()
-        last = self._shown.items[index] if index is not None else None
-        if index is None or not isinstance(last, (AnswerItem, ThinkingItem)) or last.finished:
-            return []
-        last.finished = True
-        if isinstance(last, AnswerItem):
-            last.interrupted = interrupted
-        elif self._thinking_since is not None:
-            # The clock of the machine may have been set back meanwhile.
-            last.seconds = max(0.0, (at - self._thinking_since).total_seconds())
-        return [Updated(index, "state")]
+    def end(self, part: int, at: datetime) -> list[Change]:
+        """Something else follows this part: finish it, and what else is whole, but nothing that grows beside it."""
+        over = [number for number, each in self._open.items() if number in (0, part) or each.part_is_closed]
+        return [change for number in over for change in self._finish(number, at)]
 
-    def _begins_anew(self, last: AnswerItem | ThinkingItem, piece: str) -> bool:
-        """Servers cut cited text in the middle of sentences, and put remarks before the answer without any space."""
-        return self._part_is_closed and last.text.last in _ENDS_A_SENTENCE and not piece[:1].isspace()
+    def close(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
+        """Finish all open text, if any: from now on it never changes."""
+        return [change for number in list(self._open) for change in self._finish(number, at, interrupted=interrupted)]
+
+    def _go_on_as(self, part: int) -> None:
+        """A text that is whole goes on in this part, where nothing else is open."""
+        if len(self._open) == 1:
+            ((number, only),) = self._open.items()
+            if only.part_is_closed:
+                self._open = {part: self._open.pop(number)}
+
+    def _finish(self, part: int, at: datetime, *, interrupted: bool = False) -> list[Change]:
+        found = self._open.pop(part)
+        found.item.finished = True
+        if isinstance(found.item, AnswerItem):
+            found.item.interrupted = interrupted
+        else:
+            # The clock of the machine may have been set back meanwhile.
+            found.item.seconds = max(0.0, (at - found.since).total_seconds())
+        return [Updated(found.index, "state")]
+
+
+def _begins_anew(last: _Open, piece: str) -> bool:
+    """Servers cut cited text in the middle of sentences, and put remarks before the answer without any space."""
+    return last.part_is_closed and last.item.text.last in _ENDS_A_SENTENCE and not piece[:1].isspace()
 
 
 def _moved(citations: tuple[Citation, ...], by: int) -> tuple[Citation, ...]:

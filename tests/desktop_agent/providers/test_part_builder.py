@@ -115,10 +115,10 @@ def test_the_first_name_of_an_answer_counts() -> None:
 
 def test_pieces_carry_the_phase_of_their_moment() -> None:
     made = builder()
-    made.phase = "commentary"
+    made.main.phase = "commentary"
     made.text("a")
     made.text("ä")
-    made.phase = None
+    made.main.phase = None
     made.text("b")
     assert made.take() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
 

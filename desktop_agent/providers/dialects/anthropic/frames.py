@@ -40,9 +40,13 @@ _OF_A_CALL = ("type", "id", "name", "input", "cache_control")
 
 @dataclass(slots=True)
 class _Open:
-    """A block that was started and not stopped. `raw` as it came; `pieces` of its input."""
+    """A block that was started and not stopped. `raw` as it came; `pieces` of its input.
+
+    `number` says where it stands in the answer: blocks may be open side by side, and each is shown as it comes.
+    """
 
     kind: str
+    number: int
     raw: dict[str, Any]
     pieces: list[str] = field(default_factory=list[str])
     citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -67,28 +71,41 @@ class _Blocks:
         self.take: Callable[[str], None] = builder.text
         self._builder = builder
         self._names = names
+        self._started = 0
         self._open: dict[int, _Open] = {}
 
     def end_empty_calls(self) -> None:
         """Nothing follows but an error, so calls that were stopped without input have an empty one."""
-        for place in [place for place, block in self._open.items() if block.kind == _EMPTY_CALL]:
-            self._builder.end_calls(index=place)
+        for place, block in list(self._open.items()):
+            if block.kind == _EMPTY_CALL:
+                self._hand_out(place, block)
+
+    def end(self) -> None:
+        """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
+        for place, block in list(self._open.items()):
+            if block.kind not in ("tool_use", _EMPTY_CALL, _BROKEN_CALL):
+                self.stop(place)
 
     def start(self, place: int, raw: dict[str, Any]) -> None:
         """A block begins; `raw` is what its start says."""
-        self._end_earlier()
+        self._end_stopped_calls()
+        if place in self._open and self._open[place].kind != "tool_use":
+            self.stop(place)
         kind = str(raw.get("type") or "")
         self.index, self.delta, self.field = place, "", ""
-        block = self._open[place] = _Open(kind, dict(raw))
+        self._started += 1
+        block = self._open[place] = _Open(kind, _number(place, self._started), dict(raw))
+        self._builder.open_item(block.number)
+        part = self._builder.part(block.number)
         if kind == "text":
-            self.delta, self.field, self.take = "text_delta", "text", self._builder.text
+            self.delta, self.field, self.take = "text_delta", "text", part.text
             block.citations += objects_in(raw, "citations")
-            self._builder.text(_string(raw, "text"))
+            part.text(_string(raw, "text"))
         elif kind == "thinking":
-            self.delta, self.field, self.take = "thinking_delta", "thinking", self._builder.thinking
-            self._builder.thinking(_string(raw, "thinking"), type=kind, signature=_string(raw, "signature"))
+            self.delta, self.field, self.take = "thinking_delta", "thinking", part.thinking
+            part.thinking(_string(raw, "thinking"), type=kind, signature=_string(raw, "signature"))
         elif kind == "redacted_thinking":
-            self._builder.end_thinking(type=kind, data=_string(raw, "data"))
+            part.end_thinking(type=kind, data=_string(raw, "data"))
         elif kind == "tool_use":
             call_id, name = _string(raw, "id"), _string(raw, "name")
             self.delta, self.field, self.take = "input_json_delta", "partial_json", self._more_input
@@ -97,26 +114,29 @@ class _Blocks:
             if extras:
                 self._builder.calls.keep(call_id, extras)
 
-    def _end_earlier(self) -> None:
-        """Another block begins: text and thinking before it are whole, and stopped calls are what they are."""
+    def _end_stopped_calls(self) -> None:
+        """Another block begins: calls that were stopped are what they are."""
         for place, block in list(self._open.items()):
             if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
-                del self._open[place]
-                self._builder.end_calls(index=place)
-            elif block.kind != "tool_use":
-                self.stop(place)
+                self._hand_out(place, block)
+
+    def _hand_out(self, place: int, block: _Open) -> None:
+        del self._open[place]
+        self._builder.end_calls(index=place, number=block.number)
+        self._builder.end_item(block.number)
 
     def piece(self, place: int, delta: dict[str, Any]) -> None:
         """What the fast way did not take. A piece of a block that was never started is taken for what it says."""
         block = self._open.get(place)
         kind = block.kind if block is not None else ""
+        part = self._builder.part(block.number if block is not None else _number(place, 0))
         match delta.get("type"):
             case "text_delta" if kind in ("text", ""):
-                self._builder.text(_string(delta, "text"))
+                part.text(_string(delta, "text"))
             case "thinking_delta" if kind in ("thinking", ""):
-                self._builder.thinking(_string(delta, "thinking"), type="thinking")
+                part.thinking(_string(delta, "thinking"), type="thinking")
             case "signature_delta" if kind in ("thinking", ""):
-                self._builder.thinking("", type="thinking", signature=_string(delta, "signature"))
+                part.thinking("", type="thinking", signature=_string(delta, "signature"))
             case "input_json_delta" if block is not None:
                 self._input(place, block, _string(delta, "partial_json"))
             case "citations_delta" if block is not None:
@@ -139,34 +159,31 @@ class _Blocks:
                 self._builder.call_fragment(index=place, arguments=piece)
 
     def stop(self, place: int) -> None:
-        """A block is whole."""
+        """A block is whole. A call without a whole input waits: the answer may have been cut, as only its end says."""
         block = self._open.pop(place, None)
         if block is None:
             return
         if place == self.index:
             self.delta, self.field = "", ""
         if block.kind == "text":
-            self._end_text(block)
+            state = {"wire_citations": block.citations} if block.citations else {}
+            self._builder.part(block.number).end_text(tuple(citation_of(each) for each in block.citations), **state)
         elif block.kind == "thinking":
-            self._builder.end_thinking()
+            self._builder.part(block.number).end_thinking()
         elif block.kind == "tool_use":
-            self._end_call(place, block)
-        elif block.kind not in ("redacted_thinking", _EMPTY_CALL, _BROKEN_CALL):
-            self._end_raw(block)
-
-    def _end_text(self, block: _Open) -> None:
-        state = {"wire_citations": block.citations} if block.citations else {}
-        self._builder.end_text(tuple(citation_of(each) for each in block.citations), **state)
-
-    def _end_call(self, place: int, block: _Open) -> None:
-        """A whole input is a call. What is none waits: the answer may have been cut, which is said only at its end."""
-        is_empty = not "".join(block.pieces).strip()
-        if is_empty and object_in(block.raw, "input"):
-            self._builder.call_fragment(index=place, arguments=block.raw["input"])
-        elif block.input is None:
-            self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, {})
+            is_empty = not "".join(block.pieces).strip()
+            if is_empty and object_in(block.raw, "input"):
+                self._builder.call_fragment(index=place, arguments=block.raw["input"])
+            elif block.input is None:
+                self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
+                return
+            self._builder.end_calls(index=place, number=block.number)
+        elif block.kind in (_EMPTY_CALL, _BROKEN_CALL):
+            self._open[place] = block
             return
-        self._builder.end_calls(index=place)
+        elif block.kind != "redacted_thinking":
+            self._end_raw(block)
+        self._builder.end_item(block.number)
 
     def _end_raw(self, block: _Open) -> None:
         """A step whose input broke off was never taken."""
@@ -177,7 +194,7 @@ class _Blocks:
             block.raw["input"] = found
         if block.citations:
             block.raw["citations"] = block.citations
-        self._builder.block(block_of(block.raw))
+        self._builder.block(block_of(block.raw), block.number)
 
 
 class FrameReader:
@@ -238,6 +255,7 @@ class FrameReader:
         self._is_over = True
         raw = self._reason
         reason = StopReason.END_TURN if raw is None else _REASONS.get(raw, StopReason.UNKNOWN)
+        self._blocks.end()
         if reason is StopReason.REFUSAL:
             self._builder.end_calls(cut=True)
         self._builder.end(reason, raw, self._details or None)
@@ -301,6 +319,11 @@ class FrameReader:
             self._blocks.stop(place)
         self._report({name: message.get(name) for name in ("stop_reason", "stop_sequence", "stop_details")}, {})
         self.done = True
+
+
+def _number(place: int, started: int) -> int:
+    """The order of the indices; of the starts, where a server uses one index for all."""
+    return (min(max(place, 0), 1 << 16) << 16) + min(started, 0xFFFF) + 1
 
 
 def _string(data: dict[str, Any], name: str) -> str:

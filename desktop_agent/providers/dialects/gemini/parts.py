@@ -17,6 +17,7 @@ class Parts:
 
     def __init__(self, builder: PartBuilder) -> None:
         self._builder = builder
+        self._show = builder.main.text
         self._calls = 0
         self._before = ""  # the answer's text up to the piece that is open
         self._open: list[str] = []
@@ -30,7 +31,7 @@ class Parts:
         if self._signature is not None:
             self.release()
         self._open.append(piece)
-        self._builder.text(piece)
+        self._show(piece)
 
     def part(self, part: dict[str, Any]) -> None:
         """Any part."""

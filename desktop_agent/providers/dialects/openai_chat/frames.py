@@ -58,6 +58,7 @@ class FrameReader:
         self.finish: str | None = None
         self.failure: ProviderError | None = None
         self._builder = builder
+        self._show = builder.main.text
         self._headers = headers
         self._without_key = without_key
         self._refused = False
@@ -72,7 +73,7 @@ class FrameReader:
         text = None if name else _only_text(data)
         if text is not None:
             self.recognised = True
-            self._builder.text(text)
+            self._show(text)
             return
         if data is DONE:
             self.done = True
@@ -190,7 +191,7 @@ class FrameReader:
             self._state_without_text(state, details or blocks)
 
     def _merged(self, merged: list[dict[str, Any]], pieces: list[Any], merge: Any) -> list[dict[str, Any]]:
-        if not self._builder.is_thinking:
+        if not self._builder.main.is_thinking:
             merged.clear()
         for piece in pieces:
             merge(merged, piece)
@@ -198,7 +199,7 @@ class FrameReader:
 
     def _state_without_text(self, state: dict[str, Any], pieces: Any) -> None:
         """State in an open block belongs to it; pieces that come alone show their own text."""
-        if self._builder.thinking_field in _REASONING_FIELDS:
+        if self._builder.main.thinking_field in _REASONING_FIELDS:
             self._builder.thinking("", **state)
             return
         fields = [piece for piece in pieces if is_object(piece)]

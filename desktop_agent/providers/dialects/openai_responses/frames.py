@@ -1,8 +1,9 @@
 """The events of the Responses API to fragments: says whose each piece is, assembles nothing.
 
-No field is required but the type: servers that offer the same API leave out numbers, ids and whole events. Items are
-shown one after another in the order of the output; the pieces of a later one wait for the earlier one. The last event
-repeats the whole output: what was shown is not shown again, what was lost is.
+No field is required but the type: servers that offer the same API leave out numbers, ids and whole events. Items may
+be open side by side (llama.cpp ends its reasoning behind all the text: tools/server/server-task.cpp), so each has parts
+of its own and is shown as it comes. The last event repeats the whole output: what was shown is not shown again, what
+was lost is.
 """
 
 from collections.abc import Callable, Mapping
@@ -67,13 +68,13 @@ class FrameReader:
         self._headers = headers
         self._without_key = without_key
         self._slots = Slots(builder)
-        self._live: Slot | None = None  # whose pieces are shown as they come
         self._is_over = False
         self._refused = False
         self._ending: dict[str, Any] = {}
         # The text part that grew last: nearly every event is one more piece of it.
         self._text_id: Any = _NOBODY
         self._text_part: Any = _NOBODY
+        self._text = builder.text
         self._text_pieces: list[str] = []
 
     def read(self, frame: Frame) -> None:
@@ -84,7 +85,7 @@ class FrameReader:
                 piece = data["delta"]
                 if piece.__class__ is str:
                     self._text_pieces.append(piece)
-                    self._builder.text(piece)
+                    self._text(piece)
                     return
         except (KeyError, TypeError):
             pass
@@ -148,23 +149,17 @@ class FrameReader:
             slot = self._slots.opened(kind, {}, index, ids)
         self._take(slot, event, data)
         fold = slot.fold
-        if event == "output_text.delta" and slot is self._live and isinstance(fold, MessageFold):
-            part = fold.parts.open
-            if ids and part is not None and part.index == data.get("content_index"):
-                self._text_id, self._text_part, self._text_pieces = item_id, part.index, part.pieces
+        if event == "output_text.delta" and ids and not slot.is_done and isinstance(fold, MessageFold):
+            number = data.get("content_index")
+            part = fold.part_for(number) if type(number) is int else None
+            if part is not None and not part.is_closed:
+                self._text_id, self._text_part = item_id, number
+                self._text, self._text_pieces = part.open.text, part.pieces
 
     def _take(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
         if not slot.is_done:
-            slot.waiting.append((event, data))
-            self._go_on_with(slot)
-
-    def _go_on_with(self, slot: Slot) -> None:
-        """Show what may be shown now: all of the live item, and of the next ones when it is done."""
-        self._live = self._live or slot
-        while self._live is not None and self._live.waiting:
-            self._apply(self._live, *self._live.waiting.popleft())
-            if self._live.is_done:
-                self._live = next(iter(self._slots.unfinished()), None)
+            self._builder.open_item(slot.number)
+            self._apply(slot, event, data)
 
     def _apply(self, slot: Slot, event: str, data: dict[str, Any]) -> None:
         if event not in (_ITEM_DONE, _ITEM_CUT):
@@ -174,9 +169,10 @@ class FrameReader:
         if item is not None and item.get("type") not in (slot.kind, None):
             slot.fold.finish(None, cut=True)  # what seemed to be one thing turned out to be another
             slot.kind = str(item["type"])
-            slot.fold = fold_for(slot.kind, item, slot.place, self._builder)
+            slot.fold = fold_for(slot.kind, item, slot.number, self._builder)
         slot.fold.finish(item, cut=event == _ITEM_CUT)
         slot.is_done = True
+        self._builder.end_item(slot.number)
         if isinstance(slot.fold, MessageFold):
             self._refused = self._refused or slot.fold.refused
 
@@ -200,22 +196,13 @@ class FrameReader:
     def _settle(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:
         """Bring every item to its end: by its own event, by the final output, or without either."""
         event = _ITEM_CUT if was_cut else _ITEM_DONE
-        for slot, item in zip(self._slots.of_output(output), output, strict=True):
-            if not slot.is_done and not _is_ending(slot):
-                slot.waiting.append((event, {"item": item}))
+        items = {slot.number: item for slot, item in zip(self._slots.of_output(output), output, strict=True)}
         for slot in self._slots.unfinished():
-            if not _is_ending(slot):
-                slot.waiting.append((event, {}))
-        for slot in self._slots.unfinished():
-            self._go_on_with(slot)
+            self._take(slot, event, {"item": items.get(slot.number)})
 
     def _fail(self, data: Any, otherwise: str = "") -> None:
         if self.failure is not None:
             return
-        # What waited was said, too.
-        for slot in self._slots.unfinished():
-            while slot.waiting and not slot.is_done:
-                self._apply(slot, *slot.waiting.popleft())
         if data or not otherwise:
             self.failure = failures.from_stream(self._without_key(data), self._headers)
         else:
@@ -230,10 +217,6 @@ class FrameReader:
         why = object_in(self._ending, "incomplete_details").get("reason")
         raw = f"{status}:{why}" if isinstance(why, str) and why else status
         return (StopReason.CONTENT_FILTER if why == "content_filter" else StopReason.MAX_TOKENS), raw
-
-
-def _is_ending(slot: Slot) -> bool:
-    return bool(slot.waiting) and slot.waiting[-1][0] in (_ITEM_DONE, _ITEM_CUT)
 
 
 def _is_error(data: dict[str, Any]) -> bool:

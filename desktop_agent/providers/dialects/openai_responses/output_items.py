@@ -1,12 +1,16 @@
 """Output items to fragments: one class for each kind of item, told of its events and of its end."""
 
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from desktop_agent.providers.dialects.openai_responses.parts import OrderedParts, Part
 from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER, kept
+from desktop_agent.providers.open_part import OpenPart
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.json_text import is_object, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.json_text import is_object, mended, mended_json, object_in, objects_in
 from desktop_agent.vocabulary.blocks import Citation, Unknown
+
+MOST_PARTS = 1024
+"""So many parts of one item have numbers of their own."""
 
 
 class Fold(Protocol):
@@ -24,27 +28,38 @@ class Fold(Protocol):
         ...
 
 
-def fold_for(kind: str, item: dict[str, Any], place: int, builder: PartBuilder) -> Fold:
-    """What reads an item of this type; `place` tells the calls of one answer apart."""
+def fold_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> Fold:
+    """What reads an item of this type; `number` is that of its first part."""
     match kind:
         case "message":
-            return MessageFold(item, builder)
+            return MessageFold(item, number, builder)
         case "reasoning":
-            return ReasoningFold(builder)
+            return ReasoningFold(number, builder)
         case "function_call" | "custom_tool_call":
-            return CallFold(kind, item, place, builder)
+            return CallFold(kind, item, number, builder)
         case _:
-            return StepFold(builder)
+            return StepFold(number, builder)
+
+
+@dataclass(slots=True, eq=False)
+class TextPart:
+    """One part of a message in the making. `pieces` is what came; `is_done`: no more pieces will come."""
+
+    open: OpenPart
+    pieces: list[str] = field(default_factory=list[str])
+    is_done: bool = False
+    is_closed: bool = False
 
 
 class MessageFold:
     """A message: text and refusals, part by part, each with its annotations."""
 
-    def __init__(self, item: dict[str, Any], builder: PartBuilder) -> None:
+    def __init__(self, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
         self.refused = False
-        self.parts = OrderedParts(builder.text, self._opened, self._closed)
+        self._number = number
         self._builder = builder
         self._state = _text_state(item)
+        self._parts: dict[int, TextPart] = {}
         self._annotations: dict[int, list[Any]] = {}
         self._refusals: set[int] = set()
         self._current = 0
@@ -58,9 +73,9 @@ class MessageFold:
             case "output_text.delta" | "refusal.delta":
                 if event == "refusal.delta":
                     self._refusals.add(index)
-                self.parts.add(index, _string(data.get("delta")))
+                self._add(index, _string(data.get("delta")))
             case "output_text.done":
-                self.parts.complete(index, _string(data.get("text")))
+                self._complete(index, _string(data.get("text")))
             case "refusal.done":
                 self._take(index, {**data, "type": "refusal"})
             case "content_part.done":
@@ -71,16 +86,41 @@ class MessageFold:
                 pass
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
-        """Close the last part; parts of an unknown type are kept as a message of their own under the same id."""
+        """Close every part; those of an unknown type are kept as a message of their own under the same id."""
         self._state |= _text_state(item or ({"status": "incomplete"} if cut else {}))
         unknown: list[dict[str, Any]] = []
         for index, part in enumerate(objects_in(item, "content")):
             if not self._take(index, part):
                 unknown.append(part)
-        self.parts.finish()
+        for part in self._parts.values():
+            part.is_done = True
+        self._close_done()
         if item is not None and unknown:
-            self._builder.block(Unknown(raw=mended_json({**item, "content": unknown}), provider=PROVIDER))
-        self._builder.phase = None
+            block = Unknown(raw=mended_json({**item, "content": unknown}), provider=PROVIDER)
+            self._builder.block(block, self._number)
+
+    def part_for(self, index: int) -> TextPart:
+        """The part with this number; where it is new, those that are done are closed."""
+        part = self._parts.get(index)
+        if part is None:
+            self._close_done()
+            part = TextPart(self._builder.part(self._number + min(max(index, 0), MOST_PARTS - 1)))
+            phase = self._state.get("phase")
+            part.open.phase = phase if isinstance(phase, str) else None
+            self._parts[index] = part
+        return part
+
+    def _add(self, index: int, piece: str) -> None:
+        part = self.part_for(index) if piece else None
+        if part is not None and not part.is_closed:
+            part.pieces.append(piece)
+            part.open.text(piece)
+
+    def _complete(self, index: int, truth: str) -> None:
+        """The whole text of this part: what was lost at its end is shown now, and nothing twice."""
+        self._add(index, _rest(self._parts[index].pieces if index in self._parts else [], truth))
+        if index in self._parts:
+            self._parts[index].is_done = True
 
     def _take(self, index: int, part: dict[str, Any]) -> bool:
         """A finished part. False when its type is not known here."""
@@ -92,7 +132,7 @@ class MessageFold:
             self._annotations[index] = annotations
         if kind not in ("output_text", "refusal"):
             return False
-        self.parts.complete(index, _string(part.get("refusal" if kind == "refusal" else "text")))
+        self._complete(index, _string(part.get("refusal" if kind == "refusal" else "text")))
         return True
 
     def _index(self, event: str, data: dict[str, Any]) -> int:
@@ -100,44 +140,49 @@ class MessageFold:
         index = data.get("content_index")
         if type(index) is int:
             return index
-        if event == "content_part.added" and self.parts.open is not None:
+        if event == "content_part.added" and self._current in self._parts:
             self._current += 1
         return self._current
 
-    def _opened(self, part: Part) -> None:  # noqa: ARG002  the same for every part
-        phase = self._state.get("phase")
-        self._builder.phase = phase if isinstance(phase, str) else None
+    def _close_done(self) -> None:
+        for index in sorted(self._parts):
+            part = self._parts[index]
+            if part.is_done and not part.is_closed:
+                part.is_closed = True
+                self._close(index, part)
 
-    def _closed(self, part: Part) -> None:
+    def _close(self, index: int, part: TextPart) -> None:
         state = dict(self._state)
         if state.get("status") == "in_progress":
             del state["status"]
-        annotations = [each for each in self._annotations.get(part.index, []) if is_object(each)]
+        annotations = [each for each in self._annotations.get(index, []) if is_object(each)]
         if annotations:
             state["annotations"] = annotations
-        if part.index in self._refusals:
+        if index in self._refusals:
             state["refusal"] = self.refused = True
-        self._builder.end_text(tuple(map(_citation, annotations)), **state)
+        part.open.end_text(tuple(map(_citation, annotations)), **state)
 
 
 class ReasoningFold:
-    """Reasoning: its summary, or its raw text where a server sends that; never both, they say the same."""
+    """Reasoning: its summary, or its raw text where a server sends that; never both, they say the same.
 
-    def __init__(self, builder: PartBuilder) -> None:
-        self._builder = builder
-        self._parts = OrderedParts(builder.thinking, self._opened, lambda _: None)
+    Its parts are shown as they come, with a blank line before each, and kept in their order.
+    """
+
+    def __init__(self, number: int, builder: PartBuilder) -> None:
+        self._part = builder.part(number)
+        self._pieces: dict[int, list[str]] = {}
         self._shows: str | None = None
-        self._is_first = True
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
         """A piece, or the whole, of one part."""
         match event:
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
                 if self._is_shown(event):
-                    self._parts.add(_number(event, data), _string(data.get("delta")))
+                    self._add(_number(event, data), _string(data.get("delta")))
             case "reasoning_summary_text.done" | "reasoning_text.done":
                 if self._is_shown(event):
-                    self._parts.complete(_number(event, data), _string(data.get("text")))
+                    self._complete(_number(event, data), _string(data.get("text")))
             case _:
                 pass
 
@@ -146,31 +191,37 @@ class ReasoningFold:
         for event, name in (("reasoning_summary_text", "summary"), ("reasoning_text", "content")):
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
-                    self._parts.complete(index, _string(part.get("text")))
-        self._parts.finish()
+                    self._complete(index, _string(part.get("text")))
+        whole = mended("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
         if item is None:
-            self._builder.end_thinking()
+            self._part.end_thinking(whole)
         else:
-            self._builder.end_thinking(item=item)
+            self._part.end_thinking(whole, item=item)
+
+    def _add(self, index: int, piece: str) -> None:
+        if not piece:
+            return
+        if self._pieces and index not in self._pieces:
+            self._part.thinking("\n\n")
+        self._pieces.setdefault(index, []).append(piece)
+        self._part.thinking(piece)
+
+    def _complete(self, index: int, truth: str) -> None:
+        self._add(index, _rest(self._pieces.get(index, []), truth))
 
     def _is_shown(self, event: str) -> bool:
         kind = event.partition(".")[0]
         self._shows = self._shows or kind
         return self._shows == kind
 
-    def _opened(self, part: Part) -> None:  # noqa: ARG002
-        if not self._is_first:
-            self._builder.thinking("\n\n")
-        self._is_first = False
-
 
 class CallFold:
     """A call of a function, or of a tool that takes free text: that one's input is `{"input": text}`."""
 
-    def __init__(self, kind: str, item: dict[str, Any], place: int, builder: PartBuilder) -> None:
+    def __init__(self, kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> None:
         self._builder = builder
         self._kind = kind
-        self._place = place
+        self._number = number
         self._item = item
         self._pieces: list[str] = []
 
@@ -189,8 +240,7 @@ class CallFold:
         calls = self._builder.calls
         self._item |= item or {}
         if cut or self._item.get("status") == "incomplete":
-            self._builder.close_parts()
-            calls.drop(self._place)
+            calls.drop(self._number)
             return
         if self._kind == "custom_tool_call":
             self._fragment({"input": _string(self._item.get("input"))})
@@ -199,7 +249,7 @@ class CallFold:
         told = ("call_id", "name", "arguments", "input")
         rest = {name: value for name, value in self._item.items() if name not in told}
         calls.keep(self._call_id, {"item": {"type": self._kind, **rest}})
-        self._builder.end_calls(index=self._place)
+        self._builder.end_calls(index=self._number, number=self._number)
 
     @property
     def _call_id(self) -> str | None:
@@ -211,7 +261,7 @@ class CallFold:
         came = "".join(self._pieces)
         if isinstance(arguments, str) and (arguments or not came):
             if not arguments.startswith(came):
-                self._builder.calls.drop(self._place)
+                self._builder.calls.drop(self._number)
                 self._pieces.clear()
                 came = ""
             self._add(arguments[len(came) :])
@@ -225,7 +275,7 @@ class CallFold:
     def _fragment(self, arguments: Any) -> None:
         name = self._item.get("name")
         self._builder.call_fragment(
-            index=self._place,
+            index=self._number,
             id=self._call_id,
             name=name if isinstance(name, str) else None,
             arguments=arguments,
@@ -235,7 +285,8 @@ class CallFold:
 class StepFold:
     """Anything else: kept whole."""
 
-    def __init__(self, builder: PartBuilder) -> None:
+    def __init__(self, number: int, builder: PartBuilder) -> None:
+        self._number = number
         self._builder = builder
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
@@ -244,7 +295,13 @@ class StepFold:
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:  # noqa: ARG002  nothing of it is run here
         """Keep the final item."""
         if item is not None:
-            self._builder.block(kept(item))
+            self._builder.block(kept(item), self._number)
+
+
+def _rest(pieces: list[str], truth: str) -> str:
+    """What of the whole text did not come in pieces; nothing where they are no beginning of it."""
+    shown, truth = mended("".join(pieces)), mended(truth)
+    return truth[len(shown) :] if truth.startswith(shown) else ""
 
 
 def _text_state(item: dict[str, Any]) -> dict[str, Any]:

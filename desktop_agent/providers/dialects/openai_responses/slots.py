@@ -4,25 +4,25 @@ Servers differ: some number no items, some give one item several ids, some annou
 one number for all. An id that is known decides, then the number, then what is open.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.output_items import Fold, fold_for
+from desktop_agent.providers.dialects.openai_responses.output_items import MOST_PARTS, Fold, fold_for
 from desktop_agent.providers.part_builder import PartBuilder
+
+_MOST_ITEMS = 1 << 16
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One output item. `waiting` are events that came while an earlier item was not done."""
+    """One output item. `number` says where it and its parts stand in the answer; see PartBuilder.part."""
 
     place: int
-    index: int | None
+    number: int
     kind: str
     fold: Fold
     ids: set[str] = field(default_factory=set[str])
-    waiting: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque[tuple[str, dict[str, Any]]])
     is_done: bool = False
 
 
@@ -77,7 +77,8 @@ class Slots:
     def opened(self, kind: str, item: dict[str, Any], index: int | None, ids: Iterable[str]) -> Slot:
         """A new slot."""
         place = len(self._all)
-        slot = Slot(place, index, kind, fold_for(kind, dict(item), place, self._builder))
+        number = _number(place if index is None else index, place)
+        slot = Slot(place, number, kind, fold_for(kind, dict(item), number, self._builder))
         self._all.append(slot)
         if index is not None:
             self._by_index[index] = slot
@@ -92,8 +93,7 @@ class Slots:
 
     def unfinished(self) -> list[Slot]:
         """What is not done, in the order of the output."""
-        open_slots = [slot for slot in self._all if not slot.is_done]
-        return sorted(open_slots, key=lambda slot: (slot.index is None, slot.index or 0, slot.place))
+        return sorted((slot for slot in self._all if not slot.is_done), key=lambda slot: slot.number)
 
     @staticmethod
     def _unless_taken(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
@@ -111,6 +111,11 @@ class Slots:
 def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
     """The names of an item. Some servers name a call in its pieces by the call's id, not the item's."""
     return tuple(each for name in ("id", "call_id") if isinstance(each := item.get(name), str) and each)
+
+
+def _number(index: int, place: int) -> int:
+    """The order of the output; of the opening, where servers number no items or all alike."""
+    return (min(max(index, 0), _MOST_ITEMS) * _MOST_ITEMS + min(place, _MOST_ITEMS - 1)) * MOST_PARTS + 1
 
 
 def _kind(item: dict[str, Any]) -> str:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.dialects.openai_responses.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
+from desktop_agent.vocabulary.messages import Message, MessageState, now
 from desktop_agent.vocabulary.provider_events import (
     AnswerNamed,
     ContentDelta,
@@ -36,6 +38,8 @@ from tests.desktop_agent.providers.dialects.openai_responses.events import (
     text,
 )
 
+FIRST = 1
+"""The number of the first part of the first item."""
 BEGUN = {"id": "m1", "type": "message", "status": "in_progress", "role": "assistant", "content": []}
 
 
@@ -45,6 +49,14 @@ def said(found: Any) -> str:
 
 def thought(found: Any) -> str:
     return "".join(each.text for each in found.all(ThinkingDelta))
+
+
+def stored(found: Any) -> Message:
+    """What a conversation keeps of it."""
+    answer = AnswerBuilder("m", "model")
+    for each in found.events:
+        answer.feed(each, now())
+    return answer.message(MessageState.COMPLETE, now())
 
 
 def ending(found: Any) -> MessageDelta:
@@ -74,14 +86,16 @@ def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> 
         completed(item),
     )
     first, second = found.all(TextClosed)
+    assert first.part < second.part
     state = {"id": "m1", "phase": "commentary"}
     assert first == TextClosed(
         PROVIDER,
         {**state, "annotations": [place]},
         (Citation(title="A", url="https://a.example", start=0, end=3),),
+        first.part,
     )
     assert second == TextClosed(
-        PROVIDER, {**state, "status": "completed", "annotations": [file]}, (Citation(title="b.txt"),)
+        PROVIDER, {**state, "status": "completed", "annotations": [file]}, (Citation(title="b.txt"),), second.part
     )
     assert [each.phase for each in found.all(ContentDelta)] == ["commentary", "commentary"]
     assert found.shape == [
@@ -118,22 +132,21 @@ def test_phases_belong_to_their_messages() -> None:
     assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1", "m2"]
 
 
-def test_text_of_a_later_item_waits_for_the_earlier_one() -> None:
+def test_items_are_shown_side_by_side_and_stand_in_their_order() -> None:
     found = folded(
         added(0, **BEGUN),
         added(1, **BEGUN | {"id": "m2"}),
-        text(0, "m1", "a"),
         text(1, "m2", "x"),
-        text(0, "m1", "b"),
+        text(0, "m1", "a"),
         text(1, "m2", "y"),
         done(1, **message("m2", "xy")),
-        text(0, "m1", "c"),
-        done(0, **message("m1", "abc")),
-        completed(message("m1", "abc"), message("m2", "xy")),
+        text(0, "m1", "b"),
+        done(0, **message("m1", "ab")),
+        completed(message("m1", "ab"), message("m2", "xy")),
     )
     texts = [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.live]
-    assert texts == [[], [], ["a"], [], ["b"], [], [], ["c"], ["x", "y"], [], []]
-    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1", "m2"]
+    assert texts == [[], [], ["x"], ["a"], ["y"], [], ["b"], [], [], []]
+    assert [(each.text, each.metadata["id"]) for each in stored(found).blocks] == [("ab", "m1"), ("xy", "m2")]
 
 
 def test_a_call_beside_text_keeps_its_place() -> None:
@@ -148,12 +161,13 @@ def test_a_call_beside_text_keeps_its_place() -> None:
         done(0, **message("m1", "Hi")),
         completed(message("m1", "Hi"), call),
     )
-    assert found.shape[:4] == ["content_delta", "text_closed", "tool_args_delta", "tool_use"]
+    assert found.shape[-4:] == ["text_closed", "tool_use", "answer_named", "message_delta"]
+    assert [type(each) for each in stored(found).blocks] == [Text, ToolUse]
     assert found.all(ToolUse)[0].input == {"a": 1}
     assert ending(found).stop_reason is StopReason.TOOL_USE
 
 
-def test_pieces_of_parts_that_come_mixed_are_shown_in_order() -> None:
+def test_pieces_of_parts_that_come_mixed_are_shown_at_once_and_kept_in_order() -> None:
     found = folded(
         added(0, **BEGUN),
         text(0, "m1", "a"),
@@ -163,20 +177,8 @@ def test_pieces_of_parts_that_come_mixed_are_shown_in_order() -> None:
         done(0, **message("m1", "ab", "xy")),
         completed(),
     )
-    assert said(found) == "abxy"
-    assert found.shape[:4] == ["content_delta", "text_closed", "content_delta", "text_closed"]
-
-
-def test_a_part_that_waited_is_shown_as_soon_as_the_one_before_is_done() -> None:
-    found = folded(
-        added(0, **BEGUN),
-        text(0, "m1", "a"),
-        text(0, "m1", "x", 1),
-        event("content_part.done", output_index=0, item_id="m1", content_index=0, part=output_text("a")),
-        done(0, **message("m1", "a", "x")),
-        completed(),
-    )
-    assert [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.live][3] == ["x"]
+    assert said(found) == "axby"
+    assert [each.text for each in stored(found).blocks] == ["ab", "xy"]
 
 
 def test_a_part_of_an_item_that_nobody_announced_holds_nothing_up() -> None:
@@ -344,7 +346,7 @@ def test_a_call_with_free_text() -> None:
 def test_reasoning_state_is_that_of_the_end_not_of_the_announcement() -> None:
     final = reasoning("rs1")
     found = folded(added(0, **final | {"encrypted_content": "gAAA"}), done(0, **final), completed(final))
-    assert found.all(ThinkingBlock) == [ThinkingBlock("", PROVIDER, {"item": final})]
+    assert found.all(ThinkingBlock) == [ThinkingBlock("", PROVIDER, {"item": final}, FIRST)]
 
 
 def test_a_summary_and_raw_text_of_the_same_thought_are_shown_once() -> None:
@@ -376,7 +378,7 @@ def test_reasoning_without_its_end_has_no_state_to_send_back() -> None:
         added(0, **reasoning("rs1")),
         event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="Hm"),
     )
-    assert found.all(ThinkingBlock) == [ThinkingBlock("Hm", PROVIDER, {})]
+    assert found.all(ThinkingBlock) == [ThinkingBlock("Hm", PROVIDER, {}, FIRST)]
     assert not found.reader.has_ended
 
 
@@ -420,7 +422,7 @@ def test_asking_again_does_not_help_against_what_was_sent(code: str) -> None:
     assert not failure.retryable
 
 
-def test_what_waited_is_not_lost_when_the_answer_fails() -> None:
+def test_nothing_is_lost_when_the_answer_fails() -> None:
     found = folded(
         added(0, **BEGUN),
         added(1, **BEGUN | {"id": "m2"}),
@@ -428,7 +430,7 @@ def test_what_waited_is_not_lost_when_the_answer_fails() -> None:
         text(0, "m1", "now "),
         FLAT,
     )
-    assert said(found) == "now later"
+    assert [each.text for each in stored(found).blocks] == ["now ", "later"]
 
 
 def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
