@@ -1,4 +1,4 @@
-"""Files that the program reads: icons. Found beside this package, from a checkout, a wheel or a frozen program."""
+"""Files that the program reads: icons, the guide. Beside this package in a checkout, a wheel or a frozen program."""
 
 import sys
 from pathlib import Path

@@ -24,9 +24,11 @@ from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
+from ui.look.icons import app_icon
 from ui.shell.actions import Actions
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
+from ui.shell.help.help import Help
 from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.settings import SettingsPresenter, reading_of
 from ui.shell.start.front import Front
@@ -86,8 +88,9 @@ class Desk:
         self._clock = clock
         self._garbage = Garbage(clock.tick, lambda: self.library.working, app)
         settings = Settings(engine, self._tasks, app)
-        settings.changed.connect(self._on_preferences)
-        self._actions = Actions(self.window, settings)
+        self._settings = settings
+        self._help = Help(themes, pictures, engine.folder, self.window)
+        Actions(self.window, settings, self._help)
         self._settings_presenter = SettingsPresenter(
             themes,
             settings,
@@ -97,7 +100,6 @@ class Desk:
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self.tool_servers = ToolServers(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.offer_tool_servers(self.tool_servers)
         asking = Asking(app)
@@ -111,15 +113,7 @@ class Desk:
             lambda: self.library.current,
             self.window,
         )
-        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().open_tool_servers())
-        front.ended.connect(self.end)
-        self.window.settings_requested.connect(self._show_settings)
-        self.window.page.banners.offer(
-            RemedyAction.OPEN_SETTINGS,
-            QCoreApplication.translate("Desk", "Open settings"),
-            lambda: self._settings_presenter.show(providers=True),
-        )
-        app.aboutToQuit.connect(self.end)
+        self._connect()
 
     def begin(self, place: Place) -> None:
         """Show in the window what belongs into it."""
@@ -146,6 +140,7 @@ class Desk:
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
         # What was opened is drawn first: threads that import would take half of the processor from it.
         await asyncio.sleep(_DRAWN)
+        self._front.app.setWindowIcon(app_icon())
         try:
             await self._engine.connections.warm_up()
         finally:
@@ -159,6 +154,7 @@ class Desk:
         except AgentError:
             _log.exception("what was being written could not be kept")
         self._servers_at_work.close()
+        self._help.close()
         await self._tasks.close()
         self.library.close()
         self._clock.stop()
@@ -178,6 +174,19 @@ class Desk:
         records = () if self.window.wants_new else await self._engine.store.list_conversations(1)
         session = await self._engine.session(records[0].id) if records else self._engine.new_session()
         return OpenConversation(session, self._clock, self.library)
+
+    def _connect(self) -> None:
+        self._settings.changed.connect(self._on_preferences)
+        self._settings_presenter.connect_requested.connect(self.window.show_welcome)
+        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().open_tool_servers())
+        self._front.ended.connect(self.end)
+        self.window.settings_requested.connect(self._show_settings)
+        self.window.page.banners.offer(
+            RemedyAction.OPEN_SETTINGS,
+            QCoreApplication.translate("Desk", "Open settings"),
+            lambda: self._settings_presenter.show(providers=True),
+        )
+        self._front.app.aboutToQuit.connect(self.end)
 
     def _show_settings(self) -> None:
         self._settings_presenter.show()

@@ -28,8 +28,10 @@ from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.theme import ThemeSource
+from ui.shell.actions import Actions
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
+from ui.shell.help.help import Help
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
@@ -81,9 +83,12 @@ class Desk:
         self.window = MainWindow(themes)
         page = ConversationPage(self.window.frame, themes, self.library, self.servers, self.pictures, self.tasks)
         self.window.furnish(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
+        settings = Settings(engine, self.tasks, app)
+        self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
+        Actions(self.window, settings, self.help)
         self.settings = SettingsPresenter(
             themes,
-            Settings(engine, self.tasks, app),
+            settings,
             self.servers,
             Rules(engine, self.tasks, app),
             self.tasks,
@@ -147,6 +152,7 @@ class Desk:
 
     async def close(self) -> None:
         """In the program's own order."""
+        self.help.close()
         await self.tasks.close()
         self.clock.stop()
         self.window.page.transcript.close_workers()

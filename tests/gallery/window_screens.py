@@ -3,7 +3,7 @@
 import asyncio
 
 from pydantic import SecretStr
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
@@ -154,6 +154,32 @@ async def list_menu(desk: Desk) -> None:
     await asyncio.sleep(0.3)
     rows = desk.window.sidebar._list
     rows._open_menu(rows.visualRect(rows.model().index(1)).center())
+
+
+@scene("search-nothing")
+async def search_nothing(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.window.sidebar.focus_search()
+    desk.window.sidebar._search.setText("harbour")
+
+
+@scene("help-guide")
+async def help_guide(desk: Desk) -> None:
+    desk.begin()
+    desk.help.show_guide()
+
+
+@scene("help-shortcuts")
+async def help_shortcuts(desk: Desk) -> None:
+    desk.begin()
+    desk.help.show_shortcuts()
+
+
+@scene("help-about")
+async def help_about(desk: Desk) -> None:
+    desk.begin()
+    QCoreApplication.setApplicationVersion("0.1.0")
+    desk.help.show_about()
 
 
 @scene("closing")

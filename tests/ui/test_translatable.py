@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QPlainTextEdit,
     QPushButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -366,8 +368,26 @@ def test_the_sidebar(qtbot, marked):
     pane = ConversationList(ThemeSource())
     qtbot.addWidget(pane)
     pane.set_conversations([Record("1", "δ"), Record("2", "")])
+    action = QAction("ωμέγα", pane)
+    pane.offer(action, action, action)
     pane.show()
     assert bare_texts(pane) == []
+    pane.set_conversations([])
+    pane._search.setText("ω")
+    assert not unmarked(painted(pane._list.viewport()))
+
+
+def test_the_help(qtbot, marked):
+    from ui.shell.help.about_page import AboutPage
+    from ui.shell.help.shortcuts_page import ShortcutsPage
+
+    window = QWidget()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    layout.addWidget(ShortcutsPage(ThemeSource()))
+    layout.addWidget(AboutPage(ThemeSource(), Path("/δ")))
+    window.show()
+    assert bare_texts(window) == []
 
 
 def test_the_approval_dialog(qtbot, marked):

@@ -1,4 +1,4 @@
-"""Everything the window can be told by keyboard, in one list."""
+"""Everything the window can be told, in one list: shortcuts, menus and the list of shortcuts come from here."""
 
 from collections.abc import Callable
 
@@ -10,18 +10,21 @@ from ui.composer.parameters_button import KEYS as PARAMETERS_KEYS
 from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
 from ui.composer.reasoning_switch import KEYS
 from ui.look.parts.mode_picker import KEYS as MODE_KEYS
+from ui.shell.commands import mark_numbered
+from ui.shell.help.help import Help
 from ui.shell.window import MainWindow
 
 
 class Actions(QObject):
-    """Adds the actions to the window; the command palette and the shortcut list read them from there."""
+    """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: MainWindow, settings: Settings, help_: Help) -> None:
         super().__init__(window)
         self._window = window
         page, sidebar = window.page, window.sidebar
         self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
-        self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
+        open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
+        search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", sidebar.focus_search)
         self._add(self.tr("Trash"), None, window.show_trash)
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
@@ -42,21 +45,23 @@ class Actions(QObject):
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
         self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
         for number in range(1, 10):
-            self._add(
-                self.tr("Conversation {0}").format(number),
-                f"Ctrl+{number}",
-                lambda row=number - 1: sidebar.choose_row(row),
-            )
+            words = self.tr("Conversation {0}").format(number)
+            mark_numbered(self._add(words, f"Ctrl+{number}", lambda row=number - 1: sidebar.choose_row(row)))
         self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1))
         self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1))
         self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0))
         page.transcript.zoom_requested.connect(settings.zoom)
+        guide = self._add(self.tr("Guide"), "F1", help_.show_guide)
+        self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts)
+        self._add(self.tr("About Desktop Agent"), None, help_.show_about)
+        sidebar.offer(open_settings, search, guide)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close)
 
-    def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> None:
+    def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> QAction:
         action = QAction(text, self._window)
         if keys is not None:
             action.setShortcut(QKeySequence(keys))
         action.triggered.connect(lambda _checked=False: do())
         self._window.addAction(action)
+        return action

@@ -167,6 +167,7 @@ class MainWindow(QMainWindow):
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
+        sidebar.search_left.connect(self.page.composer.editor.setFocus)
         self.page.connect_requested.connect(self.show_welcome)
         self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)

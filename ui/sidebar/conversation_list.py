@@ -1,16 +1,20 @@
-"""The sidebar: a new conversation, a filter, and all conversations."""
+"""The sidebar: a new conversation, a search, all conversations, and the way to everything else."""
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from ui.look.icons import themed_icon
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QAction
+
     from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
     from ui.sidebar.conversation_rows import ConversationRows
 
@@ -23,6 +27,8 @@ class ConversationList(QWidget):
     rename_requested = Signal(str, str)
     delete_requested = Signal(str)
     """At once, without asking: the shell offers an undo."""
+    search_left = Signal()
+    """Esc in the search: the keyboard belongs to the conversation again."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,11 +36,14 @@ class ConversationList(QWidget):
         self._current = ""
         self._column = QVBoxLayout(self)
         self._new = QPushButton(" " + self.tr("New conversation"))
-        self._filter = QLineEdit(placeholderText=self.tr("Filter"), clearButtonEnabled=True)
+        self._search = _SearchField(placeholderText=self.tr("Search"), clearButtonEnabled=True)
         self._build()
         self._new.clicked.connect(self.new_requested)
-        self._filter.textChanged.connect(self._narrow)
-        self._filter.returnPressed.connect(self._choose_first)
+        self._search.textChanged.connect(self._narrow)
+        self._search.returnPressed.connect(self._choose_first)
+        self._search.down_pressed.connect(self._go_to_found)
+        self._search.left.connect(self._search.clear)
+        self._search.left.connect(self.search_left)
         themes.changed.connect(self._dress)
         self._dress()
 
@@ -66,18 +75,36 @@ class ConversationList(QWidget):
             row = self._rows.row_of(self._current)
             self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
 
+    def offer(self, settings: "QAction", search: "QAction", guide: "QAction") -> None:
+        """Show the row at the bottom; the window is drawn before there are any actions."""
+        from ui.sidebar.foot import SidebarFoot
+
+        # The list takes the place of the stretch, which is the last of the column until then.
+        rows = self._list
+        foot = SidebarFoot(self._themes, settings, search, guide)
+        self._column.addWidget(foot)
+        QWidget.setTabOrder(rows, foot.stops[0])
+        for before, after in pairwise(foot.stops):
+            QWidget.setTabOrder(before, after)
+        foot.show()
+
     def focus_list(self) -> None:
         """Put the keyboard into the list."""
         self._list.setFocus()
 
-    def focus_filter(self) -> None:
-        """Put the keyboard into the filter."""
-        self._filter.setFocus()
-        self._filter.selectAll()
+    def focus_search(self) -> None:
+        """Put the keyboard into the search."""
+        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._search.selectAll()
 
     def _narrow(self, wanted: str) -> None:
         self._rows.narrow(wanted)
         self._mark_current()
+
+    def _go_to_found(self) -> None:
+        if not self._list.currentIndex().isValid():
+            self._list.setCurrentIndex(self._rows.index(0))
+        self._list.setFocus()
 
     def _choose_first(self) -> None:
         if self._rows.rowCount():
@@ -97,13 +124,14 @@ class ConversationList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
-        self._filter.setAccessibleName(self.tr("Filter conversations"))
+        self._search.setAccessibleName(self.tr("Search conversations"))
+        self._search.setToolTip(self.tr("Search conversations by their titles") + " (Ctrl+Shift+F)")
         head = QHBoxLayout()
         head.addWidget(self._new, 1)
         layout = self._column
         layout.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
         layout.addLayout(head)
-        layout.addWidget(self._filter)
+        layout.addWidget(self._search)
         layout.addSpacing(SPACE_XS)
         layout.addStretch(1)
 
@@ -119,9 +147,25 @@ class ConversationList(QWidget):
         self._column.takeAt(self._column.count() - 1)
         self._column.addWidget(made, 1)
         made.show()
-        QWidget.setTabOrder(self._filter, made)
+        QWidget.setTabOrder(self._search, made)
         return made
 
     @property
     def _rows(self) -> "ConversationModel":
         return self._list.rows
+
+
+class _SearchField(QLineEdit):
+    """Down goes to what was found, Esc leaves."""
+
+    down_pressed = Signal()
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys that are not about the text."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        elif event.key() == Qt.Key.Key_Down:
+            self.down_pressed.emit()
+        else:
+            super().keyPressEvent(event)

@@ -73,6 +73,15 @@ class ConversationModel(QAbstractListModel):
             self._shown = [each for each in self._all if self._wanted in each.title.casefold()]
         self.endResetModel()
 
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether something is searched for that no title contains."""
+        return bool(self._wanted and not self._shown)
+
+    def nothing_found(self) -> str:
+        """The sentence for that."""
+        return self.tr("No conversation has this in its title.")
+
     def set_badge(self, conversation_id: str, badge: Badge) -> None:
         """Mark a conversation, or take the mark off with an empty badge."""
         if badge:

@@ -1,11 +1,11 @@
 """The rows of the sidebar."""
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import QListView, QMenu, QWidget
 
 from ui.look.rows import RowDelegate
-from ui.look.theme import ThemeSource
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.sidebar.conversation_model import ConversationModel
 
 
@@ -17,6 +17,7 @@ class ConversationRows(QListView):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self.rows = ConversationModel(self)
         self._menu = QMenu(self)
         self._menu.addAction(self.tr("Rename…"), self.rename_current).setShortcut(QKeySequence(Qt.Key.Key_F2))
@@ -46,6 +47,15 @@ class ConversationRows(QListView):
         """Edit the title in place."""
         if self.currentIndex().isValid():
             self.edit(self.currentIndex())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Where a search finds nothing, say so instead of showing an empty column."""
+        super().paintEvent(event)
+        if self.rows.finds_nothing:
+            painter = QPainter(self.viewport())
+            painter.setPen(QColor(self._themes.theme.muted))
+            room = self.viewport().rect().adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
+            painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.nothing_found())
 
     def _choose(self, index: QModelIndex) -> None:
         self.chosen.emit(self.rows.id_at(index.row()))

@@ -3,7 +3,8 @@ from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
@@ -70,8 +71,8 @@ def test_a_new_conversation(driver):
     assert driver.facts == [("new_requested",)]
 
 
-def test_the_filter_narrows_and_enter_opens_the_first(driver):
-    field = driver.part(QLineEdit, "Filter conversations")
+def test_the_search_narrows_and_enter_opens_the_first(driver):
+    field = driver.part(QLineEdit, "Search conversations")
     driver.bot.keyClicks(field, "P")
     assert driver.titles == ["Apples", "Pears", "Plums"]
     driver.bot.keyClicks(field, "l")
@@ -81,6 +82,65 @@ def test_the_filter_narrows_and_enter_opens_the_first(driver):
     assert driver.facts == [("conversation_chosen", "2")]
     driver.pane.set_conversations([Record("9", "Plum jam"), Record("8", "Bread")])
     assert driver.titles == ["Plum jam"]
+
+
+def test_keys_lead_from_the_search_to_the_list_and_back_to_the_conversation(driver, qtbot):
+    field = driver.part(QLineEdit, "Search conversations")
+    driver.pane.activateWindow()
+    driver.pane.focus_search()
+    qtbot.waitUntil(field.hasFocus)
+    driver.bot.keyClicks(field, "plu")
+    driver.bot.keyClick(field, Qt.Key.Key_Down)
+    assert driver.rows.hasFocus()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Return)
+    assert driver.facts == [("conversation_chosen", "2")]
+    driver.pane.focus_search()
+    with qtbot.waitSignal(driver.pane.search_left):
+        driver.bot.keyClick(field, Qt.Key.Key_Escape)
+    assert driver.titles == ["Apples", "Pears", "Plums"]
+
+
+def test_a_search_that_finds_nothing_says_so(driver):
+    field = driver.part(QLineEdit, "Search conversations")
+    plain = driver.rows.grab().toImage()
+    driver.bot.keyClicks(field, "quince")
+    assert driver.titles == []
+    nothing = driver.rows.grab().toImage()
+    driver.pane.set_conversations([])
+    assert driver.rows.grab().toImage() == nothing
+    driver.bot.keyClick(field, Qt.Key.Key_Escape)
+    empty = driver.rows.grab().toImage()
+    assert empty not in (plain, nothing)
+
+
+@pytest.fixture
+def foot(driver):
+    driver.pressed = []
+    actions = [QAction(text, driver.pane) for text in ("Settings", "Search conversations", "Guide")]
+    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+F", "F1"), strict=True):
+        each.setShortcut(keys)
+        each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
+    driver.pane.offer(*actions)
+    return driver
+
+
+def test_the_row_at_the_bottom_leads_to_settings_search_and_help(foot):
+    for name in ("Settings", "Search", "Help"):
+        foot.bot.mouseClick(foot.part(QToolButton, name), Qt.MouseButton.LeftButton)
+    assert foot.pressed == ["Settings", "Search conversations", "Guide"]
+    assert "Ctrl+," in foot.part(QToolButton, "Settings").toolTip()
+    assert foot.part(QToolButton, "Settings").text() == "Settings"
+    assert foot.rows.geometry().bottom() < foot.part(QToolButton, "Settings").parentWidget().geometry().top()
+
+
+def test_the_tab_key_goes_through_the_row_at_the_bottom(foot):
+    names, at = [], foot.rows
+    for _ in range(3):
+        at = at.nextInFocusChain()
+        while not at.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            at = at.nextInFocusChain()
+        names.append(at.accessibleName())
+    assert names == ["Settings", "Search", "Help"]
 
 
 def test_a_title_is_edited_in_place(driver):

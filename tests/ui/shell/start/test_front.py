@@ -240,7 +240,16 @@ def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_scree
         while (at := at.nextInFocusChain()) is not screen.window:
             if at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.window() is screen.window:
                 names.append(at.accessibleName())
-        wanted = ["Filter conversations", "Conversations", "Find in conversation", "Transcript", "Message"]
+        wanted = [
+            "Search conversations",
+            "Conversations",
+            "Settings",
+            "Search",
+            "Help",
+            "Find in conversation",
+            "Transcript",
+            "Message",
+        ]
         wanted += ["Attach image", "Model", "Mode", "Workspace folder"]
         assert [name for name in names if name in wanted] == wanted
 

@@ -1,0 +1,116 @@
+"""The help: what a person finds in it, and that it names what the window can really do."""
+
+import re
+
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidget
+
+from desktop_agent.faces.arguments import program_version
+from resources import resource_path
+from tests.ui.bridge.in_loop import until
+from ui.look.rows import RowRole
+from ui.look.theme import ThemeSource
+from ui.shell.commands import mark_numbered
+from ui.shell.help.about_page import AboutPage
+from ui.shell.help.help_dialog import HelpDialog
+from ui.shell.help.shortcuts_page import ShortcutsPage
+from ui.transcript.view import TranscriptView
+
+
+class Browser(QObject):
+    """Stands for the system's file manager."""
+
+    def __init__(self):
+        super().__init__()
+        self.opened = []
+
+    @Slot(QUrl)
+    def open(self, url):
+        self.opened.append(url.toLocalFile())
+
+
+def test_f1_opens_the_guide_and_esc_gives_the_keyboard_back(on_screen):
+    async def work(screen):
+        screen.editor.setFocus()
+        QTest.keyClick(screen.editor, Qt.Key.Key_F1)
+        dialog = screen.find(HelpDialog, "Help")
+        guide = screen.find(TranscriptView, "Guide")
+        await until(guide.hasFocus)
+        assert guide.verticalScrollBar().value() == 0
+        row = guide.surface.rows.row(0)
+        assert "Connect a model" in row.spoken()
+        QTest.keyClick(guide, Qt.Key.Key_Escape)
+        assert not dialog.isVisible()
+        screen.action("Guide").trigger()
+        assert screen.find(HelpDialog, "Help") is dialog
+
+    on_screen(work)
+
+
+def test_about_says_version_licence_and_folder(on_screen):
+    async def work(screen):
+        screen.front.app.setApplicationVersion(program_version())
+        screen.action("About Desktop Agent").trigger()
+        words = screen.words(screen.find(HelpDialog, "Help"))
+        assert f"Version {program_version()}" in words
+        assert str(screen.engine.folder) in words
+        assert any(each.startswith("MIT.") for each in words)
+
+    on_screen(work)
+
+
+def test_the_data_folder_is_opened(qtbot, tmp_path):
+    browser = Browser()
+    page = AboutPage(ThemeSource(), tmp_path)
+    qtbot.addWidget(page)
+    QDesktopServices.setUrlHandler("file", browser, "open")
+    try:
+        qtbot.mouseClick(page.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    finally:
+        QDesktopServices.unsetUrlHandler("file")
+    assert browser.opened == [str(tmp_path)]
+    assert all(each.textFormat() == Qt.TextFormat.PlainText for each in page.findChildren(QLabel) if each.text())
+
+
+def test_every_action_with_keys_is_listed_once(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    for text, keys in (("Find", "Ctrl+F"), ("No keys", ""), ("First", "Ctrl+1"), ("Second", "Ctrl+2")):
+        action = QAction(text, window)
+        action.setShortcut(QKeySequence(keys))
+        window.addAction(action)
+        if text in ("First", "Second"):
+            mark_numbered(action)
+    page = ShortcutsPage(ThemeSource())
+    qtbot.addWidget(page)
+    page.show_actions_of(window)
+    model = page.findChild(QListView).model()
+    rows = [(model.index(n, 0).data(), model.index(n, 0).data(RowRole.DETAIL)) for n in range(model.rowCount())]
+    assert rows == [("Find", "Ctrl+F"), ("Conversation 1 to 2 of the list", "Ctrl+1 … Ctrl+2")]
+    assert model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole) == "Find, Ctrl+F"
+
+
+def test_no_two_actions_share_keys_and_the_guide_names_real_ones(on_screen):
+    async def work(screen):
+        keys = [each.shortcut().toString() for each in screen.window.actions() if each.shortcut().toString()]
+        assert sorted(keys) == sorted(set(keys))
+        guide = resource_path("guide.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"\b(?:Ctrl\+(?:Shift\+)?[A-Z0-9,](?!\w)|F\d)", guide))
+        elsewhere = {"F2"}
+        assert {"Ctrl+F", "F1"} <= named
+        assert named - elsewhere <= set(keys)
+
+    on_screen(work)
+
+
+def test_pages_are_turned_by_keyboard(on_screen):
+    async def work(screen):
+        screen.action("Keyboard shortcuts").trigger()
+        pages = screen.find(QListWidget, "Pages")
+        assert screen.find(QListView, "Keyboard shortcuts").model().rowCount() > 15
+        QTest.keyClick(pages, Qt.Key.Key_Down)
+        assert screen.find(QPushButton, "Open the data folder") is not None
+
+    on_screen(work)

@@ -1,0 +1,70 @@
+"""A stranger with a keyboard, or with assistive technology, finds the settings, the help and a conversation."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from desktop_agent.faces.arguments import program_version
+from tests.whole_app.window import Program, Screen, opened, wait_until
+
+Desk = tuple[Program, Screen]
+
+
+@pytest.fixture(scope="module")
+def desk(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    data = tmp_path_factory.mktemp("finding") / "data"
+    with opened(real_display, data, "--demo") as desk:
+        desk[1].wait_for("Message")
+        yield desk
+
+
+def focused(screen: Screen) -> set[str]:
+    return {each["name"] for each in screen.tree() if "focused" in each["states"]}
+
+
+def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
+    _, screen = desk
+    for name in ("Settings", "Search", "Help"):
+        assert screen.wait_for(name, "push button")["actions"]
+    screen.click("Settings")
+    screen.wait_for("Settings", "dialog")
+    screen.keys("Escape")
+    wait_until("the settings go", lambda: screen.find("Settings", "dialog") is None)
+
+
+def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
+    program, screen = desk
+    screen.click("Help")
+    screen.wait_for("Help", "dialog")
+    screen.keys("shift+Tab", "Down", "Down")
+    screen.wait_says(f"Version {program_version()}", str(program.data))
+    screen.keys("Escape")
+    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
+
+
+def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
+    _, screen = desk
+    screen.focus("Message")
+    screen.keys("F1")
+    screen.wait_for("Help", "dialog")
+    screen.wait_says("Connect a model")
+    screen.keys("Escape")
+    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
+
+
+def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
+    _, screen = desk
+    for prompt in ("What is 6 * 7?", "Tell me who you are"):
+        screen.new_conversation()
+        screen.send(prompt)
+        wait_until("it is listed", lambda prompt=prompt: screen.says(f"{prompt}, "))
+    screen.focus("Message")
+    screen.keys("ctrl+shift+f")
+    wait_until("the search has the keyboard", lambda: "Search conversations" in focused(screen))
+    screen.keys("6")
+    wait_until("the list is narrowed", lambda: not screen.says("Tell me who you are, "))
+    screen.keys("Return")
+    screen.wait_for("What is 6 * 7? — Desktop Agent", "frame")
+    screen.keys("ctrl+shift+f", "Escape")
+    wait_until("the message has the keyboard", lambda: "Message" in focused(screen))
+    wait_until("the list is whole", lambda: screen.says("Tell me who you are, "))

@@ -1,0 +1,1 @@
+"""Help: the guide, the keyboard shortcuts, and what the program says about itself."""

@@ -1,0 +1,88 @@
+"""The window of the help: three pages beside a list of them."""
+
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QStackedWidget, QVBoxLayout, QWidget
+
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.messages import Message, Role
+from resources import resource_path
+from ui.bridge.pictures import Pictures
+from ui.look.controls import button
+from ui.look.rows import RowDelegate
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+from ui.shell.conversation_page import open_link
+from ui.shell.help.about_page import AboutPage
+from ui.shell.help.shortcuts_page import ShortcutsPage
+from ui.transcript.view import TranscriptView
+
+Page = Literal["guide", "shortcuts", "about"]
+SIZE = QSize(900, 700)
+LIST_WIDTH = 190
+
+
+class HelpDialog(QDialog):
+    """It blocks nothing, so that one can read and try. Show it with `show()`."""
+
+    def __init__(self, themes: ThemeSource, pictures: Pictures, data_folder: Path, window: QWidget) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._window = window
+        self.guide = TranscriptView(themes, pictures)
+        self._shortcuts = ShortcutsPage(themes)
+        self._about = AboutPage(themes, data_folder)
+        self._contents: dict[Page, QWidget] = {}
+        self._list = QListWidget()
+        self._pages = QStackedWidget()
+        self._add("guide", self.tr("Guide"), self.guide)
+        self._add("shortcuts", self.tr("Keyboard shortcuts"), self._shortcuts)
+        self._add("about", self.tr("About"), self._about)
+        self._build()
+        text = resource_path("guide.md").read_text(encoding="utf-8")
+        self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
+        self.guide.scroller.to_start()
+        # Nothing arrives here that one could jump to.
+        self.guide.scroller.follows.disconnect(self.guide.jump.setHidden)
+        self.guide.jump.hide()
+        self.guide.link_activated.connect(open_link)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def turn_to(self, page: Page) -> None:
+        """Show a page, with what the window can do by now."""
+        self._shortcuts.show_actions_of(self._window)
+        self._list.setCurrentRow(list(self._contents).index(page))
+        self._contents[page].setFocus()
+
+    def _add(self, page: Page, title: str, content: QWidget) -> None:
+        self._contents[page] = content
+        self._pages.addWidget(content)
+        self._list.addItem(title)
+
+    def _apply_theme(self) -> None:
+        self._list.setFixedWidth(round(LIST_WIDTH * self._themes.zoom / 100))
+
+    def _build(self) -> None:
+        self.setWindowTitle(self.tr("Help"))
+        self.setAccessibleName(self.tr("Help"))
+        self.resize((SIZE * (self._themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
+        self.guide.setAccessibleName(self.tr("Guide"))
+        self._list.setAccessibleName(self.tr("Pages"))
+        self._list.setItemDelegate(RowDelegate(self._themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
+        middle = QHBoxLayout()
+        middle.setSpacing(SPACE_M)
+        middle.addWidget(self._list)
+        middle.addWidget(self._pages, 1)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(button(self.tr("Close"), self.accept))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_L)
+        layout.setSpacing(SPACE_L)
+        layout.addLayout(middle, 1)
+        layout.addLayout(foot)

@@ -1,0 +1,53 @@
+"""The row at the bottom of the sidebar: from here a person finds the settings, a conversation, and help."""
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+
+from ui.look.controls import IconButton
+from ui.look.icons import ICON_SIZE, themed_icon
+from ui.look.sentences import literal, plain_tip, shown_keys
+from ui.look.theme import SPACE_XS, ThemeSource
+
+
+class SidebarFoot(QWidget):
+    """Settings with a word beside its icon; Search and Help as icons."""
+
+    def __init__(self, themes: ThemeSource, settings: QAction, search: QAction, guide: QAction) -> None:
+        super().__init__()
+        self._themes = themes
+        self._settings = _WordButton()
+        self._settings.setText(literal(settings.text()))
+        self._settings.setAccessibleName(settings.text())
+        self._search = IconButton(themes, "search", self.tr("Search"))
+        self._help = IconButton(themes, "help", self.tr("Help"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACE_XS)
+        for each, action in zip(self.stops, (settings, search, guide), strict=True):
+            each.setToolTip(plain_tip(f"{action.text()} ({shown_keys(action.shortcut().toString())})"))
+            each.clicked.connect(action.trigger)
+            row.addWidget(each, int(each is self._settings))
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    @property
+    def stops(self) -> tuple[QToolButton, ...]:
+        """Where the Tab key stops, in order."""
+        return (self._settings, self._search, self._help)
+
+    def _apply_theme(self) -> None:
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        self._settings.setIcon(themed_icon("settings", self._themes.theme, side))
+        self._settings.setIconSize(QSize(side, side))
+
+
+class _WordButton(QToolButton):
+    """As wide as there is room, with its icon and word at the leading edge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "quiet")
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
