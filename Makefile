@@ -1,13 +1,13 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format bench fuzz invariants soak gallery package package-check lock clean
+# The others: lint format docs bench fuzz invariants soak gallery package package-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
 
-.PHONY: run test lint format bench fuzz invariants soak gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test lint format docs bench fuzz invariants soak gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -28,6 +28,10 @@ lint: setup-test
 format: setup-test
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format .
+
+# The library from its docstrings, as pages.
+docs: setup-test
+	@$(BIN)/python -m pdoc --docformat markdown --output-directory docs/api desktop_agent
 
 bench: setup-test
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -69,4 +73,4 @@ setup-package:
 	@packaging/setup.sh package
 
 clean:
-	rm -rf build dist gallery fuzz bench.json .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist gallery fuzz bench.json docs/api .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

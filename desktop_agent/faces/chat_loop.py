@@ -12,26 +12,12 @@ from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.results import sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, RunEnd, RunFinished
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, RunEnd, RunFinished, ToolResultsReceived
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
 from desktop_agent.vocabulary.usage import Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """A piece of what is shown of the reasoning."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A piece of the visible answer."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +28,7 @@ class ToolCallsRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResultsReceived:
-    """All results are there, and the model goes on."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
+class LoopDone:
     """The last step: what all turns used together, and every call that was made."""
 
     usage: Usage | None
@@ -57,15 +36,16 @@ class Done:
     end: RunEnd
 
 
-LoopStep = Thinking | Content | ToolCallsRequested | ToolResultsReceived | ErrorOccurred | Done
+LoopStep = ThinkingDelta | ContentDelta | ToolCallsRequested | ToolResultsReceived | ErrorOccurred | LoopDone
 
 
 class ChatLoopHandle(AsyncIterator[LoopStep]):
     """`async for step in handle`; at ToolCallsRequested give the results with `submit_tool_results` and read on.
 
-    It waits where nobody has submitted yet, so another task may do that. An error before the model began to answer is
-    raised; one in the middle is a step, and Done follows. Leaving the loop does not end it: `cancel` does. One task
-    reads at a time: another one that asks for a step meanwhile gets WrongUse.
+    Pieces of text and of thinking, and errors, are the events that a stream has for them. It waits where nobody has
+    submitted yet, so another task may do that. An error before the model began to answer is raised; one in the middle
+    is a step, and LoopDone follows. Leaving the loop does not end it: `cancel` does. One task reads at a time: another
+    one that asks for a step meanwhile gets WrongUse.
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
@@ -110,7 +90,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     def cancel(self) -> None:
         """End it at once and close the connection. Idempotent; what was said stays in `history`.
 
-        Before the first step nothing is asked: Done is the only step then.
+        Before the first step nothing is asked: LoopDone is the only step then.
         """
         if not self._is_active:
             return
@@ -146,7 +126,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
                 await self.aclose()
                 raise
         step = self._ready.popleft()
-        if isinstance(step, Done):
+        if isinstance(step, LoopDone):
             await self.aclose()
         return step
 
@@ -184,11 +164,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         blocks = self._finished.feed(event)
         self._calls += [block for block in blocks if isinstance(block, ToolUse)]
         match event:
-            case ThinkingDelta():
-                self._ready.append(Thinking(event.text))
-            case ContentDelta():
-                self._ready.append(Content(event.text))
-            case ErrorOccurred():
+            case ThinkingDelta() | ContentDelta() | ErrorOccurred():
                 self._ready.append(event)
             case RunFinished(reason=RunEnd.AWAITING_RESULTS):
                 self._ready.append(ToolCallsRequested(self._conversing.waiting_calls))
@@ -199,4 +175,4 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def _finish(self, end: RunEnd) -> None:
         self._is_active = False
-        self._ready.append(Done(self._finished.usage, tuple(self._calls), end))
+        self._ready.append(LoopDone(self._finished.usage, tuple(self._calls), end))

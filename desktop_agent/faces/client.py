@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from desktop_agent.faces.backing.conversing import Conversing
 from desktop_agent.faces.backing.leaving import close_soon
@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 _NOT_CLOSED = "A Client was not closed: use `async with`, or await aclose()."
 
@@ -33,7 +33,11 @@ class Client:
     """
 
     def __init__(
-        self, options: AgentOptions | None = None, *, listener: Callable[[Envelope], None] | None = None, **values: Any
+        self,
+        options: AgentOptions | None = None,
+        *,
+        listener: Callable[[Envelope], None] | None = None,
+        **values: Unpack[OptionValues],
     ) -> None:
         self._conversing = Conversing(as_options(options, values), listener=listener)
         self._reader = BlockReader(self._conversing)
@@ -150,8 +154,8 @@ def as_message(prompt: str | Message) -> Message:
     return message
 
 
-def as_options(options: AgentOptions | None, values: dict[str, Any]) -> AgentOptions:
-    """These options, or new ones of these values. Raises WrongUse."""
+def as_options(options: AgentOptions | None, values: OptionValues) -> AgentOptions:
+    """These options with these values, or new ones of them. Raises WrongUse."""
     if options is None:
-        return AgentOptions.checked(**values)
-    return options if not values else AgentOptions.checked(**{**dict(options), **values})
+        return AgentOptions(**values)
+    return options.with_values(**values) if values else options

@@ -1,7 +1,7 @@
 """`Provider`: one model on one server, asked directly."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Self
+from typing import Self
 
 from pydantic import SecretStr
 
@@ -14,7 +14,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 from desktop_agent.vocabulary.provider_events import ProviderEvent
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
@@ -45,20 +45,30 @@ class Provider:
 
     @classmethod
     async def create(
-        cls, model: str, key: str | SecretStr | None = None, *, dialect: Dialect | None = None, **values: Any
+        cls,
+        model: str,
+        key: str | SecretStr | None = None,
+        *,
+        dialect: Dialect | None = None,
+        base_url: str = "",
+        config: ProviderConfig | None = None,
+        system_prompt: str | None = None,
+        provider: object = None,
     ) -> "Provider":
         """Opens nothing yet. Without `dialect` and `base_url` the vendor of a well-known model is asked.
 
-        `values` are further options: `base_url`, `config`, `provider`. Raises WrongUse.
+        `provider` is an object to ask instead of a server. Raises WrongUse.
         """
+        # A vendor's key must not go to the address that the environment happens to name.
+        values: OptionValues = {"model": model, "api_key": key, "base_url": base_url, "system_prompt": system_prompt}
+        values["provider"] = provider
+        if dialect is None and not base_url and provider is None:
+            dialect = await _dialect_of(model)
         if dialect is not None:
             values["dialect"] = dialect
-        elif not values.get("base_url") and values.get("provider") is None:
-            values["dialect"] = await _dialect_of(model)
-        if isinstance(key, str):
-            key = SecretStr(key)
-        # A vendor's key must not go to the address that the environment happens to name.
-        options = AgentOptions.checked(model=model, api_key=key, **{"base_url": "", **values})
+        if config is not None:
+            values["config"] = config
+        options = AgentOptions(**values)
         return cls(options, await connected(options))
 
     @property

@@ -1,7 +1,7 @@
 """One question without a conversation: `async for block in query("…", options)`."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Unpack
 
 from desktop_agent.faces.backing.conversing import Conversing
 from desktop_agent.faces.backing.leaving import close_soon
@@ -9,7 +9,7 @@ from desktop_agent.faces.backing.reading import BlockReader
 from desktop_agent.faces.client import as_message, as_options
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 
 class BlockStream(AsyncIterator[Block]):
@@ -45,11 +45,11 @@ class BlockStream(AsyncIterator[Block]):
         close_soon(self._conversing)
 
 
-def query(prompt: str | Message, options: AgentOptions | None = None, **values: Any) -> BlockStream:
+def query(prompt: str | Message, options: AgentOptions | None = None, **values: Unpack[OptionValues]) -> BlockStream:
     """The blocks of the answer, each as soon as it is finished; with tools that run here, their results too.
 
-    `values` are options where none are given. An error is raised by the step that meets it, what came before it has
-    been given by then. Leaving the loop ends the run and closes the connection; `aclose` does so and waits.
-    Raises WrongUse for options that do not fit together.
+    `values` are options, and go over those that are given. An error is raised by the step that meets it, what came
+    before it has been given by then. Leaving the loop ends the run and closes the connection; `aclose` does so and
+    waits. Raises WrongUse for options that do not fit together.
     """
     return BlockStream(as_message(prompt), as_options(options, values))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self, Unpack
 
 from desktop_agent.conversation.repair import unanswered
 from desktop_agent.faces.backing.conversing import Conversing
@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.errors import SpecialistHasNoTools, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 
 class StreamingResponse:
@@ -55,7 +55,13 @@ class TwoPhaseAgent:
     that is not there.
     """
 
-    def __init__(self, options: AgentOptions | None = None, *, specialist: str | None = None, **values: Any) -> None:
+    def __init__(
+        self,
+        options: AgentOptions | None = None,
+        *,
+        specialist: str | None = None,
+        **values: Unpack[OptionValues],
+    ) -> None:
         chosen = as_options(options, {**values, "auto_execute_tools": False})
         self._specialist = specialist
         self._conversing = Conversing(chosen if specialist is None else chosen.for_specialist(specialist))

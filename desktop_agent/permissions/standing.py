@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.conduct.modes import DEFAULT_MODE, Mode
 from desktop_agent.vocabulary.conduct.rules import PathSubject, Rule, RuleEffect, RuleScope, Subject
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.tool_calls import Effect, Outsider
+from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[], None]
@@ -175,7 +175,7 @@ class Standing(_Heard):
         """What came in from outside; one for the whole conversation."""
         return self._taint if self._parent is None else self._parent.taint
 
-    def mark(self, outsider: Outsider) -> bool:
+    def mark(self, outsider: UntrustedSource) -> bool:
         """Content of theirs came in; whether it is the first since the person trusted them, or ever."""
         if self._parent is not None:
             return self._parent.mark(outsider)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Suspension
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import Effect, Outsider
+from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 
 SUSPENDED = frozenset({Effect.NETWORK, Effect.EXECUTE})
 
@@ -29,10 +29,10 @@ _WHY_SEVERAL = (
 class Taint:
     """`outsiders` have brought something in since it was last lifted; `trusted` are those that the person let pass."""
 
-    outsiders: tuple[Outsider, ...] = ()
-    trusted: tuple[Outsider, ...] = ()
+    outsiders: tuple[UntrustedSource, ...] = ()
+    trusted: tuple[UntrustedSource, ...] = ()
 
-    def marked(self, outsider: Outsider) -> "Taint":
+    def marked(self, outsider: UntrustedSource) -> "Taint":
         """With content of this outsider. The same one when the person trusts it, or knows of it."""
         if any(outsider.is_same(each) for each in (*self.outsiders, *self.trusted)):
             return self
@@ -44,7 +44,7 @@ class Taint:
         Where they were `shown` names, only those are let pass, and of several of one name as many as were shown.
         """
         left = Counter(shown if shown is not None else (each.name for each in self.outsiders))
-        passed, kept = list[Outsider](), list[Outsider]()
+        passed, kept = list[UntrustedSource](), list[UntrustedSource]()
         for each in self.outsiders:
             (passed if left[each.name] > 0 else kept).append(each)
             left[each.name] -= 1

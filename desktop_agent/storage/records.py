@@ -15,7 +15,7 @@ from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
 KEPT_IN_TRASH = timedelta(days=30)
 """The first opening after this removes a deleted conversation for good."""
@@ -40,8 +40,8 @@ class ConversationState(BaseModel):
     policies: tuple[PromptPolicy, ...] = ()
     queue: tuple[QueuedMessage, ...] = ()
     stopped_run: str | None = None
-    outside: tuple[Outsider, ...] = ()
-    trusted: tuple[Outsider, ...] = ()
+    outside: tuple[UntrustedSource, ...] = ()
+    trusted: tuple[UntrustedSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DraftResource:
 
 def _outsider(kept: object) -> object:
     """Older drafts have the title of a server alone."""
-    return Outsider("mcp", kept) if isinstance(kept, str) else kept
+    return UntrustedSource("mcp", kept) if isinstance(kept, str) else kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Draft:
     text: str = ""
     images: tuple[Image, ...] = ()
     resources: tuple[DraftResource, ...] = ()
-    outside: tuple[Annotated[Outsider, BeforeValidator(_outsider)], ...] = ()
+    outside: tuple[Annotated[UntrustedSource, BeforeValidator(_outsider)], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

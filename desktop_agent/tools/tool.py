@@ -14,7 +14,15 @@ from desktop_agent.tools.json_pieces import json_pieces
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, FileChanges, Outsider, Preview, ToolClass, ToolSpec, call_digest
+from desktop_agent.vocabulary.tool_calls import (
+    Effect,
+    FileChanges,
+    Preview,
+    ToolClass,
+    ToolSpec,
+    UntrustedSource,
+    call_digest,
+)
 from desktop_agent.vocabulary.usage import Usage
 
 Input = TypeVar("Input")
@@ -104,7 +112,7 @@ class Tool(Generic[Input]):
     subjects: Callable[[Input], Awaitable[tuple[Subject, ...]]] | None = None
     changes: Callable[[Input], Awaitable[tuple[str, ...]]] | None = None
     undo: Callable[[Input], Awaitable[str]] | None = None
-    brings: Callable[[Input], Outsider | None] | None = None
+    brings: Callable[[Input], UntrustedSource | None] | None = None
     timeout: float = 120.0
     concurrency: int | None = None
     scope: str = ""

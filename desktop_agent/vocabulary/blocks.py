@@ -1,7 +1,8 @@
 """What a message is made of. Frozen; JSON and back without loss."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +37,12 @@ class Text(_Block):
     citations: tuple[Citation, ...] = ()
     provider: str = ""
     metadata: JsonObject = Field(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, text: str, citations: Sequence[Citation] = (), provider: str = "", metadata: JsonObject = ...
+        ) -> None: ...
 
 
 class Json(_Block):
@@ -105,6 +112,12 @@ class ToolResult(_Block):
     tool_use_id: str
     content: tuple[ResultPart, ...] = ()
     outcome: Outcome = Outcome.SUCCEEDED
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, tool_use_id: str, content: Sequence[ResultPart] = (), outcome: Outcome = Outcome.SUCCEEDED
+        ) -> None: ...
 
     @property
     def is_error(self) -> bool:

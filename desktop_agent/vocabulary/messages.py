@@ -2,9 +2,10 @@
 
 import base64
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -63,6 +64,25 @@ class Message(BaseModel):
     adjustments: tuple[Sentence, ...] = ()
     injected_by: str | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            id: str = ...,  # noqa: A002
+            role: Role,
+            blocks: Sequence[Block] = (),
+            state: MessageState = MessageState.COMPLETE,
+            created_at: datetime = ...,
+            model: str | None = None,
+            usage: Usage | None = None,
+            stop_reason: StopReason | None = None,
+            stop_details: JsonObject | None = None,
+            origin: Origin | None = None,
+            adjustments: Sequence[Sentence] = (),
+            injected_by: str | None = None,
+        ) -> None: ...
+
     @property
     def text(self) -> str:
         """All visible text, joined."""
@@ -79,7 +99,7 @@ class Message(BaseModel):
         return cls(role=Role.USER, blocks=(Text(text=text),))
 
     @classmethod
-    def user_with_blocks(cls, blocks: tuple[Block, ...] | list[Block]) -> Self:
+    def user_with_blocks(cls, blocks: Sequence[Block]) -> Self:
         """A prompt of prepared blocks."""
         return cls(role=Role.USER, blocks=tuple(blocks))
 
@@ -94,7 +114,7 @@ class Message(BaseModel):
         return cls(role=Role.SYSTEM, blocks=(Text(text=text),))
 
     @classmethod
-    def tool_results(cls, results: tuple[ToolResult, ...] | list[ToolResult]) -> Self:
+    def tool_results(cls, results: Sequence[ToolResult]) -> Self:
         """The results of one turn's calls, in call order."""
         return cls(role=Role.TOOL, blocks=tuple(results))
 

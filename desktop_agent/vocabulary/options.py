@@ -1,8 +1,8 @@
 """Options of one agent, checked when they are made."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal, Self, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Literal, Self, TypedDict, Unpack, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, SecretStr, ValidationError, model_validator
@@ -18,7 +18,7 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, E
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import ProviderConfig
 from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
-from desktop_agent.vocabulary.tool_calls import Decision
+from desktop_agent.vocabulary.tool_calls import Decision, OfferedTool
 
 # What is asked is a permissions.approvals.Approval, which this floor does not know.
 Approver = Literal["always", "never"] | Callable[[Any], Awaitable[Decision]]
@@ -28,12 +28,36 @@ def _from_environment(name: str) -> str:
     return os.environ.get(name, "")
 
 
+class OptionValues(TypedDict, total=False):
+    """What AgentOptions can be made of, as keyword arguments: lists where it has tuples, a plain string as the key."""
+
+    dialect: Dialect
+    model: str
+    base_url: str
+    api_key: str | SecretStr | None
+    system_prompt: str | None
+    tools: Sequence[OfferedTool]
+    auto_execute_tools: bool
+    max_tool_iterations: int | None
+    config: ProviderConfig
+    hooks: Hooks
+    limits: Limits
+    modes: Sequence[Mode]
+    mode: str
+    rules: Sequence[Rule]
+    policies: Sequence[PromptPolicy]
+    guards: Sequence[Guard]
+    specialists: Sequence[Specialist]
+    approver: Approver
+    provider: object
+
+
 class AgentOptions(BaseModel):
     """Model, server, tools, and how the agent may behave.
 
-    Made with keyword arguments, with `AgentOptions.checked`, `.preset` or `.builder`; the last three raise WrongUse
-    with a sentence instead of pydantic's report. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and
-    DESKTOP_AGENT_MODEL; no address at all is the one of the dialect's vendor.
+    Made with keyword arguments, with `AgentOptions.preset` or with `.builder`; all raise WrongUse for what does not
+    fit. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL; no address at all is the
+    one of the dialect's vendor.
 
     `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
     hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
@@ -63,11 +87,9 @@ class AgentOptions(BaseModel):
     approver: Approver = "never"
     provider: Any = Field(default=None, repr=False)
 
-    @classmethod
-    def checked(cls, **values: Any) -> "AgentOptions":
-        """The same, raising WrongUse."""
+    def __init__(self, **values: Unpack[OptionValues]) -> None:
         try:
-            return cls(**values)
+            super().__init__(**values)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"])
@@ -75,9 +97,19 @@ class AgentOptions(BaseModel):
             raise WrongUse(f"{where}: {said}" if where else said) from None
 
     @classmethod
-    def preset(cls, server: str, **values: Any) -> "AgentOptions":
-        """For a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider. Raises WrongUse."""
-        return cls.checked(**_of_server(server), **values)
+    def preset(cls, server: str, **values: Unpack[OptionValues]) -> "AgentOptions":
+        """For a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider. Raises WrongUse.
+
+        What `values` say goes over what is known of the server.
+        """
+        known: OptionValues = {**_of_server(server), **values}
+        return cls(**known)
+
+    def with_values(self, **values: Unpack[OptionValues]) -> "AgentOptions":
+        """These options with other values. Raises WrongUse."""
+        # Not a copy: what does not fit together must be found.
+        known = cast("OptionValues", dict(self))
+        return AgentOptions(**{**known, **values})
 
     @staticmethod
     def builder() -> "OptionsBuilder":
@@ -145,7 +177,7 @@ class OptionsBuilder:
     """Collects options and checks them all at `build`. What is given twice: the last counts; tuples grow."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
+        self._values: OptionValues = {}
 
     def preset(self, server: str) -> Self:
         """A known server by its id. Raises WrongUse."""
@@ -157,7 +189,7 @@ class OptionsBuilder:
 
     def api_key(self, key: str | SecretStr | None) -> Self:
         """The key that opens it."""
-        return self._with(api_key=SecretStr(key) if isinstance(key, str) else key)
+        return self._with(api_key=key)
 
     def model(self, name: str, config: ProviderConfig | None = None) -> Self:
         """What answers, and how to ask it."""
@@ -167,9 +199,9 @@ class OptionsBuilder:
         """Instructions."""
         return self._with(system_prompt=text)
 
-    def tools(self, *tools: Any) -> Self:
+    def tools(self, *tools: OfferedTool) -> Self:
         """What the model may call."""
-        return self._with(tools=(*self._known("tools"), *tools))
+        return self._with(tools=(*self._values.get("tools", ()), *tools))
 
     def auto_execute_tools(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
         """Whether the runtime runs them."""
@@ -185,45 +217,42 @@ class OptionsBuilder:
 
     def mode(self, name: str, *modes: Mode) -> Self:
         """The mode that holds; `modes` are added to the built-in ones."""
-        return self._with(mode=name, modes=(*self._known("modes", BUILT_IN_MODES), *modes))
+        return self._with(mode=name, modes=(*self._values.get("modes", BUILT_IN_MODES), *modes))
 
     def rules(self, *rules: Rule) -> Self:
         """What may run."""
-        return self._with(rules=(*self._known("rules"), *rules))
+        return self._with(rules=(*self._values.get("rules", ()), *rules))
 
     def policies(self, *policies: PromptPolicy) -> Self:
         """Texts beside the instructions."""
-        return self._with(policies=(*self._known("policies"), *policies))
+        return self._with(policies=(*self._values.get("policies", ()), *policies))
 
     def guards(self, *guards: Guard) -> Self:
         """Whether an agent that wants to end may end."""
-        return self._with(guards=(*self._known("guards"), *guards))
+        return self._with(guards=(*self._values.get("guards", ()), *guards))
 
     def specialists(self, *specialists: Specialist) -> Self:
         """Agents that it may call."""
-        return self._with(specialists=(*self._known("specialists"), *specialists))
+        return self._with(specialists=(*self._values.get("specialists", ()), *specialists))
 
     def approver(self, approver: Approver) -> Self:
         """Who decides about calls."""
         return self._with(approver=approver)
 
-    def provider(self, provider: Any) -> Self:
+    def provider(self, provider: object) -> Self:
         """An object to ask instead of a server."""
         return self._with(provider=provider)
 
     def build(self) -> AgentOptions:
         """The options. Raises WrongUse."""
-        return AgentOptions.checked(**self._values)
+        return AgentOptions(**self._values)
 
-    def _with(self, **values: Any) -> Self:
+    def _with(self, **values: Unpack[OptionValues]) -> Self:
         self._values.update(values)
         return self
 
-    def _known(self, name: str, first: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-        return cast("tuple[Any, ...]", self._values.get(name, first))
 
-
-def _of_server(server: str) -> dict[str, Any]:
+def _of_server(server: str) -> OptionValues:
     servers: tuple[Endpoint, ...] = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
     endpoint = next((each for each in servers if each.id == server), None)
     if endpoint is None:

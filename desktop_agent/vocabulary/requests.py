@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -127,6 +127,25 @@ class ProviderConfig(ConversationParameters):
     stop_sequences: tuple[str, ...] = ()
     extra_options: JsonObject = Field(default_factory=dict)
     timeouts: Timeouts = Timeouts()
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            temperature: float | None = None,
+            max_tokens: int | None = None,
+            top_p: float | None = None,
+            top_k: int | None = None,
+            reasoning: Reasoning | None = None,
+            show_reasoning: bool = True,
+            response_format: JsonFormat | None = None,
+            caching: PromptCaching = ...,
+            system_prompt: str | None = None,
+            stop_sequences: list[str] | tuple[str, ...] = (),
+            extra_options: JsonObject = ...,
+            timeouts: Timeouts = ...,
+        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

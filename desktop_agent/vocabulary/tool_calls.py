@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,6 +35,25 @@ class ToolSpec:
     name: str
     description: str
     input_schema: dict[str, Any]
+
+
+class OfferedTool(Protocol):
+    """What options take as a tool: a Tool, which lives on a floor above this one."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What approvals and rules know it by."""
+        ...
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +138,7 @@ Preview = TextPreview | DiffPreview | CommandPreview | NetworkPreview | PictureP
 
 
 @dataclass(frozen=True, slots=True)
-class Outsider:
+class UntrustedSource:
     """Where something came from that was written outside: a site, an MCP server, a file from elsewhere.
 
     `name` is what the person reads. `id` is who it is, where the name does not say: a title may be another tomorrow,
@@ -130,7 +149,7 @@ class Outsider:
     name: str
     id: str = ""
 
-    def is_same(self, other: "Outsider") -> bool:
+    def is_same(self, other: "UntrustedSource") -> bool:
         """Whether both are the same one, whatever they are called now."""
         return (self.kind, self.id, self.id or self.name) == (other.kind, other.id, other.id or other.name)
 

@@ -12,17 +12,19 @@ import pytest
 import desktop_agent
 from desktop_agent import (
     Client,
+    LoopDone,
     Message,
     NeedsToolExecution,
     Provider,
     StreamingResponse,
     ToolCallAssembler,
+    ToolCallsRequested,
+    ToolResultsReceived,
     TwoPhaseAgent,
     collect_response,
     collect_text,
     query,
 )
-from desktop_agent.faces import chat_loop
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, Thinking, ToolResult, ToolUse
@@ -262,7 +264,7 @@ async def test_provider__does_all_of_it_in_every_dialect(dialect: Dialect) -> No
             assert provider.config.temperature is None
             assert isinstance(provider.capabilities, Capabilities)
             steps = await listed(provider.chat_loop([Message.user("hello")]))
-            assert isinstance(steps[-1], chat_loop.Done)
+            assert isinstance(steps[-1], LoopDone)
 
 
 async def test_provider__what_is_missing_is_a_typed_error_before_the_network() -> None:
@@ -294,13 +296,13 @@ async def test_chat_loop_handle__steps_and_the_total_at_the_end() -> None:
     steps: list[Any] = []
     async for step in handle:
         steps.append(step)
-        if isinstance(step, chat_loop.ToolCallsRequested):
+        if isinstance(step, ToolCallsRequested):
             assert handle.is_active
             handle.submit_tool_results([result("a")])
     assert steps == [
-        chat_loop.Thinking("hm"), chat_loop.Content("see"), chat_loop.ToolCallsRequested((call("a"),)),
-        chat_loop.ToolResultsReceived(1), chat_loop.Content("done"),
-        chat_loop.Done(Usage(output_tokens=7), (call("a"),), RunEnd.COMPLETED),
+        ThinkingDelta("hm"), ContentDelta("see"), ToolCallsRequested((call("a"),)),
+        ToolResultsReceived(1), ContentDelta("done"),
+        LoopDone(Usage(output_tokens=7), (call("a"),), RunEnd.COMPLETED),
     ]  # fmt: skip
     assert not handle.is_active
     assert [spec.name for spec in script.requests[1].tools] == ["add"]
@@ -310,7 +312,7 @@ async def test_chat_loop_handle__results_are_exactly_those_of_the_calls_and_once
     handle, script = await looping(Turn(call("a"), call("b")), Turn(says("done")))
     a, b, z = result("a"), result("b"), result("z")
     async for step in handle:
-        if isinstance(step, chat_loop.ToolCallsRequested):
+        if isinstance(step, ToolCallsRequested):
             for wrong in ([], [a], [a, z], [a, b, z], [a, b, a]):
                 with pytest.raises(WrongUse):
                     handle.submit_tool_results(wrong)

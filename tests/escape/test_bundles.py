@@ -18,7 +18,7 @@ from desktop_agent.vocabulary.conduct.rules import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny, Outsider
+from desktop_agent.vocabulary.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, run, write
 
 LOOKING, RECORDING, RUFF = BUNDLES
@@ -237,7 +237,7 @@ async def test_with_the_network_a_bundle_allows_nothing(tmp_path: Path) -> None:
 async def test_after_something_from_outside_a_bundle_is_asked_about(tmp_path: Path) -> None:
     async with Trial(tmp_path, run("git log")) as trial:
         trial.rules = (allows("run_command", LOOKING),)
-        trial.prepare = lambda session: session.standing.mark(Outsider("web", "evil.example"))
+        trial.prepare = lambda session: session.standing.mark(UntrustedSource("web", "evil.example"))
         await trial.play()
         trial.assert_held_back()
 

@@ -26,7 +26,7 @@ from desktop_agent.vocabulary.tool_calls import (
     AllowOnce,
     Decision,
     Deny,
-    Outsider,
+    UntrustedSource,
 )
 from tests.desktop_agent.engine.test_taking_back import card
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending
@@ -34,7 +34,7 @@ from tests.escape.attack import ATTACK, BAIT, Trial, allows, fetch, run, write
 from tests.escape.test_web import ANY, Net
 
 LS = allows("run_command", CommandPattern(words=("ls",)))
-PAGE = Outsider("web", "evil.example")
+PAGE = UntrustedSource("web", "evil.example")
 
 
 def edited(**given: object) -> AllowOnce:
@@ -377,7 +377,7 @@ class TestTaint:
             trial.rules = (LS.model_copy(update={"scope": RuleScope.ALWAYS}),)
 
             def prepare(session) -> None:
-                session.standing.mark(Outsider("web", "docs.example.org"))
+                session.standing.mark(UntrustedSource("web", "docs.example.org"))
                 session.standing.lift()
                 session.standing.mark(PAGE)
 

@@ -1,11 +1,15 @@
 """The documents speak of what exists."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+import desktop_agent
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
@@ -78,3 +82,12 @@ def test_dependencies_are_explained_and_locked() -> None:
         assert [name for name in names if name.lower() not in locked] == []
     tools = [re.split(r"[<>=~ ]", line)[0] for line in project["dependency-groups"]["dev"]]
     assert [name for name in tools if f"\n{name}==" not in text] == []
+
+
+def test_the_reference_is_made_and_has_every_public_name(tmp_path: Path) -> None:
+    command = re.search(r"^\t@\$\(BIN\)/python (-m pdoc .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert command is not None
+    given = [sys.executable, *command[1].replace("docs/api", str(tmp_path)).split()]
+    subprocess.run(given, cwd=ROOT, check=True, capture_output=True)
+    page = (tmp_path / "desktop_agent.html").read_text(encoding="utf-8")
+    assert [name for name in desktop_agent.__all__ if f'id="{name}"' not in page] == []

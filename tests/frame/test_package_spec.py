@@ -121,7 +121,9 @@ def test_every_resource_goes_along(recipe: dict[str, Any]) -> None:
 def test_the_table_of_models_goes_along(recipe: dict[str, Any]) -> None:
     collected = {(Path(source), target) for source, target in recipe["datas"]}
     files = [
-        file for file in (ROOT / "desktop_agent").rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")
+        file
+        for file in (ROOT / "desktop_agent").rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc", ".typed")
     ]
     assert "shipped.toml" in {file.name for file in files}
     assert [file for file in files if (file, str(file.parent.relative_to(ROOT))) not in collected] == []

@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.preferences import Mcp
-from desktop_agent.vocabulary.tool_calls import Effect, Outsider
+from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 from tests.gallery import answers
 from tests.gallery.conduct_screens import REVIEWER
 from tests.gallery.desk import Desk, until
@@ -24,7 +24,7 @@ from tests.gallery.tools import ProjectTools
 SERVER = str(Path(__file__).with_name("tickets_server.py"))
 
 
-async def ask(desk: Desk, *calls: ToolUse, outsider: Outsider | None = None) -> None:
+async def ask(desk: Desk, *calls: ToolUse, outsider: UntrustedSource | None = None) -> None:
     """The model asks for these, and the dialog has settled. `outsider`: whose content came in before."""
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
@@ -134,7 +134,7 @@ async def five(desk: Desk) -> None:
 
 
 async def ask_tainted(desk: Desk) -> None:
-    await ask(desk, running(1, "git push origin main"), outsider=Outsider("web", "docs.example.org"))
+    await ask(desk, running(1, "git push origin main"), outsider=UntrustedSource("web", "docs.example.org"))
     desk.window.approvals._dialog._rules.start()
 
 

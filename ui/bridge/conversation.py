@@ -22,7 +22,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from desktop_agent.vocabulary.usage import Usage
 from ui.bridge.calls.approvals import Approvals
 from ui.bridge.calls.checkpoints import Undoing
@@ -145,7 +145,7 @@ class OpenConversation(ConversationFacts):
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
 
-    def send(self, message: Message, when: When = "soon", outside: Iterable[Outsider] = ()) -> None:
+    def send(self, message: Message, when: When = "soon", outside: Iterable[UntrustedSource] = ()) -> None:
         """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
 
         `outside` are the MCP servers whose content is in it: the conversation is marked before it is sent. Raises

@@ -11,7 +11,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.pictures import Pictures
 
@@ -27,7 +27,7 @@ class KeptDraft:
     text: str
     pictures: list[DraftPicture]
     resources: tuple[DraftResource, ...] = ()
-    outside: tuple[Outsider, ...] = ()
+    outside: tuple[UntrustedSource, ...] = ()
 
 
 class KeptDrafts:

@@ -11,7 +11,7 @@ from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.tool_calls import Effect, Outsider
+from desktop_agent.vocabulary.tool_calls import Effect, UntrustedSource
 
 
 class KeptStanding(Standing):
@@ -90,7 +90,7 @@ class KeptStanding(Standing):
         self._refuse_when_closed()
         super().suspend(effects, why)
 
-    def mark(self, outsider: Outsider) -> bool:
+    def mark(self, outsider: UntrustedSource) -> bool:
         """As in Standing, and kept."""
         is_new = super().mark(outsider)
         if is_new:

@@ -23,7 +23,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.rules import CommandSubject, HostSubject, Subject
 from desktop_agent.vocabulary.errors import Sentence, ToolFailed
-from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, Outsider, Preview, ToolClass
+from desktop_agent.vocabulary.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
 
 LINE_LIMIT = 20_000
 MOST_SECONDS = 600
@@ -99,10 +99,10 @@ async def _subjects(workspace: Workspace, wanted: RunCommandInput) -> tuple[Subj
     return (CommandSubject(wanted.command, folder), *([HostSubject(ANY_HOST)] if wanted.network else ()))
 
 
-def _outsider(wanted: RunCommandInput) -> Outsider:
+def _outsider(wanted: RunCommandInput) -> UntrustedSource:
     # Who trusts what one line brought has not seen what another brings.
     line = f"{wanted.folder}\n{wanted.command}".encode("utf-8", "replace")
-    return Outsider("web", "a command that used the network", hashlib.sha256(line).hexdigest())
+    return UntrustedSource("web", "a command that used the network", hashlib.sha256(line).hexdigest())
 
 
 def _folder(workspace: Workspace, path: str) -> Path:

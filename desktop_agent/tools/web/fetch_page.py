@@ -12,7 +12,7 @@ from desktop_agent.tools.web.addresses import LONGEST, PageAddress, page_address
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.rules import HostSubject
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
     from desktop_agent.network.fetching import Way
@@ -74,7 +74,7 @@ def fetch_page(
         effects=frozenset({Effect.NETWORK}),
         preview=preview,
         subjects=subjects,
-        brings=lambda wanted: Outsider("web", _host_of(wanted.url)),
+        brings=lambda wanted: UntrustedSource("web", _host_of(wanted.url)),
     )
 
 

@@ -1,6 +1,7 @@
 """Modes: how much an agent may do unasked."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,6 +26,18 @@ class Mode(BaseModel):
     mutating: Breadth = "ask"
     addendum: str = ""
     rules: tuple[Rule, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            title: str,
+            mutating: Breadth = "ask",
+            addendum: str = "",
+            rules: Sequence[Rule] = (),
+        ) -> None: ...
 
     def is_wider_than(self, other: "Mode") -> bool:
         """Whether more may happen unasked, as far as that can be told: rules that allow count as wider."""

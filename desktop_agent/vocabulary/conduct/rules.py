@@ -1,9 +1,10 @@
 """Rules about what may run, as nouns: who made them, what they match, how long they hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -60,6 +61,12 @@ class CommandPattern(_Frozen):
     exact: bool = False
     folder: str | None = Field(default=TOP_FOLDER, min_length=1)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, words: list[str] | tuple[str, ...], exact: bool = False, folder: str | None = TOP_FOLDER
+        ) -> None: ...
+
 
 class CommandsPattern(_Frozen):
     """Commands by their first words, several at once: each as a CommandPattern of its own would be.
@@ -72,6 +79,16 @@ class CommandsPattern(_Frozen):
     title: str = Field(min_length=1)
     beginnings: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = Field(min_length=1)
     folder: str | None = Field(default=TOP_FOLDER, min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            title: str,
+            beginnings: Sequence[list[str] | tuple[str, ...]],
+            folder: str | None = TOP_FOLDER,
+        ) -> None: ...
 
 
 class ArgumentsPattern(_Frozen):
@@ -106,6 +123,25 @@ class Rule(_Frozen):
     created_at: datetime = Field(default_factory=now)
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            id: str = ...,  # noqa: A002
+            effect: RuleEffect,
+            tool: str,
+            also: list[str] | tuple[str, ...] = (),
+            pattern: Pattern | None = None,
+            scope: RuleScope = RuleScope.CONVERSATION,
+            conversation_id: str | None = None,
+            workspace: str | None = None,
+            origin: str = "you",
+            created_at: datetime = ...,
+            expires_at: datetime | None = None,
+            last_used_at: datetime | None = None,
+        ) -> None: ...
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Specialists: agents that another agent may call like a tool."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.vocabulary.conduct.limits import Limits
@@ -26,3 +28,20 @@ class Specialist(BaseModel):
     config: ProviderConfig = ProviderConfig()
     share: float = Field(default=0.5, gt=0, le=1)
     limits: Limits = Limits()
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            name: str,
+            description: str,
+            system_prompt: str,
+            model: str | None = None,
+            tools: list[str] | tuple[str, ...] = (),
+            specialists: list[str] | tuple[str, ...] = (),
+            mode: str | None = None,
+            config: ProviderConfig = ...,
+            share: float = 0.5,
+            limits: Limits = ...,
+        ) -> None: ...

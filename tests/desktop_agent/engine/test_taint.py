@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, OutsideContentArrived
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, ToolClass, UntrustedSource
 from tests.desktop_agent.engine.test_taking_back import Office, card, say
 
 
@@ -43,7 +43,7 @@ class Net:
             run=self.read,
             tool_class=ToolClass.READ_ONLY,
             effects=network,
-            brings=lambda wanted: Outsider("web", wanted.host),
+            brings=lambda wanted: UntrustedSource("web", wanted.host),
         )
         return ToolRegistry((reading, Tool("send", "", ModelSchema(Where), self.send, effects=network)))
 
@@ -117,11 +117,11 @@ class TestTaint:
         async with Office(tmp_path, call("2", "send", "c"), Turn()) as office:
             office.engine._tools_for = net.registry
             again = await office.engine.session(session.record.id)
-            assert again.standing.taint.outsiders == (Outsider("web", "b.example"),)
+            assert again.standing.taint.outsiders == (UntrustedSource("web", "b.example"),)
             again.send(Message.user("go"))
             await answered(again)
             assert net.sent == ["c"]
             again.standing.lift()
         async with Office(tmp_path) as office:
             trusted = (await office.engine.session(session.record.id)).standing.taint
-            assert (trusted.outsiders, trusted.trusted) == ((), (Outsider("web", "b.example"),))
+            assert (trusted.outsiders, trusted.trusted) == ((), (UntrustedSource("web", "b.example"),))

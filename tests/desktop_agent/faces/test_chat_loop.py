@@ -7,22 +7,19 @@ import pytest
 
 from desktop_agent.faces.chat_loop import (
     ChatLoopHandle,
-    Content,
-    Done,
+    LoopDone,
     LoopStep,
-    Thinking,
     ToolCallsRequested,
-    ToolResultsReceived,
 )
 from desktop_agent.faces.provider_face import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
 from desktop_agent.vocabulary.errors import AuthenticationFailed, Truncated, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ThinkingDelta, UsageUpdate
+from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, UsageUpdate
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.faces.acting import LIMIT, Gate, adder, call, listed, says
@@ -54,15 +51,15 @@ async def test_all_steps_of_two_rounds() -> None:
         if isinstance(step, ToolCallsRequested):
             handle.submit_tool_results([result(call.id) for call in reversed(step.calls)])
     assert steps == [
-        Thinking("hm"),
-        Content("see"),
+        ThinkingDelta("hm"),
+        ContentDelta("see"),
         ToolCallsRequested((call("a"), call("b"))),
         ToolResultsReceived(2),
         ToolCallsRequested((call("c"),)),
         ToolResultsReceived(1),
-        Content("do"),
-        Content("ne"),
-        Done(Usage(output_tokens=13), (call("a"), call("b"), call("c")), RunEnd.COMPLETED),
+        ContentDelta("do"),
+        ContentDelta("ne"),
+        LoopDone(Usage(output_tokens=13), (call("a"), call("b"), call("c")), RunEnd.COMPLETED),
     ]
     assert not handle.is_active
     assert not handle._conversing.is_open
@@ -83,7 +80,7 @@ async def test_another_task_may_submit() -> None:
                 break
             except WrongUse:
                 continue
-    assert isinstance((await reading)[-1], Done)
+    assert isinstance((await reading)[-1], LoopDone)
 
 
 async def test_results_are_exactly_those_that_were_asked_for() -> None:
@@ -117,7 +114,7 @@ async def test_cancelling_while_it_streams_closes_the_connection() -> None:
         steps.append(step)
         handle.cancel()
         handle.cancel()
-    assert steps == [Content("a"), Done(None, (), RunEnd.CANCELLED)]
+    assert steps == [ContentDelta("a"), LoopDone(None, (), RunEnd.CANCELLED)]
     assert script.closed_early == 1
     assert handle.history[-1].text == "a"
 
@@ -126,7 +123,7 @@ async def test_cancelling_before_the_first_step_asks_nothing() -> None:
     handle, script = await begun(Turn(call("a")))
     handle.cancel()
     handle.cancel()
-    assert await listed(handle) == [Done(None, (), RunEnd.CANCELLED)]
+    assert await listed(handle) == [LoopDone(None, (), RunEnd.CANCELLED)]
     assert script.requests == []
     assert [message.text for message in handle.history] == ["go"]
 
@@ -136,7 +133,7 @@ async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> N
     reading = asyncio.create_task(listed(handle))
     await asyncio.sleep(0)
     handle.cancel()
-    assert await reading == [Done(None, (), RunEnd.CANCELLED)]
+    assert await reading == [LoopDone(None, (), RunEnd.CANCELLED)]
     assert script.requests == []
 
 
@@ -151,14 +148,14 @@ async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_sa
     handle.cancel()
     handle._conversing.interrupt = stop
     assert await reading == ToolCallsRequested((call("a"),))
-    assert await listed(handle) == [Done(None, (call("a"),), RunEnd.CANCELLED)]
+    assert await listed(handle) == [LoopDone(None, (call("a"),), RunEnd.CANCELLED)]
 
 
 async def test_a_second_reader_is_refused_and_does_not_end_the_first_ones_loop() -> None:
     handle, script = await begun(Turn(*[says(letter) for letter in "abc"]))
     first, second = await asyncio.gather(listed(handle), listed(handle), return_exceptions=True)
     assert isinstance(second, WrongUse)
-    assert first == [Content("a"), Content("b"), Content("c"), Done(None, (), RunEnd.COMPLETED)]
+    assert first == [ContentDelta("a"), ContentDelta("b"), ContentDelta("c"), LoopDone(None, (), RunEnd.COMPLETED)]
     script.assert_finished()
 
 
@@ -186,7 +183,7 @@ async def test_cancelling_while_results_are_waited_for_closes_the_calls(after_re
                 handle.submit_tool_results([result("a")])
             asyncio.get_running_loop().call_soon(handle.cancel)
             await asyncio.sleep(0)
-    assert steps == [ToolCallsRequested((call("a"),)), Done(None, (call("a"),), RunEnd.CANCELLED)]
+    assert steps == [ToolCallsRequested((call("a"),)), LoopDone(None, (call("a"),), RunEnd.CANCELLED)]
     assert len(script.requests) == 1
     (closed,) = handle.history[-1].blocks
     assert isinstance(closed, ToolResult)
@@ -218,7 +215,7 @@ async def test_an_error_before_the_answer_is_raised_and_one_in_the_middle_is_a_s
     assert not handle.is_active
     handle, _ = await begun(Turn(says("a"), Truncated("gone")))
     steps = await listed(handle)
-    assert [type(step) for step in steps] == [Content, ErrorOccurred, Done]
+    assert [type(step) for step in steps] == [ContentDelta, ErrorOccurred, LoopDone]
     assert steps[-1].end is RunEnd.FAILED
     assert handle.history[-1].text == "a"
 
@@ -242,7 +239,7 @@ async def test_a_malformed_call_wants_a_result_too() -> None:
 async def test_a_dropped_handle_stops() -> None:
     gate = Gate()
     handle, script = await begun(Turn(says("a"), gate.step), tools=(adder(),))
-    assert await anext(handle) == Content("a")
+    assert await anext(handle) == ContentDelta("a")
     del handle
     async with asyncio.timeout(LIMIT):
         while len(asyncio.all_tasks()) > 1:
@@ -262,9 +259,9 @@ async def test_every_dialect_over_real_sockets(dialect: Dialect) -> None:
                     case ToolCallsRequested():
                         assert [call.input for call in step.calls] == [{"expression": "6 * 7"}]
                         handle.submit_tool_results([result(call.id, "6 * 7 = 42") for call in step.calls])
-                    case Content():
+                    case ContentDelta():
                         text += step.text
-                    case Done():
+                    case LoopDone():
                         assert step.end is RunEnd.COMPLETED
                         assert step.usage is not None
                     case _:

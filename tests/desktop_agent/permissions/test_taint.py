@@ -3,9 +3,9 @@
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.permissions.taint import CLEAN, SUSPENDED, Taint
 from desktop_agent.storage.records import ConversationState
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
-SITE, OTHER = Outsider("web", "example.org"), Outsider("mcp", "tickets")
+SITE, OTHER = UntrustedSource("web", "example.org"), UntrustedSource("mcp", "tickets")
 
 
 def test_each_source_is_marked_once_until_it_is_trusted() -> None:
@@ -26,11 +26,15 @@ def test_what_was_trusted_marks_no_more_and_others_do() -> None:
 
 
 def test_a_server_is_known_by_its_id_and_not_by_a_title_that_can_change() -> None:
-    files = Outsider("mcp", "Files", "files")
+    files = UntrustedSource("mcp", "Files", "files")
     trusted = CLEAN.marked(files).lifted()
 
-    assert trusted.marked(Outsider("mcp", "My files", "files")) is trusted
-    for other in (Outsider("mcp", "Files", "files-2"), Outsider("mcp", "files"), Outsider("web", "Files", "files")):
+    assert trusted.marked(UntrustedSource("mcp", "My files", "files")) is trusted
+    for other in (
+        UntrustedSource("mcp", "Files", "files-2"),
+        UntrustedSource("mcp", "files"),
+        UntrustedSource("web", "Files", "files"),
+    ):
         assert trusted.marked(other).outsiders == (other,)
 
 
@@ -39,8 +43,8 @@ def test_a_state_of_before_there_were_ids_loads_and_trusts_no_server_by_its_titl
     state = ConversationState.model_validate_json(text)
     taint = Taint(state.outside, state.trusted)
 
-    assert taint.marked(Outsider("web", "a.example")) is taint
-    assert taint.marked(Outsider("mcp", "Files", "files")) is not taint
+    assert taint.marked(UntrustedSource("web", "a.example")) is taint
+    assert taint.marked(UntrustedSource("mcp", "Files", "files")) is not taint
     assert ConversationState.model_validate_json(state.model_dump_json()) == state
 
 

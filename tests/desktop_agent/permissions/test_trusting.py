@@ -4,10 +4,10 @@ import pytest
 
 from desktop_agent.permissions.standing import Standing
 from desktop_agent.permissions.taint import CLEAN, Taint
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
-SITE, OTHER = Outsider("web", "a.example"), Outsider("web", "b.example")
-FIRST, SECOND = Outsider("web", "a command", "1"), Outsider("web", "a command", "2")
+SITE, OTHER = UntrustedSource("web", "a.example"), UntrustedSource("web", "b.example")
+FIRST, SECOND = UntrustedSource("web", "a command", "1"), UntrustedSource("web", "a command", "2")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ FIRST, SECOND = Outsider("web", "a command", "1"), Outsider("web", "a command", 
     ],
 )
 def test_only_those_that_were_shown_are_trusted(
-    came: tuple[Outsider, ...], shown: tuple[str, ...] | None, kept: tuple[Outsider, ...]
+    came: tuple[UntrustedSource, ...], shown: tuple[str, ...] | None, kept: tuple[UntrustedSource, ...]
 ) -> None:
     taint = CLEAN
     for each in came:

@@ -6,7 +6,7 @@ from desktop_agent.storage.json_form import draft_text, message_text, read_draft
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.vocabulary.blocks import Text, Unknown
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
 
 def read(text: str) -> Message:
@@ -59,10 +59,12 @@ def test_an_unknown_event_is_none(text: str) -> None:
 
 def test_a_draft_of_before_servers_had_ids_loads_and_a_new_one_comes_back_whole() -> None:
     old = read_draft('{"text": "a", "outside": ["Files"], "resources": [' + _OLD_RESOURCE + "]}")
-    assert old.outside == (Outsider("mcp", "Files"),)
+    assert old.outside == (UntrustedSource("mcp", "Files"),)
     assert (old.resources[0].text, old.resources[0].server_id) == ("decided", "")
     new = Draft(
-        "a", resources=(DraftResource("Files", "W", "n://1", "x", "files"),), outside=(Outsider("mcp", "F", "f"),)
+        "a",
+        resources=(DraftResource("Files", "W", "n://1", "x", "files"),),
+        outside=(UntrustedSource("mcp", "F", "f"),),
     )
     assert read_draft(draft_text(new)) == new
 

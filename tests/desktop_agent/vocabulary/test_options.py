@@ -30,7 +30,7 @@ def test_environment_gives_model_and_address(monkeypatch: pytest.MonkeyPatch) ->
 def test_wrong_options_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESKTOP_AGENT_MODEL", raising=False)
     with pytest.raises(WrongUse, match="max_tool_iterations"):
-        AgentOptions.checked(model="m", max_tool_iterations=0)
+        AgentOptions(model="m", max_tool_iterations=0)
 
 
 def test_a_key_is_not_in_repr() -> None:
@@ -38,15 +38,17 @@ def test_a_key_is_not_in_repr() -> None:
 
 
 def test_a_misplaced_key_is_not_in_the_error() -> None:
-    with pytest.raises(ValidationError) as caught:
-        AgentOptions.model_validate({"model": "m", "api_key": ["sk-planted"], "apikey": "sk-planted"})
-    assert "sk-planted" not in str(caught.value)
+    for values in ({"api_key": ["sk-planted"]}, {"apikey": "sk-planted"}):
+        with pytest.raises(WrongUse) as caught:
+            AgentOptions(**{"model": "m", **values})
+        assert "sk-planted" not in str(caught.value)
+        assert caught.value.__cause__ is None
 
 
 def test_without_a_model_there_are_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESKTOP_AGENT_MODEL", raising=False)
     with pytest.raises(WrongUse, match="model"):
-        AgentOptions.checked()
+        AgentOptions()
 
 
 def test_every_preference_is_declared_for_people() -> None:
@@ -88,7 +90,7 @@ def test_no_address_is_the_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["ftp://x", "nothing", "http://", "http://me:sk-planted@127.0.0.1/v1"])
 def test_an_address_is_a_web_address_without_secrets(address: str) -> None:
     with pytest.raises(WrongUse, match="address") as caught:
-        AgentOptions.checked(model="m", base_url=address)
+        AgentOptions(model="m", base_url=address)
     assert "planted" not in str(caught.value)
 
 
@@ -121,7 +123,7 @@ def specialist(name: str, **values: Any) -> Specialist:
 )
 def test_what_does_not_fit_is_said_at_once(values: dict[str, Any], why: str) -> None:
     with pytest.raises(WrongUse, match=why):
-        AgentOptions.checked(model="m", **values)
+        AgentOptions(model="m", **values)
 
 
 def test_the_builder_collects_and_checks_at_the_end() -> None:

@@ -12,13 +12,13 @@ from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import AllowOnce, Outsider
+from desktop_agent.vocabulary.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
 from tests.ui.bridge.in_loop import Bridge, Heard, until
 from ui.bridge.drafts import DraftResource, KeptDraft
 
 NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
-OUTSIDE = Outsider("mcp", "Notes", "notes")
+OUTSIDE = UntrustedSource("mcp", "Notes", "notes")
 
 
 def run(in_loop, folder, work, *turns, connected=True):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from secrets import token_hex
 
 from desktop_agent.vocabulary.blocks import Block, Text
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.drafts import DraftResource, KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.offers.attached import PendingResource, WordsOf
@@ -12,9 +12,9 @@ from ui.composer.offers.chip_row import Attached
 from ui.composer.pictures import PendingPicture
 
 
-def servers_of(attached: Iterable[Attached]) -> tuple[Outsider, ...]:
+def servers_of(attached: Iterable[Attached]) -> tuple[UntrustedSource, ...]:
     """The servers of tools from which something of it came, each once."""
-    return tuple(dict.fromkeys(Outsider("mcp", each.server, each.server_id) for each in attached if each.server))
+    return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in attached if each.server))
 
 
 def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:

@@ -22,7 +22,7 @@ from desktop_agent.vocabulary.conduct.checkpoints import Checkpoint
 from desktop_agent.vocabulary.conduct.hooks import PostToolUse
 from desktop_agent.vocabulary.engine_events import OutsideContentArrived
 from desktop_agent.vocabulary.errors import ToolFailed
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -126,13 +126,13 @@ class Execution:
         if brings is None or call.began_at is None:
             return
 
-        async def told() -> Outsider | None:
+        async def told() -> UntrustedSource | None:
             return brings(await checked_copy(call, tool))
 
         source = await self._scope.fence.value(told, LOOKING)
         if isinstance(source, Fault):
             _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
-            source = Outsider("web", tool.name)
+            source = UntrustedSource("web", tool.name)
         if source is not None and self._scope.around.standing.mark(source):
             self._scope.emit(OutsideContentArrived(call.use.id, source.kind, source.name))
 

@@ -13,7 +13,7 @@ from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
 from desktop_agent.vocabulary.mcp.states import OfferedTool
-from desktop_agent.vocabulary.tool_calls import Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
     from mcp_types import Tool as TheirTool
@@ -177,9 +177,9 @@ def _identity(connection: StdioConnection | HttpConnection) -> JsonObject:
 
 
 def _set_up(made: Made, server: McpServer) -> Tool[JsonObject]:
-    source = Outsider("mcp", server.title, server.id)
+    source = UntrustedSource("mcp", server.title, server.id)
 
-    def brings(_: JsonObject) -> Outsider:
+    def brings(_: JsonObject) -> UntrustedSource:
         return source
 
     return replace(

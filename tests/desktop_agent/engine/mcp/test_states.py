@@ -7,7 +7,7 @@ import pytest
 from desktop_agent.engine.mcp.live_tools import LiveTools
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
-from desktop_agent.vocabulary.tool_calls import Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.engine.mcp.stand import Stand, own, stand
 from tests.desktop_agent.tools.mcp.stage import until
 
@@ -153,4 +153,4 @@ async def test_servers_of_one_title_are_two_that_bring_something(tmp_path):
             await here.servers.test(each.id, None)
         tools = {each.name: each for each in here.servers.tools(None)}
         brought = [tools[f"{each.id}__add"].brings({}) for each in twins]
-        assert brought == [Outsider("mcp", "Files", "one"), Outsider("mcp", "Files", "two")]
+        assert brought == [UntrustedSource("mcp", "Files", "one"), UntrustedSource("mcp", "Files", "two")]

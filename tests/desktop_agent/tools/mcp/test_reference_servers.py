@@ -17,7 +17,7 @@ from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.vocabulary.blocks import Image, Json, Text
 from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest, SamplingAnswer
-from desktop_agent.vocabulary.tool_calls import Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.tools.mcp.reference_servers import node_server, python_server
 from tests.desktop_agent.tools.mcp.stage import address, called, program, until
 
@@ -71,7 +71,7 @@ async def test_everything_lists_and_answers(way, tmp_path):
         assert {"echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"} <= names
         echo = next(each for each in offer.tools if each.name.endswith("__echo"))
         assert echo.brings is not None
-        assert echo.brings({}) == Outsider("mcp", live.server.title, live.server.id)
+        assert echo.brings({}) == UntrustedSource("mcp", live.server.title, live.server.id)
         prefix = live.server.id
         assert await called(live, f"{prefix}__echo", {"message": "hello"}) == (Text(text="Echo: hello"),)
         text, picture, *_ = await called(live, f"{prefix}__get-tiny-image", {})

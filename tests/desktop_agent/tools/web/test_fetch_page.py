@@ -13,7 +13,7 @@ from desktop_agent.tools.web.fetching import Bounds
 from desktop_agent.tools.web.pages import PART
 from desktop_agent.vocabulary.conduct.rules import HostSubject
 from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
-from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, Outsider, ToolClass
+from desktop_agent.vocabulary.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 
 CALL = RunningCall("call", lambda _text: None)
@@ -39,9 +39,11 @@ def test_what_it_is():
     made = tool()
     assert (made.name, made.tool_class, made.effects) == ("fetch_page", ToolClass.READ_ONLY, {Effect.NETWORK})
     assert made.brings is not None
-    assert made.brings(FetchPageInput(url="http://BÜCHER.example./x")) == Outsider("web", "xn--bcher-kva.example")
-    assert made.brings(FetchPageInput(url="http://localhost:8000/")) == Outsider("web", "localhost")
-    assert made.brings(FetchPageInput(url="nonsense")) == Outsider("web", "")
+    assert made.brings(FetchPageInput(url="http://BÜCHER.example./x")) == UntrustedSource(
+        "web", "xn--bcher-kva.example"
+    )
+    assert made.brings(FetchPageInput(url="http://localhost:8000/")) == UntrustedSource("web", "localhost")
+    assert made.brings(FetchPageInput(url="nonsense")) == UntrustedSource("web", "")
     for wrong in ({}, {"url": ""}, {"url": "http://x", "start": -1}, {"url": "http://x", "more": 1}):
         with pytest.raises(ToolInputInvalid):
             made.checked(wrong)

@@ -12,7 +12,7 @@ from desktop_agent.tools.schemas import JsonSchema, from_signature
 from desktop_agent.tools.tool import Tool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import CommandPreview, Outsider
+from desktop_agent.vocabulary.tool_calls import CommandPreview, UntrustedSource
 from ui.bridge.calls.approvals import Approvals, _waiting
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -51,7 +51,7 @@ def test_the_name_of_a_server_takes_no_look_at_the_arguments():
 
     def brings(given):
         heard.append(given)
-        return Outsider("mcp", "Tickets", "tickets")
+        return UntrustedSource("mcp", "Tickets", "tickets")
 
     found = waiting(Tool("tickets__write", "Writes.", schema, _run, brings=brings), {"text": "x" * 1000})
     assert (found.server, found.server_says) == ("Tickets", "Writes.")
@@ -65,7 +65,7 @@ def test_what_comes_from_the_web_is_of_no_server():
         """Looks."""
 
     def brings(_given):
-        return Outsider("web", "example.org")
+        return UntrustedSource("web", "example.org")
 
     for schema in (JsonSchema(TEXT), from_signature(look)):
         found = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
@@ -90,7 +90,7 @@ class OneWaits:
 
 
 def test_only_those_outside_who_were_shown_are_trusted():
-    first, later = (Outsider("web", "a command that used the network", each) for each in ("1", "2"))
+    first, later = (UntrustedSource("web", "a command that used the network", each) for each in ("1", "2"))
 
     async def trusted_after(*shown):
         standing = Standing()

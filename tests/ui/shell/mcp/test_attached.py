@@ -5,7 +5,7 @@ from io import BytesIO
 from PIL import Image as Picture
 
 from desktop_agent.vocabulary.blocks import Image, Text
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from tests.ui.bridge.in_loop import Bridge, until
 from ui.composer.composer import Composer
 from ui.composer.offers.attached import PendingResource, PictureOf, WordsOf
@@ -14,7 +14,7 @@ from ui.look.theme import ThemeSource
 from ui.shell.mcp.attached import attached_of, blocks_of, draft_of, servers_of
 
 WEEK = PendingResource("Notes", "Week 12", "notes://12", "decided", "notes-2")
-NOTES, TICKETS = Outsider("mcp", "Notes", "notes-2"), Outsider("mcp", "Tickets", "tickets")
+NOTES, TICKETS = UntrustedSource("mcp", "Notes", "notes-2"), UntrustedSource("mcp", "Tickets", "tickets")
 
 
 def test_a_picture_of_a_server_says_whose_it_is_in_message_and_draft(in_loop, tmp_path, qtbot):

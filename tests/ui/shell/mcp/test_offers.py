@@ -10,13 +10,13 @@ from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.mcp.servers import McpServer, StdioConnection
 from desktop_agent.vocabulary.preferences import Mcp
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import Outsider
+from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from tests.desktop_agent.tools.mcp.stage import own_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.mcp.everything import TITLE, turn_on
 
 OK = Turn(ContentDelta("ok"))
-SERVER = Outsider("mcp", TITLE, "every")
+SERVER = UntrustedSource("mcp", TITLE, "every")
 
 
 @pytest.fixture(autouse=True)
