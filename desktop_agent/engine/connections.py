@@ -17,7 +17,17 @@ from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
-from desktop_agent.vocabulary.errors import AgentError, AuthenticationFailed, SecretsUnavailable, WrongUse
+from desktop_agent.vocabulary.errors import (
+    AgentError,
+    AuthenticationFailed,
+    InvalidRequest,
+    NotFound,
+    PermissionRefused,
+    ProviderError,
+    SecretsUnavailable,
+    UnreadableAnswer,
+    WrongUse,
+)
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_PATIENCE = 2.0
+_NOT_OFFERED = {405, 501}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +157,7 @@ class Connections:
     async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[ModelInfo, ...]:
         """Ask the server for its models with this key, without keeping anything. Raises ProviderError."""
         await self._catalogue.warm_up()
-        return await self._make(endpoint, key).list_models()
+        return await _listed(endpoint, self._make(endpoint, key))
 
     async def keep_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
         """Store a key in the keyring, or in memory when the person chose so. Raises SecretsUnavailable."""
@@ -198,7 +209,7 @@ class Connections:
         await self._http.aclose()
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
-        return await (await self.provider(endpoint.id)).list_models()
+        return await _listed(endpoint, await self.provider(endpoint.id))
 
     def _make(self, endpoint: Endpoint, key: SecretStr | None) -> Provider:
         """The key goes to the endpoint's own addresses, all of which the person entered for it, and to no other."""
@@ -222,6 +233,27 @@ class Connections:
             if endpoint.needs_key:
                 raise
             return None
+
+
+def lacks_listing(error: AgentError) -> bool:
+    """Whether this may be how a server answers that has no list of models."""
+    if not isinstance(error, ProviderError):
+        return False
+    kinds = (InvalidRequest, NotFound, PermissionRefused, UnreadableAnswer)
+    return isinstance(error, kinds) or error.status in _NOT_OFFERED
+
+
+async def _listed(endpoint: Endpoint, provider: Provider) -> tuple[ModelInfo, ...]:
+    """Those that the person typed first, then the others. Raises ProviderError."""
+    try:
+        listed = await provider.list_models()
+    except ProviderError as error:
+        if not endpoint.models or not lacks_listing(error):
+            raise
+        listed = ()
+    known = {model.id: model for model in listed}
+    typed = tuple(known.pop(name, None) or provider.model_info(name) for name in dict.fromkeys(endpoint.models))
+    return (*typed, *known.values())
 
 
 async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], given: Endpoint) -> SecretStr | None:

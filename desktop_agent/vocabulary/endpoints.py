@@ -26,6 +26,7 @@ class Endpoint(BaseModel):
     """One server as the person knows it. The key is not here: it lies in the keyring under `id`.
 
     `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
+    `models` are names that the person typed, for a server that does not list its models.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +36,7 @@ class Endpoint(BaseModel):
     dialect: Dialect = "openai-chat"
     base_url: str
     mirrors: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     kind: Kind = "custom"
     needs_key: bool = False
     key_page: str | None = None

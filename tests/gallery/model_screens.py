@@ -233,3 +233,15 @@ async def composer_problem(desk: Desk) -> None:
     broken.write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     desk.window.page.composer.attach_files([broken])
     await asyncio.sleep(0.3)
+
+
+@scene("welcome-typed-model", height=1300, connected=False, listed=False)
+async def typed_model(desk: Desk) -> None:
+    desk.window.show_welcome()
+    await asyncio.sleep(0.5)
+    row = desk.window._connecting.welcome._custom
+    row._address.setText("http://127.0.0.1:9000/v1")
+    row._models.setText("my-model")
+    scroll = desk.window._connecting.welcome.verticalScrollBar()
+    await asyncio.sleep(0.1)
+    scroll.setValue(scroll.maximum())

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import KeyringMissing, SecretsUnavailable
 from desktop_agent.vocabulary.preferences import Providers
 
@@ -19,11 +19,14 @@ class KeptServers:
         """One that the person added."""
         return next((each for each in self._providers.endpoints if each.id == endpoint_id), None)
 
-    def id_for(self, address: str, mirrors: tuple[str, ...]) -> str:
-        """The id of a server by its address. One that was since given another address keeps its id for itself."""
-        plain = Endpoint(id=f"custom:{address}", title="", base_url=address, mirrors=mirrors)
+    def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
+        """The id of a server by its address and what it speaks there: two dialects are two servers.
+
+        One that was since given another address or dialect keeps its id for itself.
+        """
+        plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
-        while (taken := self.find(id_)) is not None and taken.origins != plain.origins:
+        while (taken := self.find(id_)) is not None and (taken.origins, taken.dialect) != (plain.origins, dialect):
             id_, number = f"{plain.id}#{number}", number + 1
         return id_
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.connections import FoundServer
+from desktop_agent.engine.connections import FoundServer, lacks_listing
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence
@@ -17,6 +17,8 @@ from ui.bridge.kept_servers import KeptServers
 from ui.bridge.tasks import Tasks
 
 State = Literal["busy", "ok", "error", "no_keyring"]
+
+_TYPE_ONE = Sentence("Check the address. If the server does not list its models, type the name of one.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +146,14 @@ class Servers(QObject):
             self.state_changed.emit(endpoint.id, "no_keyring", error.sentence)
             return
         except AgentError as error:
-            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            remedy = _TYPE_ONE if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
+            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": remedy})
             self.state_changed.emit(endpoint.id, "error", both)
             return
         if not models:
             sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
+            if endpoint.kind == "custom":
+                sentence = Sentence("{what} {remedy}", {"what": sentence, "remedy": _TYPE_ONE})
             self.state_changed.emit(endpoint.id, "error", sentence)
             return
         await self.kept.use(endpoint, models[0].id, has_new_key=key is not None)

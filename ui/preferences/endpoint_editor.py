@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, 
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from ui.look.controls import announce, button, label
-from ui.look.parts.server_fields import DialectBox, MirrorsEdit, web_address
+from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_S, ThemeSource
 
@@ -27,16 +27,18 @@ class EndpointEditor(QWidget):
         self._title = QLineEdit(endpoint.title)
         self._address = QLineEdit(endpoint.base_url)
         self._dialect = DialectBox()
+        self._models = ModelsField()
         self._mirrors = MirrorsEdit()
         self._warning = label(kind="warning", wrap=True)
         self._state = StateLine(themes)
         self._dialect.show_dialect(endpoint.dialect)
+        self._models.show_models(endpoint.models)
         self._mirrors.show_addresses(endpoint.mirrors)
         self._name()
         self._arrange()
         self._address.textChanged.connect(self._warn)
         self._mirrors.editor.textChanged.connect(self._warn)
-        for field in (self._title, self._address):
+        for field in (self._title, self._address, self._models):
             field.returnPressed.connect(self._save)
         self._warn()
 
@@ -69,6 +71,7 @@ class EndpointEditor(QWidget):
             "title": self._title.text().strip() or self._endpoint.title,
             "base_url": base_url,
             "dialect": self._dialect.dialect,
+            "models": self._models.models,
             "mirrors": tuple(each for each in mirrors if each != address),
         }
         return self._endpoint.model_copy(update=update)
@@ -100,6 +103,7 @@ class EndpointEditor(QWidget):
         self._title.setAccessibleName(self.tr("Title of {0}").format(title))
         self._address.setAccessibleName(self.tr("Address of {0}").format(title))
         self._dialect.setAccessibleName(self.tr("What {0} speaks").format(title))
+        self._models.setAccessibleName(self.tr("Models of {0}, if it lists none").format(title))
         self._mirrors.editor.setAccessibleName(self.tr("Further addresses of {0}").format(title))
 
     def _arrange(self) -> None:
@@ -108,6 +112,7 @@ class EndpointEditor(QWidget):
         form.addRow(label(self.tr("Title")), self._title)
         form.addRow(label(self.tr("Address")), self._address)
         form.addRow(label(self.tr("Speaks")), self._dialect)
+        form.addRow(label(self.tr("Models")), self._models)
         title = self._endpoint.title
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from ui.bridge.library import Library
 from ui.bridge.servers import Servers
+from ui.look.parts.server_fields import dialect_names
 from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
 
@@ -54,14 +55,22 @@ class Connecting(QObject):
     @Slot(object, object)
     def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
         self._waiting = True
+        id_ = self._servers.kept.id_for(server.address, server.mirrors, server.dialect)
         endpoint = Endpoint(
-            id=self._servers.kept.id_for(server.address, server.mirrors),
-            title=urlsplit(server.address).netloc,
+            id=id_,
+            title=self._title_of(server, id_),
             dialect=server.dialect,
             base_url=server.address,
             mirrors=server.mirrors,
+            models=server.models,
         )
         self._servers.connect_endpoint(endpoint, key)
+
+    def _title_of(self, server: TypedServer, id_: str) -> str:
+        """Its host, and what it speaks where another server in use has that title."""
+        host = urlsplit(server.address).netloc
+        others = {each.title for each in self._servers.endpoints if each.id != id_}
+        return f"{host} ({dialect_names()[server.dialect]})" if host in others else host
 
     @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:

@@ -11,7 +11,7 @@ from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
 from ui.look.key_field import KeyField
-from ui.look.parts.server_fields import DialectBox, MirrorsEdit, web_address
+from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -127,6 +127,7 @@ class TypedServer:
     address: str
     dialect: Dialect
     mirrors: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 class CustomRow(QFrame):
@@ -142,12 +143,14 @@ class CustomRow(QFrame):
         self._key = KeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
         self._connect = button(self.tr("Connect"), self._submit, name=self.tr("Connect this address"))
         self._dialect = DialectBox()
+        self._models = ModelsField()
         self._mirrors = MirrorsEdit()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
         self.state_line = StateLine(themes)
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
+        self._models.returnPressed.connect(self._submit)
         self._line = QHBoxLayout()
         self._line.setSpacing(SPACE_S)
         self._line.addWidget(self._address, 3)
@@ -175,6 +178,7 @@ class CustomRow(QFrame):
         if state is State.OK:
             self._address.clear()
             self._key.clear()
+            self._models.clear()
             self._mirrors.show_addresses(())
 
     def _second_line(self) -> QHBoxLayout:
@@ -184,7 +188,7 @@ class CustomRow(QFrame):
         words.setBuddy(self._dialect)
         line.addWidget(words)
         line.addWidget(self._dialect, 1)
-        line.addStretch(1)
+        line.addWidget(self._models, 1)
         line.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeading)
         return line
 
@@ -204,7 +208,7 @@ class CustomRow(QFrame):
             words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
             self.show_state(State.ERROR, words.format(wrong or typed))
             return
-        server = TypedServer(address, self._dialect.dialect, mirrors)
+        server = TypedServer(address, self._dialect.dialect, mirrors, self._models.models)
         self.submitted.emit(server, SecretStr(key) if key else None)
 
 

@@ -173,5 +173,6 @@ class Listings:
 
 def _source(endpoint: Endpoint) -> str:
     """A digest, because an address may hold something that is nobody's business."""
-    about = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors])
+    typed = [{"models": endpoint.models}] if endpoint.models else []
+    about = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors, *typed])
     return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()

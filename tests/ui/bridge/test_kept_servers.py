@@ -91,13 +91,28 @@ def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
     async def work(bridge):
         kept = bridge.servers.kept
         here = "http://127.0.0.1:1/v1"
-        assert kept.id_for(here, ()) == f"custom:{here}"
+        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}"
         moved = Endpoint(id=f"custom:{here}", title="t", base_url="http://127.0.0.1:2/v1")
         await kept.use(moved, ModelInfo("m").id, has_new_key=True)
-        assert kept.id_for(here, ()) == f"custom:{here}#2"
+        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}#2"
         same = Endpoint(id=f"custom:{here}#2", title="t", base_url=here)
         await kept.use(same, "m", has_new_key=True)
-        assert kept.id_for(here, ()) == f"custom:{here}#2"
+        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}#2"
+
+    run(in_loop, tmp_path, work)
+
+
+def test_one_address_in_two_dialects_is_two_servers(in_loop, tmp_path):
+    async def work(bridge):
+        kept = bridge.servers.kept
+        here = "http://127.0.0.1:1/v1"
+        ids = []
+        for dialect in ("openai-chat", "anthropic", "openai-chat", "anthropic"):
+            ids.append(kept.id_for(here, (), dialect))
+            made = Endpoint(id=ids[-1], title="t", dialect=dialect, base_url=here)
+            await kept.use(made, "m", has_new_key=True)
+        assert ids == [f"custom:{here}", f"custom:{here}#2"] * 2
+        assert [each.dialect for each in bridge.servers.endpoints] == ["openai-chat", "anthropic"]
 
     run(in_loop, tmp_path, work)
 

@@ -3,7 +3,7 @@
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Dialect
 from ui.look.controls import label
@@ -65,6 +65,24 @@ class DialectBox(QComboBox):
     def show_dialect(self, dialect: Dialect) -> None:
         """Another choice."""
         self.setCurrentIndex(self.findData(dialect))
+
+
+class ModelsField(QLineEdit):
+    """Names of models, for a server that does not list any; commas part them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Model, if the server lists none"))
+        self.setPlaceholderText(self.tr("Model, if the server lists none"))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(name for each in self.text().split(",") if (name := each.strip())))
+
+    def show_models(self, models: tuple[str, ...]) -> None:
+        """These."""
+        self.setText(", ".join(models))
 
 
 class MirrorsEdit(QWidget):

@@ -1,0 +1,125 @@
+"""Any server by its address, from the welcome page to an answer."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QLineEdit
+
+from tests.desktop_agent.engine.servers import answer, model_server, refusal
+from tests.desktop_agent.providers.loopback import Loopback
+from tests.ui.bridge.in_loop import until
+
+
+def without_listing(status=404):
+    """Answers questions, and does not say which models it has."""
+    return Loopback(choose=lambda each: answer() if each.path.endswith("/chat/completions") else refusal(status))
+
+
+def fill(screen, name, text):
+    field = screen.find(QLineEdit, name)
+    field.clear()
+    field.setFocus()
+    QTest.keyClicks(field, text)
+    return field
+
+
+def welcome_words(screen):
+    return "\n".join(screen.words(screen.window._connecting.welcome))
+
+
+def test_a_server_that_lists_no_models_is_connected_with_a_typed_name(on_screen, tmp_path):
+    async def work(screen):
+        async with without_listing() as server:
+            screen.window.show_welcome()
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: "type the name of one" in welcome_words(screen))
+            assert screen.engine.preferences.providers.endpoints == ()
+            field = fill(screen, "Model, if the server lists none", "my-model")
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            await until(lambda: screen.conversation is not None and screen.conversation.model == "my-model")
+            await screen.idle()
+            await screen.say("Hello")
+            assert screen.answers() == ["Hello"]
+            asked = [each for each in server.requests if each.path.endswith("/chat/completions")]
+            assert b'"my-model"' in asked[-1].body
+            # Asked again for its models, it has the one that was typed.
+            models = await screen.engine.connections.models(screen.conversation.endpoint_id, refresh=True)
+            assert [each.id for each in models] == ["my-model"]
+
+    on_screen(work, connected=False)
+
+
+def test_a_typed_name_goes_before_those_that_are_listed(on_screen):
+    async def work(screen):
+        async with model_server("listed", "typed") as server:
+            screen.window.show_welcome()
+            fill(screen, "Model, if the server lists none", "typed")
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: screen.conversation is not None and screen.conversation.model == "typed")
+            models = await screen.engine.connections.models(screen.conversation.endpoint_id)
+            assert [each.id for each in models] == ["typed", "listed"]
+            await screen.idle()
+
+    on_screen(work, connected=False)
+
+
+def test_a_wrong_key_and_a_server_that_is_down_are_no_missing_list(on_screen):
+    async def work(screen):
+        async with without_listing(401) as server:
+            screen.window.show_welcome()
+            fill(screen, "Model, if the server lists none", "my-model")
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: "The API key was not accepted" in welcome_words(screen))
+            await screen.idle()
+            address = server.url
+        QTest.keyClick(fill(screen, "Address of the server", address), Qt.Key.Key_Return)
+        await until(lambda: "could not be reached" in welcome_words(screen))
+        await screen.idle()
+        assert screen.engine.preferences.providers.endpoints == ()
+
+    on_screen(work, connected=False)
+
+
+def test_the_same_address_in_two_dialects_is_two_servers(on_screen):
+    async def work(screen):
+        async with model_server("a") as server:
+            for dialect in ("openai-chat", "openai-responses"):
+                screen.window.show_welcome()
+                box = screen.find(QComboBox, "What the server speaks")
+                box.setFocus()
+                QTest.keyClick(box, Qt.Key.Key_Home)
+                while box.currentData() != dialect:
+                    QTest.keyClick(box, Qt.Key.Key_Down)
+                QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+                await until(lambda dialect=dialect: dialect in [each.dialect for each in screen.desk.servers.endpoints])
+                await screen.idle()
+            first, second = screen.desk.servers.endpoints
+            assert first.base_url == second.base_url
+            assert second.title == f"{first.title} (OpenAI Responses)"
+
+    on_screen(work, connected=False)
+
+
+def test_names_are_given_and_taken_back_in_the_settings(on_screen):
+    async def work(screen):
+        async with without_listing() as server:
+            screen.window.show_welcome()
+            fill(screen, "Model, if the server lists none", "one")
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: screen.conversation is not None and screen.conversation.model == "one")
+            await screen.idle()
+            screen.window.settings_requested.emit()
+            dialog = screen.desk._settings_presenter._dialog
+            dialog.open_providers()
+            title = screen.desk.servers.endpoints[0].title
+            screen.press(f"Edit {title}")
+            field = await screen.wait_for(QLineEdit, f"Models of {title}, if it lists none")
+            assert field.text() == "one"
+            QTest.keyClicks(field, ", two")
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            await until(lambda: screen.desk.servers.endpoints[0].models == ("one", "two"))
+            await screen.idle()
+            models = await screen.engine.connections.models(screen.conversation.endpoint_id)
+            assert [each.id for each in models] == ["one", "two"]
+            dialog.hide()
+
+    on_screen(work, connected=False)
