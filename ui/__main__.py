@@ -74,8 +74,8 @@ def _window(place: "Place", early: "EarlySignals") -> int:
     without_features()
     from desktop_agent.storage.paths import data_folder
     from desktop_agent.vocabulary.errors import AgentError
+    from ui.bridge.single_instance import SingleInstance
     from ui.look.theme import ThemeSource
-    from ui.shell.single_instance import SingleInstance
     from ui.shell.start.display import NO_DISPLAY, has_display, open_application
     from ui.shell.start.first_loop import run_first
     from ui.shell.start.front import Front
@@ -91,8 +91,8 @@ def _window(place: "Place", early: "EarlySignals") -> int:
         return 1
     instance = SingleInstance(folder)
     if not instance.is_first():
-        sys.stderr.write("Desktop Agent is already open; its window comes to the front.\n")
-        return 0
+        sys.stderr.write(f"{instance.sentence}\n")
+        return 0 if instance.is_raised else 1
     front = Front(app, ThemeSource(), folder)
     instance.raise_requested.connect(front.raise_window)
     try:

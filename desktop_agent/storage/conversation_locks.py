@@ -3,18 +3,15 @@
 import asyncio
 import hashlib
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
-from desktop_agent.storage.file_lock import FileLock, Holder, host_name
-from desktop_agent.storage.paths import make_private
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.vocabulary.errors import ConversationInUse, Sentence
 
 Program = Literal["window", "ask", "library"]
 
-FOLDER = "locks"
 _PLAIN = re.compile(r"[0-9a-f]{32}")
 # Seconds in which somebody who holds it without a name may let go: it is writing its name, or only looked who is there.
 _NAMELESS = 0.5
@@ -25,7 +22,7 @@ class ConversationLocks:
     """The locks of the data folder `folder`, taken in the name of `program`."""
 
     def __init__(self, folder: Path, program: Program) -> None:
-        self._folder = folder / FOLDER
+        self._folder = folder
         self._program: Program = program
         self._made: WeakSet[ConversationLock] = WeakSet()
 
@@ -33,8 +30,7 @@ class ConversationLocks:
         """Raise LocksRefused where the file system has no locks, and StorageFailed where none can be made."""
 
         def check() -> None:
-            make_private(self._folder)
-            lock = FileLock(self._folder / "check.lock")
+            lock = FileLock(lock_path(self._folder, "check"))
             lock.acquire()
             lock.release()
 
@@ -46,7 +42,7 @@ class ConversationLocks:
         name = conversation_id
         if not _PLAIN.fullmatch(name):
             name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        lock = ConversationLock(self._folder / f"conversation-{name}.lock", self._program)
+        lock = ConversationLock(lock_path(self._folder, f"conversation-{name}"), self._program)
         self._made.add(lock)
         return lock
 
@@ -59,7 +55,6 @@ class ConversationLock:
     """Held by the one writer of a conversation. Taking and releasing it do not block the event loop."""
 
     def __init__(self, path: Path, program: Program) -> None:
-        self._path = path
         self._program = program
         self._file = FileLock(path)
 
@@ -83,15 +78,13 @@ class ConversationLock:
         self._file.release()
 
     def _is_acquired(self) -> bool:
-        make_private(self._path.parent)
         return self._file.acquire(Holder.this_process(self._program))
 
 
 def _in_use(holder: Holder | None) -> Sentence:
     if holder is None:
         return Sentence("This conversation is being worked on by another process.")
-    since = datetime.fromtimestamp(holder.since, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    values = {"who": who(holder), "since": since}
+    values = {"who": who(holder), "since": holder.began}
     return Sentence("This conversation is being worked on by {who} since {since}.", values)
 
 
@@ -105,7 +98,7 @@ def who(holder: Holder) -> Sentence:
             words = Sentence("“desktop-agent ask” (process {pid})", values)
         case _:
             words = Sentence("another program (process {pid})", values)
-    if holder.host in {"", host_name()}:
+    if not holder.is_elsewhere:
         return words
     return Sentence("{who} on “{host}”", {"who": words, "host": holder.host})
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from desktop_agent.storage.files import failure_of
+from desktop_agent.storage.paths import make_private
 from desktop_agent.vocabulary.errors import LocksRefused
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
@@ -41,6 +42,16 @@ class Holder:
         """This process, from now on."""
         return cls(program, os.getpid(), host_name(), time.time(), address)
 
+    @property
+    def began(self) -> str:
+        """Since when, in local time, for people."""
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.since))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is a process of another machine."""
+        return self.host not in {"", host_name()}
+
 
 def host_name() -> str:
     """The name of this machine."""
@@ -49,8 +60,13 @@ def host_name() -> str:
     return os.uname().nodename
 
 
+def lock_path(data_folder: Path, name: str) -> Path:
+    """Where the locks of a data folder lie."""
+    return data_folder / "locks" / f"{name}.lock"
+
+
 class FileLock:
-    """The lock on the file at `path`, whose folder must exist. Safe to use from several threads."""
+    """The lock on the file at `path`; its folder is made where it is missing. Safe to use from several threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -96,6 +112,7 @@ class FileLock:
             return None
 
     def _locked(self) -> int | None:
+        make_private(self._path.parent)
         while True:
             try:
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)

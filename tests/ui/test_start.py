@@ -55,6 +55,7 @@ sys.exit(code)
 """
 SEEN = {
     *("desktop_agent.faces.arguments", "desktop_agent.storage.files", "desktop_agent.storage.paths"),
+    "desktop_agent.storage.file_lock",
     *(
         "desktop_agent.vocabulary.errors",
         "desktop_agent.vocabulary.servers",
@@ -74,7 +75,7 @@ FOREIGN = (
     "sqlite3",
     "ssl",
 )
-MOST = 52
+MOST = 54
 """Modules of ours; each costs half a millisecond or more."""
 
 SHOWN = """
@@ -108,7 +109,7 @@ def brought(room):
 
 behind, slices = json.loads(sys.argv[1])
 found = {"behind": {room: brought(room) for room in behind}}
-import ui.shell.start.front, ui.shell.single_instance, ui.bridge.loop, ui.bridge.end_signals
+import ui.shell.start.front, ui.bridge.single_instance, ui.bridge.loop, ui.bridge.end_signals
 found["slices"] = {room: brought(room) for room in slices}
 print(json.dumps(found))
 """
@@ -129,7 +130,8 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(started):
-    assert among(started["modules"], UNSEEN + FOREIGN) == []
+    # Of the bridge, whether this is the only window.
+    assert among(started["modules"], UNSEEN + FOREIGN) == ["ui.bridge", "ui.bridge.single_instance"]
     runtime = {name for name in among(started["modules"], ("desktop_agent",)) if name.count(".") > 1}
     assert runtime == SEEN
     ours = among(started["modules"], ("desktop_agent", "resources", "ui"))

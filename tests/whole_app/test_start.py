@@ -60,11 +60,14 @@ def test_the_version_needs_no_display() -> None:
 def test_a_second_start_raises_the_first(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     other = opened(real_display, tmp_path / "other", "--demo")
-    with opened(real_display, data, "--demo") as (_, screen), other as (_, covering):
+    with opened(real_display, data, "--demo") as (first, screen), other as (_, covering):
         wait_until("the other window is in front", lambda: is_active(covering))
-        second = Program(real_display, data)
+        (tmp_path / "link").symlink_to(data)
+        second = Program(real_display, tmp_path / "link")
         assert second.wait() == 0
-        assert second.unexpected == ["Desktop Agent is already open; its window comes to the front."]
+        [said] = second.unexpected
+        assert said.startswith(f"Desktop Agent is already open (process {first.process.pid} since 2")
+        assert said.endswith("; its window comes to the front.")
         wait_until("the first window is in front", lambda: is_active(screen))
         assert not is_active(covering)
 

@@ -142,8 +142,9 @@ async def test_a_file_system_without_locks_is_said_and_nobody_holds_anything(
 
 
 def test_where_no_file_can_be_made_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(StorageFailed, match="cannot be used"):
-        FileLock(tmp_path / "missing" / "a.lock").acquire()
+        FileLock(tmp_path / "file" / "a.lock").acquire()
 
 
 async def test_who_holds_a_conversation_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ async def test_a_holder_without_a_name_is_waited_for_a_moment(tmp_path: Path) ->
     locks = ConversationLocks(tmp_path, "ask")
     await locks.check()
     lock = locks.lock("0" * 32)
-    nameless = FileLock(next((tmp_path / "locks").iterdir()).with_name(lock._path.name))
+    nameless = FileLock(lock._file._path)
     assert nameless.acquire()
     with pytest.raises(ConversationInUse, match="by another process"):
         await lock.acquire()
@@ -185,7 +186,7 @@ async def test_a_holder_on_another_machine_is_named_with_it(tmp_path: Path) -> N
     locks = ConversationLocks(tmp_path, "ask")
     await locks.check()
     lock = locks.lock("0" * 32)
-    far = FileLock(lock._path)
+    far = FileLock(lock._file._path)
     assert far.acquire(Holder("library", 7, "elsewhere", 0.0))
     with pytest.raises(ConversationInUse, match=r"another program \(process 7\) on “elsewhere” since 19"):
         await lock.acquire()

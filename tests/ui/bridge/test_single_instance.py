@@ -1,0 +1,92 @@
+"""A second start on the same folder raises the first window."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from ui.bridge.single_instance import SingleInstance
+
+ROOT = Path(__file__).parents[3]
+# A window that is not Qt's: it holds the lock, and can be reached by nobody.
+SILENT = """
+import sys
+from pathlib import Path
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+holder = Holder.this_process("window", "desktop-agent-gone")
+print(FileLock(lock_path(Path(sys.argv[1]), "window")).acquire(holder), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_second_start_raises_the_first(qtbot, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    names = ("data", "link", "data/.", "elsewhere")
+    first, by_link, again, elsewhere = (SingleInstance(tmp_path / name) for name in names)
+    assert first.is_first()
+    assert lock_path(tmp_path / "data", "window").exists()
+    with qtbot.waitSignal(first.raise_requested):
+        assert not by_link.is_first()
+    assert by_link.is_raised
+    assert f"already open (process {os.getpid()} since " in str(by_link.sentence)
+    assert not again.is_first()
+    assert elsewhere.is_first()
+    first.close()
+    assert again.is_first()
+    for each in (first, by_link, again, elsewhere):
+        each.close()
+
+
+def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot, tmp_path, monkeypatch):
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.is_first()
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "other"))
+    with qtbot.waitSignal(first.raise_requested):
+        assert not second.is_first()
+    for each in (first, second):
+        each.close()
+
+
+def test_one_that_does_not_answer_is_named_and_no_second_window_opens(qtbot, tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", SILENT, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"True\n"
+    second = SingleInstance(tmp_path)
+    assert not second.is_first()
+    assert not second.is_raised
+    assert f"(process {child.pid} since " in str(second.sentence)
+    assert "does not answer" in str(second.sentence)
+    child.kill()
+    child.communicate(timeout=60)
+    assert second.is_first()
+    second.close()
+
+
+def test_one_on_another_machine_is_named_with_it(qtbot, tmp_path):
+    far = FileLock(lock_path(tmp_path, "window"))
+    assert far.acquire(Holder("window", 7, "elsewhere", 0.0))
+    second = SingleInstance(tmp_path)
+    assert not second.is_first()
+    assert "process 7 on “elsewhere” since 19" in str(second.sentence)
+    far.release()
+    second.close()
+
+
+@pytest.mark.parametrize("code", [37, 95])
+def test_where_nothing_can_be_locked_the_engine_says_so(qtbot, tmp_path, monkeypatch, code):
+    import fcntl
+
+    def flock(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    first = SingleInstance(tmp_path)
+    assert first.is_first()
+    first.close()

@@ -1,0 +1,94 @@
+"""A second start on the same data folder raises the first window instead of opening another."""
+
+import os
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed
+
+# A window that runs answers within milliseconds; a dead one's socket refuses at once.
+PATIENCE_MS = 500
+_PREFIX = "desktop-agent-"
+
+
+class SingleInstance(QObject):
+    """A lock in the data folder, which names the socket by which its holder is raised.
+
+    `raise_requested`: somebody started the program again.
+    """
+
+    raise_requested = Signal()
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.is_raised = False
+        """Whether the first window was told to come to the front."""
+        self._lock = FileLock(lock_path(folder, "window"))
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._on_connection)
+
+    def is_first(self) -> bool:
+        """Whether no other window runs on this folder; if one does, it comes to the front.
+
+        Where nothing can be locked this is the first: the engine, which is opened next, says what is wrong.
+        """
+        before = self._lock.holder()
+        # Listening before it is named: who reads the name finds somebody there.
+        self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
+        try:
+            is_first = self._lock.acquire(Holder.this_process("window", self._server.fullServerName()))
+        except StorageFailed:
+            return True
+        if not is_first:
+            self._server.close()
+            self.is_raised = self._is_raised()
+        elif before is not None and Path(before.address).name.startswith(_PREFIX):
+            # A crash leaves a dead socket file behind.
+            QLocalServer.removeServer(before.address)
+        return is_first
+
+    @property
+    def sentence(self) -> Sentence:
+        """What to tell who started the program again."""
+        holder = self._lock.holder()
+        who = Sentence("another process")
+        if holder is not None:
+            values = {"pid": str(holder.pid), "since": holder.began, "host": holder.host}
+            template = (
+                "process {pid} on “{host}” since {since}" if holder.is_elsewhere else "process {pid} since {since}"
+            )
+            who = Sentence(template, values)
+        if self.is_raised:
+            return Sentence("Desktop Agent is already open ({who}); its window comes to the front.", {"who": who})
+        template = (
+            "Desktop Agent is already open on this data folder ({who}), and does not answer. "
+            "End that process, or name another folder with --data-dir."
+        )
+        return Sentence(template, {"who": who})
+
+    def close(self) -> None:
+        """Let the next start be the first."""
+        self._server.close()
+        self._lock.release()
+
+    def _is_raised(self) -> bool:
+        holder = self._lock.holder()
+        if holder is None or holder.is_elsewhere:
+            return False
+        socket = QLocalSocket()
+        socket.connectToServer(holder.address)
+        is_raised = socket.waitForConnected(PATIENCE_MS)
+        socket.disconnectFromServer()
+        return is_raised
+
+    def _on_connection(self) -> None:
+        while self._server.hasPendingConnections():
+            socket = self._server.nextPendingConnection()
+            socket.disconnected.connect(socket.deleteLater)
+            socket.disconnectFromServer()
+        self.raise_requested.emit()
