@@ -30,6 +30,7 @@ from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.help.help import Help
 from ui.shell.mcp.at_work import ServersAtWork
+from ui.shell.palette.contents import Palette
 from ui.shell.settings import SettingsPresenter, reading_of
 from ui.shell.start.front import Front
 from ui.shell.start.kept_look import keep_enter_sends, keep_look
@@ -90,7 +91,8 @@ class Desk:
         settings = Settings(engine, self._tasks, app)
         self._settings = settings
         self._help = Help(themes, pictures, engine.folder, self.window)
-        Actions(self.window, settings, self._help)
+        palette = Palette(themes, self.window, self.library, self.servers)
+        Actions(self.window, settings, self._help, palette)
         self._settings_presenter = SettingsPresenter(
             themes,
             settings,

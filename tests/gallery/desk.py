@@ -32,6 +32,7 @@ from ui.shell.actions import Actions
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.help.help import Help
+from ui.shell.palette.contents import Palette
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
@@ -85,7 +86,8 @@ class Desk:
         self.window.furnish(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
         settings = Settings(engine, self.tasks, app)
         self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
-        Actions(self.window, settings, self.help)
+        self.palette = Palette(themes, self.window, self.library, self.servers)
+        Actions(self.window, settings, self.help, self.palette)
         self.settings = SettingsPresenter(
             themes,
             settings,

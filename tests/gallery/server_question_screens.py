@@ -247,9 +247,9 @@ async def arguments(desk: Desk) -> None:
     await set_up(desk)
     made, _ = work(desk, offered=True)
     made.offers.open()
-    rows = made.offers._popup._rows
+    rows = made.offers._popup.panel.rows
     place = next(at for at in range(rows.rowCount()) if rows.row(at).text == "Review a change")
-    made.offers._popup._choose(rows.index(place))
+    made.offers._popup.panel.choose(rows.index(place))
 
 
 @scene("offers-chips")

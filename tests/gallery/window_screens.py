@@ -163,6 +163,29 @@ async def search_nothing(desk: Desk) -> None:
     desk.window.sidebar._search.setText("harbour")
 
 
+async def open_palette(desk: Desk, typed: str = "") -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.servers.models_changed.emit([ModelGroup(STUDIO, MODELS), ModelGroup(LOCAL_SERVERS[0], MODELS[1:])])
+    await asyncio.sleep(0.2)
+    desk.palette.open()
+    desk.palette._widget._panel.field.setText(typed)
+
+
+@scene("palette")
+async def palette(desk: Desk) -> None:
+    await open_palette(desk)
+
+
+@scene("palette-typed")
+async def palette_typed(desk: Desk) -> None:
+    await open_palette(desk, "la")
+
+
+@scene("palette-narrow", 560, 760)
+async def palette_narrow(desk: Desk) -> None:
+    await open_palette(desk, "zz")
+
+
 @scene("help-guide")
 async def help_guide(desk: Desk) -> None:
     desk.begin()

@@ -339,7 +339,7 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     composer.show()
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
-    models._popup._narrow("")
+    models._popup.panel.narrow("")
     reasoning = ReasoningSwitch(themes)
     composer.add_control(reasoning)
     modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})
@@ -375,6 +375,19 @@ def test_the_sidebar(qtbot, marked):
     pane.set_conversations([])
     pane._search.setText("ω")
     assert not unmarked(painted(pane._list.viewport()))
+
+
+def test_the_palette(qtbot, marked):
+    from ui.shell.palette.palette import CommandPalette
+    from ui.shell.palette.rows import CommandRow, Group, rows_for
+
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    palette = CommandPalette(ThemeSource(), lambda: [Group("⟦λ⟧", [CommandRow(text="δ", is_choosable=True)])], window)
+    palette.open()
+    assert bare_texts(palette) == []
+    assert not unmarked(rows_for("ω", [])[0].text)
 
 
 def test_the_help(qtbot, marked):

@@ -68,3 +68,22 @@ def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
     screen.keys("ctrl+shift+f", "Escape")
     wait_until("the message has the keyboard", lambda: "Message" in focused(screen))
     wait_until("the list is whole", lambda: screen.says("Tell me who you are, "))
+
+
+def test_the_palette_is_in_the_accessible_tree_and_gives_the_keyboard_back(desk: Desk) -> None:
+    _, screen = desk
+    screen.focus("Message")
+    screen.keys("ctrl+k")
+    wait_until("the palette has the keyboard", lambda: "Commands" in focused(screen))
+    screen.wait_for("Commands", "list")
+    screen.keys("k", "e", "y", "b")
+    wait_until("a command is found by its letters", lambda: screen.find("Keyboard shortcuts", "list item"))
+    screen.keys("Escape")
+    screen.wait_gone("Commands")
+    wait_until("the message has the keyboard", lambda: "Message" in focused(screen))
+    screen.keys("ctrl+k")
+    wait_until("the palette has the keyboard", lambda: "Commands" in focused(screen))
+    screen.keys("k", "e", "y", "b", "Return")
+    screen.wait_for("Help", "dialog")
+    screen.keys("Escape")
+    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)

@@ -1,4 +1,4 @@
-"""Everything the window can be told, in one list: shortcuts, menus and the list of shortcuts come from here."""
+"""Everything the window can be told, in one list: the palette and the list of shortcuts come from here."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,19 @@ from ui.composer.reasoning_switch import KEYS
 from ui.look.parts.mode_picker import KEYS as MODE_KEYS
 from ui.shell.commands import mark_numbered
 from ui.shell.help.help import Help
+from ui.shell.palette.contents import Palette
 from ui.shell.window import MainWindow
 
 
 class Actions(QObject):
     """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
 
-    def __init__(self, window: MainWindow, settings: Settings, help_: Help) -> None:
+    def __init__(self, window: MainWindow, settings: Settings, help_: Help, palette: Palette) -> None:
         super().__init__(window)
         self._window = window
         page, sidebar = window.page, window.sidebar
+        # First the one that finds all others; it does not list itself.
+        palette.shown_by = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
         self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
         open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
         search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", sidebar.focus_search)

@@ -1,4 +1,4 @@
-"""Reading the window's actions: the command palette, the menus and the list of shortcuts show the same ones."""
+"""Reading the window's actions: the command palette and the list of shortcuts show the same ones."""
 
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget

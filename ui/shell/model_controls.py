@@ -40,7 +40,7 @@ class ModelControls(QObject):
         self.parameters = ParametersButton(themes)
         composer.add_control(self.picker)
         composer.add_control(self.reasoning)
-        self.picker.model_chosen.connect(self._choose_model)
+        self.picker.model_chosen.connect(self.choose_model)
         self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
         self.picker.connect_requested.connect(self.connect_requested)
         self.reasoning.reasoning_chosen.connect(self._choose_reasoning)
@@ -88,7 +88,8 @@ class ModelControls(QObject):
             self._conversation.change(parameters=parameters)
 
     @Slot(str, str)
-    def _choose_model(self, endpoint_id: str, model: str) -> None:
+    def choose_model(self, endpoint_id: str, model: str) -> None:
+        """Have this one answer from now on, here and in new conversations."""
         if self._conversation is not None:
             self._conversation.change(endpoint_id=endpoint_id, model=model)
             self._tasks.start(self._servers.kept.choose(endpoint_id, model))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Signal
 from PySide6.QtWidgets import QWidget
 
 from ui.bridge.mcp.offers import ServerOffers
@@ -28,6 +28,7 @@ class OffersPopup(SearchPopup):
         self._groups: Sequence[ServerOffers] = ()
         self._wanted: Wanted = "all"
         self.link_followed.connect(self.settings_requested)
+        self.panel.backed_out.connect(self.hide)
 
     def show_offers(self, groups: Sequence[ServerOffers]) -> None:
         """Another set."""
@@ -44,13 +45,6 @@ class OffersPopup(SearchPopup):
         }
         self.say_what_for(names[wanted])
         self.show_over(widget)
-
-    def take_key(self, key: int) -> bool:
-        """Backspace too."""
-        if key == Qt.Key.Key_Backspace and not self.typed:
-            self.hide()
-            return True
-        return super().take_key(key)
 
     def _found(self, typed: str) -> Sequence[OfferRow]:
         return offer_rows(self._groups, typed, self._wanted)

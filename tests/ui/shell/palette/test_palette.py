@@ -1,0 +1,178 @@
+"""The command palette, in the whole window and by keyboard alone."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QListView
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ModelInfo
+from tests.ui.bridge.in_loop import until
+from ui.look.rows import RowRole
+from ui.preferences.settings_dialog import SettingsDialog
+from ui.shell.palette.matching import TypedWords
+from ui.shell.palette.palette import CommandPalette
+from ui.shell.palette.rows import MOST, CommandRow, Group, rows_for
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "typed"),
+    [
+        ("Settings", "Open settings", "set"),
+        ("Open settings", "Offsets", "set"),
+        ("Offsets", "Show everything twice", "set"),
+        ("Find in conversation", "Copy conversation as Markdown", "fic"),
+    ],
+)
+def test_what_fits_better_ranks_higher(better, worse, typed):
+    words = TypedWords(typed)
+    first, second = words.rank(better), words.rank(worse)
+    assert first is not None
+    assert second is None or first < second
+
+
+def test_every_word_must_fit_and_case_does_not_count():
+    assert TypedWords("CONV new").rank("New conversation") is not None
+    assert TypedWords("new x").rank("New conversation") is None
+    assert TypedWords("straße").rank("Die STRASSE") is not None
+    assert TypedWords("  ").is_empty
+
+
+def rows(*names):
+    return [CommandRow(text=name, is_choosable=True) for name in names]
+
+
+def test_the_group_with_the_best_row_stands_first():
+    groups = [Group("Commands", rows("Choose model")), Group("Conversations", rows("Model trains", "Tides"))]
+    assert [row.text for row in rows_for("model", groups)] == [
+        "Conversations",
+        "Model trains",
+        "Commands",
+        "Choose model",
+    ]
+    everything = [row.text for row in rows_for("", groups)]
+    assert everything == ["Commands", "Choose model", "Conversations", "Model trains", "Tides"]
+    (nothing,) = rows_for("zzz", groups)
+    assert not nothing.is_choosable
+    assert len(rows_for("a", [Group("Many", rows(*["a"] * 500))])) == MOST + 1
+
+
+class Typist:
+    """Opens the palette by keys and types in it."""
+
+    def __init__(self, screen):
+        self.screen = screen
+
+    @property
+    def palette(self):
+        return self.screen.find(CommandPalette, "Commands")
+
+    @property
+    def field(self):
+        return self.screen.find(QLineEdit, "Commands")
+
+    @property
+    def shown(self):
+        model = self.screen.find(QListView, "Commands").model()
+        return [model.index(n, 0).data() for n in range(model.rowCount())]
+
+    async def open(self):
+        self.screen.window.activateWindow()
+        await until(lambda: QApplication.focusWidget() is not None)
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        await until(lambda: self.field is not None and self.field.hasFocus())
+
+    def type(self, text):
+        QTest.keyClicks(self.field, text)
+
+    def key(self, key):
+        QTest.keyClick(self.field, key)
+
+
+def test_it_lists_every_action_with_its_keys_and_does_what_is_chosen(on_screen):
+    async def work(screen):
+        typist = Typist(screen)
+        screen.editor.setFocus()
+        screen.write("half a thought")
+        await typist.open()
+        assert screen.editor.toPlainText() == "half a thought"
+        assert {"New conversation", "Settings", "Find in conversation", "Quit"} <= set(typist.shown)
+        assert "Conversation 3" not in typist.shown
+        typist.type("settings")
+        model = screen.find(QListView, "Commands").model()
+        row = next(model.index(n, 0) for n in range(model.rowCount()) if model.index(n, 0).data() == "Settings")
+        assert row.data(RowRole.DETAIL) == "Ctrl+,"
+        assert row.data(Qt.ItemDataRole.AccessibleTextRole) == "Settings, Ctrl+,"
+        typist.key(Qt.Key.Key_Return)
+        assert typist.palette is None
+        assert screen.find(SettingsDialog, "Settings") is not None
+
+    on_screen(work)
+
+
+def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
+    async def work(screen):
+        typist = Typist(screen)
+        screen.editor.setFocus()
+        await typist.open()
+        typist.key(Qt.Key.Key_Escape)
+        assert typist.palette is None
+        assert screen.editor.hasFocus()
+        screen.window.sidebar.focus_list()
+        before = QApplication.focusWidget()
+        await typist.open()
+        QTest.keyClick(typist.field, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        assert typist.palette is None
+        assert QApplication.focusWidget() is before
+        await typist.open()
+        QTest.mouseClick(typist.palette, Qt.MouseButton.LeftButton, pos=QPoint(3, 300))
+        assert typist.palette is None
+
+    on_screen(work)
+
+
+def test_it_opens_a_conversation_by_some_letters_of_its_title(on_screen):
+    async def work(screen):
+        await screen.say("Tides at the harbour")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        typist = Typist(screen)
+        await typist.open()
+        typist.type("harb tid")
+        assert typist.shown == ["Conversations", "Tides at the harbour"]
+        typist.key(Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
+def test_it_chooses_a_model(on_screen):
+    async def work(screen):
+        screen.provider._models = (ModelInfo("m"), ModelInfo("aurora-large", "Aurora Large"))
+        screen.engine.connections._listings.forget("scripted")
+        screen.desk.servers.refresh_models(again=True)
+        await screen.idle()
+        typist = Typist(screen)
+        await typist.open()
+        typist.type("aur la")
+        assert typist.shown == ["Models", "Aurora Large"]
+        typist.key(Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.model == "aurora-large")
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_it_stays_as_large_as_the_window(on_screen):
+    async def work(screen):
+        typist = Typist(screen)
+        await typist.open()
+        for width, height in ((700, 480), (1200, 800)):
+            screen.window.resize(width, height)
+            await until(lambda size=(width, height): typist.palette.size().toTuple() == size)
+            assert typist.palette.rect().contains(typist.palette.childrenRect())
+
+    on_screen(work)

@@ -1,0 +1,1 @@
+"""The command palette: every action, conversation and model, found by a few letters."""

@@ -1,0 +1,55 @@
+"""What the palette lists: groups of things to do, narrowed by what is typed, the best group first."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QCoreApplication
+
+from ui.look.parts.found_rows import FoundRow
+from ui.shell.palette.matching import TypedWords
+
+MOST = 50
+"""Rows of a group; who types another letter finds the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRow(FoundRow):
+    """A row, and what choosing it does."""
+
+    also: str = ""
+    """More words by which it is found: the id of a model, its server."""
+    do: Callable[[], object] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows under a heading, in the order in which they are shown while nothing is typed."""
+
+    title: str
+    rows: Sequence[CommandRow]
+
+
+def rows_for(typed: str, groups: Iterable[Group]) -> list[CommandRow]:
+    """Return the rows that fit, each group under its heading; what fits best stands first."""
+    words = TypedWords(typed)
+    found = [(_best(group, words), group.title) for group in groups]
+    fitting = [(ranked, title) for ranked, title in found if ranked]
+    # The sort is stable: among equals the order of the groups stays.
+    fitting.sort(key=lambda each: each[0][0][0])
+    rows: list[CommandRow] = []
+    for ranked, title in fitting:
+        rows.append(CommandRow(text=title, is_heading=True))
+        rows += [row for _, row in ranked]
+    if not rows:
+        nothing = QCoreApplication.translate("CommandPalette", "Nothing is called that.")
+        rows.append(CommandRow(text=nothing, is_faded=True))
+    return rows
+
+
+def _best(group: Group, words: TypedWords) -> list[tuple[int, CommandRow]]:
+    if words.is_empty:
+        return [(0, row) for row in group.rows[:MOST]]
+    ranked = ((words.rank(f"{row.text} {row.also}"), row) for row in group.rows)
+    fitting = [(rank, row) for rank, row in ranked if rank is not None]
+    fitting.sort(key=lambda each: each[0])
+    return fitting[:MOST]
