@@ -14,7 +14,7 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import Deny
+from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 from tests.gallery import answers
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
@@ -28,6 +28,17 @@ from ui.preferences.trash_dialog import TrashDialog
 async def welcome_no_server(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
+
+
+@scene("call-edited")
+async def call_edited(desk: Desk) -> None:
+    asked = {"path": "notes/hello.txt", "content": "Hello from the model!"}
+    desk.play(Turn(ToolUse(id="1", name="write_file", input=asked)), Turn(ContentDelta("It was written as you changed it.")))
+    session = await desk.converse("Write a greeting into a file.", workspace=True)
+    await until(lambda: session.approvals.open_approvals)
+    edited = {**asked, "content": "Hello from me!"}
+    session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce(edited_input=edited))
+    await session.wait_idle()
 
 
 async def put_into_trash(desk: Desk, count: int) -> TrashDialog:

@@ -76,7 +76,14 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     screen.wait_gone("Approve tool call")
     idle(screen)
     assert written.read_text(encoding="utf-8") == "Größe & 尺寸, as edited\n"
-    assert "Done" in screen.last("Tool call: write_file")
+    card = screen.last("Tool call: write_file")
+    assert "Done" in card
+    # What ran, and not what was asked for, also for who cannot see the card.
+    assert "Größe & 尺寸, as edited" in card
+    assert "Hello from the demo!" not in card
+    answer = screen.last("Assistant said")
+    assert "you changed what I had asked for" in answer
+    assert "beginning “Größe & 尺寸, as edited”" in answer
 
 
 def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:

@@ -29,10 +29,10 @@ class Call:
 
     `digest` is that of the input, where it was made already. `asks` are reasons to ask a person, whatever rules and
     mode allow. `allowance` is the person's, and `only_as_shown` whether it covers no more than the preview that they
-    saw. `begun_as` says beside which neighbours it was begun. `shown` is the end of its live output, `so_far` what
-    its tool says it has done until now, `changes` what it did
-    to files. `is_left`: the tool did not end in its grace. `ended` is the result that stands from the moment at which
-    the tool ended, should Stop come before all is done about it.
+    saw. `is_edited`: a person wrote other arguments. `begun_as` says beside which neighbours it was begun. `shown` is
+    the end of its live output, `so_far` what its tool says it has done until now, `changes` what it did to files.
+    `is_left`: the tool did not end in its grace. `ended` is the result that stands from the moment at which the tool
+    ended, should Stop come before all is done about it.
     """
 
     use: ToolUse
@@ -60,6 +60,7 @@ class Call:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     allowance: Allowed | None = None
     only_as_shown: bool = False
+    is_edited: bool = False
     # Execution.
     begun_as: Kind = Kind.MUTATING
     doing: asyncio.Task[None] | None = None

@@ -10,7 +10,7 @@ from desktop_agent.tools.answers import clean, first_of, left_out, plain, whole
 from desktop_agent.tools.foreign_code import first_problem, kind_of
 from desktop_agent.tools.in_thread import by_size
 from desktop_agent.tools.json_pieces import is_nested_deeper, json_pieces
-from desktop_agent.vocabulary.blocks import Image, Json, ResultPart, Text
+from desktop_agent.vocabulary.blocks import Image, Json, JsonObject, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.errors import AgentError, ToolFailed
 from desktop_agent.vocabulary.images import Base64Source, UrlSource
 
@@ -19,6 +19,8 @@ PICTURE_CHARACTERS = 64_000_000
 # Levels of nesting that are taken in: half of what every reader and writer down to the disk can carry.
 DEEPEST = 100
 
+EDITED = "The person changed the arguments of this call before it ran."
+_LONGEST_IN_NOTE = 1_000
 _OF_A_PICTURE = {"source", "detail", "name"}
 _TOO_DEEP = "The tool gave back something that is nested too deep."
 
@@ -39,6 +41,27 @@ async def taken(given: object, most: int) -> tuple[ResultPart, ...]:
         raise NoResult(f"The tool gave back no result but {kind_of(given)}.")
     parts, rest = first_of(cast("Sequence[object]", given))
     return await by_size(lambda: _taken(parts, rest, most), parts)
+
+
+def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> ToolResult:
+    """Tell the model, before the result itself, which arguments a person had changed before the call ran."""
+    changed = {name: value for name, value in ran.items() if name not in asked or asked[name] != value}
+    shown = {name: _short(value) for name, value in changed.items()}
+    without = ", ".join(json.dumps(name, ensure_ascii=False) for name in asked if name not in ran)
+    note = f"{EDITED} It ran with {json.dumps(shown, ensure_ascii=False)}" if changed else EDITED
+    note = whole(f"{note} It ran without {without}." if without else note)
+    first, *rest = result.content or (Text(text=""),)
+    if isinstance(first, Text):
+        content = (Text(text=f"{note}\n\n{first.text}"), *rest)
+    else:
+        content = (Text(text=note), first, *rest)
+    return result.model_copy(update={"content": content})
+
+
+def _short(value: Any) -> Any:
+    """A value that the note has room for."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= _LONGEST_IN_NOTE else f"{text[:_LONGEST_IN_NOTE]}… ({len(text):,} characters in all)"
 
 
 def size_of(part: ResultPart) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from desktop_agent.agent.budget import Budget
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fence
-from desktop_agent.agent.calls.results import size_of
+from desktop_agent.agent.calls.results import size_of, with_edit_note
 from desktop_agent.agent.calls.work_clock import WorkClock
 from desktop_agent.agent.conduct.slots import PARALLEL_DELEGATES, Slots
 from desktop_agent.agent.surroundings import Surroundings
@@ -87,6 +87,8 @@ class Scope:
         """The call's result, once."""
         if call.result is not None:
             return
+        if call.is_edited and call.began_at is not None:
+            result = with_edit_note(result, call.use.input, call.input)
         call.result = result
         self.budget.add_characters(sum(size_of(part) for part in result.content))
         if call.is_told:

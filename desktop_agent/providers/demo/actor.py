@@ -1,6 +1,7 @@
 """The scripted model: decides by a few words and by what came back from tools, and says only what is true."""
 
 import re
+from collections.abc import Sequence
 
 from desktop_agent.providers.demo import texts
 from desktop_agent.providers.demo.question import AnsweredCall, Question, ReceivedPicture
@@ -102,18 +103,18 @@ def _expression(text: str) -> str:
 def _after_tools(question: Question) -> Script:
     last = question.answered[-1]
     wants_check = _mentions(question.text, "check|verify")
-    written = last.name == "write_file" and _outcome(last) == "succeeded"
+    written = last.name == "write_file" and _outcome(last, question.answered) == "succeeded"
     if wants_check and written and "read_file" in (question.tools or ()):
         thought = Think("It is written. To be sure, I read it again.")
         return (thought, Say("It is written. Now I read it back."), Call("read_file", {"path": _path(last)}))
-    return (Say("\n\n".join(_told(call) for call in question.answered) + "\n"),)
+    return (Say("\n\n".join(_told(call, question.answered) for call in question.answered) + "\n"),)
 
 
-def _told(call: AnsweredCall) -> str:
+def _told(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
     """What came back, quoted, and what that means."""
     fence = "````"
-    quoted = f"{fence}text\n{call.result[:2000]}\n{fence}"
-    match _outcome(call):
+    quoted = f"{fence}text\n{call.answer[:2000]}\n{fence}"
+    match _outcome(call, answered):
         case "denied":
             return f"You **denied** `{call.name}`, so nothing was done. In place of a result came:\n\n{quoted}"
         case "cancelled":
@@ -128,20 +129,22 @@ def _told(call: AnsweredCall) -> str:
 
 def _asked(call: AnsweredCall) -> str:
     if call.name == "write_file":
-        content = str(call.arguments.get("content", ""))
+        content = str(call.ran_with.get("content", ""))
         first_line = content.partition("\n")[0][:40]
-        return f": I asked for `{_path(call)}` with {len(content)} characters, beginning “{first_line}”"
-    return ""
+        whose = "I asked for" if call.edited is None else "you changed what I had asked for, and it ran with"
+        return f": {whose} `{_path(call)}` with {len(content)} characters, beginning “{first_line}”"
+    return "" if call.edited is None else ": you changed what I had asked for, and it ran as you wrote it"
 
 
 def _path(call: AnsweredCall) -> str:
-    return str(call.arguments.get("path", texts.FILE_PATH))
+    return str(call.ran_with.get("path", texts.FILE_PATH))
 
 
-def _outcome(call: AnsweredCall) -> str:
+def _outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
     """The wire has no field for it. Success is claimed only where the answer shows it; else the words decide."""
-    start = call.result[:300]
-    if _shows_success(call.name, start):
+    start = call.answer[:300]
+    contents = [str(each.ran_with.get("content", "")) for each in answered if each.name == "write_file"]
+    if _shows_success(call.name, start, [texts.FILE_CONTENT, *contents]):
         return "succeeded"
     for outcome, pattern in (("denied", _DENIED), ("cancelled", _CANCELLED), ("failed", _FAILED)):
         if pattern.search(start):
@@ -149,12 +152,12 @@ def _outcome(call: AnsweredCall) -> str:
     return "unclear"
 
 
-def _shows_success(name: str, start: str) -> bool:
+def _shows_success(name: str, start: str, contents: Sequence[str]) -> bool:
     match name:
         case "write_file":
             return start.startswith(("Created ", "Replaced "))
         case "read_file":
-            return start.startswith(texts.FILE_CONTENT.partition("\n")[0])
+            return any(start.startswith(content.partition("\n")[0][:100]) for content in contents if content)
         case "calculate":
             return " = " in start
         case _:

@@ -1,6 +1,7 @@
 """What a request asks, in whatever dialect it came, as far as the scripted model looks at it."""
 
 from dataclasses import dataclass
+from json import JSONDecoder
 from typing import Any
 
 from desktop_agent.providers.demo.seals import Prefix
@@ -8,6 +9,10 @@ from desktop_agent.providers.demo.seals import Prefix
 MODEL = "demo"
 
 Json = dict[str, Any]
+
+
+# As the runtime tells every model.
+_EDITED = "The person changed the arguments of this call before it ran."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,28 @@ class AnsweredCall:
     name: str
     arguments: Json
     result: str
+
+    @property
+    def edited(self) -> Json | None:
+        """The arguments that a person wrote in place of this model's, as the result tells; None without an edit."""
+        note, _, _ = self.result.partition("\n\n")
+        if not note.startswith(_EDITED):
+            return None
+        try:
+            changed, _ = JSONDecoder().raw_decode(note, note.index("{"))
+        except ValueError:
+            return {}
+        return changed
+
+    @property
+    def ran_with(self) -> Json:
+        """Its arguments, with what a person changed of them."""
+        return {**self.arguments, **(self.edited or {})}
+
+    @property
+    def answer(self) -> str:
+        """The result without the word about an edit."""
+        return self.result if self.edited is None else self.result.partition("\n\n")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ async def test_edited_arguments_are_what_runs() -> None:
     await running
     assert desk.memory.of(ToolStarted)[0].input == {"word": "new"}
     assert desk.memory.of(ApprovalResolved)[0].effective_input == {"word": "new"}
-    assert desk.memory.results[0].content == (Text(text="new"),)
+    told = 'The person changed the arguments of this call before it ran. It ran with {"word": "new"}'
+    assert desk.memory.results[0].content == (Text(text=f"{told}\n\nnew"),)
 
 
 async def test_a_denial_reaches_the_model_with_the_persons_words() -> None:

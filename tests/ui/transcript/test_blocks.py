@@ -158,6 +158,16 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(stage, state, outcome, w
     assert ("Review" in names) == (state is CallState.WAITING)
 
 
+def test_an_edited_call_tells_the_arguments_that_ran(stage):
+    item = ToolCallItem("i", "m", "t", "run", {"command": "rm -r /"}, state=CallState.ENDED)
+    item.effective_input = {"command": "ls"}
+    item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),))
+    row = row_for(item, stage, 600)
+    assert "arguments, edited: command: ls" in row.spoken()
+    assert "rm -r" not in row.spoken()
+    assert row.blocks[1].spoken() == "edited · command: ls"
+
+
 def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(stage):
     item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
     row = row_for(item, stage, 600)

@@ -144,14 +144,23 @@ class ToolRow(Row):
             found.append(Action(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
         return found
 
+    @property
+    def _ran_with(self) -> dict[str, object]:
+        """As a person or a hook wrote them, where one did."""
+        edited = self._call.effective_input
+        return self._call.input if edited is None else edited
+
     def _arguments(self) -> list[Block]:
         call = self._call
         if call.state is CallState.WRITING:
             newest = with_hidden_shown(str(call.arguments)[-_LONGEST_SHORT:])
             return [WrittenLine(newest)] if newest else []
-        given = call.input if call.effective_input is None else call.effective_input
+        given = self._ran_with
         if not self.unfolded:
-            return [WrittenLine(short)] if (short := _short(given)) else []
+            short = _short(given)
+            if call.effective_input is not None and short:
+                short = QCoreApplication.translate("Transcript", "edited") + f" · {short}"
+            return [WrittenLine(short)] if short else []
         title = QCoreApplication.translate("Transcript", "arguments")
         if call.effective_input is not None:
             title = QCoreApplication.translate("Transcript", "arguments, edited")
@@ -253,7 +262,10 @@ class ToolRow(Row):
         """Name, state, arguments and result: the beginning of it, when it is long."""
         head = head_of(self._call, self._since, unfolded=self.unfolded)
         result = _text_of(self._call.result, SPOKEN) if self._call.result else ""
-        parts = [f"{head.title}, {head.state}", _short(self._call.input), result]
+        given = _short(self._ran_with)
+        if self._call.effective_input is not None and given:
+            given = QCoreApplication.translate("Transcript", "arguments, edited") + f": {given}"
+        parts = [f"{head.title}, {head.state}", given, result]
         return "\n".join(part for part in parts if part)
 
 

@@ -141,6 +141,7 @@ class Asking:
             # What the rules say is looked at again before the start.
             return
         call.allowance = resolution.verdict
+        call.is_edited = resolution.edited and resolution.input != call.input
         call.take(resolution.input, resolution.digest)
         decision = resolution.decision
         call.only_as_shown = isinstance(decision, AllowOnce) and not resolution.edited

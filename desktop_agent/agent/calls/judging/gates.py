@@ -165,6 +165,7 @@ class Gates:
             call.take(arguments, decided.digest)
             if decided.by == "person":
                 call.allowance = Allowed(decided.digest, "person")
+                call.is_edited = decided.effective_input is not None
         return True
 
     def _settle_old_question(self, call: Call, verdict: Verdict) -> None:

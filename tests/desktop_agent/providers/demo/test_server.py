@@ -12,9 +12,11 @@ import httpx
 import pytest
 from PIL import Image
 
+from desktop_agent.agent.calls.results import with_edit_note
 from desktop_agent.providers.demo import texts
 from desktop_agent.providers.demo.script import pieces
 from desktop_agent.providers.demo.server import DemoServer, RequestRecord, demo_endpoint
+from desktop_agent.vocabulary.blocks import Text, ToolResult
 
 Json = dict[str, Any]
 TOOLS = [
@@ -239,6 +241,23 @@ async def test_writing_and_checking_takes_two_rounds(client: httpx.AsyncClient) 
     denied, calls = await ask_with_results(client, "write a file and check it", "The person denied this call.")
     assert len(calls) == 1
     assert "**denied**" in denied.text
+
+
+async def test_of_edited_arguments_it_says_whose_they_were(client: httpx.AsyncClient) -> None:
+    edited = {"path": "notes/other.txt", "content": "Größe\nand more\n"}
+    ran = with_edit_note(
+        ToolResult(tool_use_id="1", content=(Text(text="Created notes/other.txt (15 bytes)."),)),
+        {"path": texts.FILE_PATH, "content": texts.FILE_CONTENT},
+        edited,
+    )
+    (told,) = ran.content
+    assert isinstance(told, Text)
+    answer, calls = await ask_with_results(client, "write a file and check it", told.text, edited["content"])
+    assert json.loads(calls[1]["function"]["arguments"]) == {"path": "notes/other.txt"}
+    assert answer.text.count("**succeeded**") == 2
+    assert "you changed what I had asked for, and it ran with `notes/other.txt` with 15 characters" in answer.text
+    assert "beginning “Größe”" in answer.text
+    assert "The person changed" not in answer.text, "that is for models to read"
 
 
 async def test_two_calls_in_one_turn(client: httpx.AsyncClient) -> None:
