@@ -1,6 +1,8 @@
-"""A TLS handshake that is given up closes its connection. httpcore 1.0 does so after an error, but not after a cancel.
+"""The first moments of a connection, where httpcore 1.0 is not strict enough.
 
-Stop in the middle of a handshake would leave the connection open until the server gives up.
+A TLS handshake that is given up closes its connection. The library does so after an error, but not after a cancel: Stop
+in the middle of a handshake would leave the connection open until the server gives up. And what does not begin like
+HTTP is refused at its first bytes: the library waits for the end of a head that never comes.
 """
 
 import ssl
@@ -12,6 +14,9 @@ import httpcore
 if TYPE_CHECKING:
     import httpx
 
+_HTTP = b"HTTP/"
+_TLS_RECORDS = (0x15, 0x16)  # an alert, a handshake
+
 
 def with_closed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.AsyncHTTPTransport":
     """The same transport. With a version of the libraries that is built otherwise, it is left as it is."""
@@ -21,6 +26,31 @@ def with_closed_handshakes(transport: "httpx.AsyncHTTPTransport") -> "httpx.Asyn
         # The pool takes one only when it is made, and httpx makes it.
         pool._network_backend = ClosingBackend(inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     return transport
+
+
+class NotHttp(httpcore.RemoteProtocolError):
+    """The first bytes of an answer are no HTTP. `is_tls`: they are TLS."""
+
+    is_tls = False
+
+
+def _checked(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+    """The same stream. Its first read raises NotHttp for other bytes; from then on nothing is paid for it."""
+    read, start = stream.read, bytearray()
+
+    async def checking(max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        data = await read(max_bytes, timeout)
+        start.extend(data[: len(_HTTP)])
+        if not _HTTP.startswith(start[: len(_HTTP)]):
+            error = NotHttp("the answer does not begin with a status line")
+            error.is_tls = start[0] in _TLS_RECORDS
+            raise error
+        if len(start) >= len(_HTTP) or not data:
+            stream.read = read
+        return data
+
+    stream.read = checking
+    return stream
 
 
 class ClosingBackend(httpcore.AsyncNetworkBackend):
@@ -38,7 +68,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """The stream stays the library's own: what reads beside it knows its kind."""
-        stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        stream = _checked(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
         start = stream.start_tls
 
         async def closing(
@@ -47,7 +77,7 @@ class ClosingBackend(httpcore.AsyncNetworkBackend):
             timeout: float | None = None,  # noqa: ASYNC109
         ) -> httpcore.AsyncNetworkStream:
             try:
-                return await start(ssl_context, server_hostname, timeout)
+                return _checked(await start(ssl_context, server_hostname, timeout))
             except BaseException:
                 await stream.aclose()
                 raise

@@ -67,6 +67,10 @@ class _Answer(HttpAnswer):
     async def body(self) -> AsyncGenerator[AsyncIterator[bytes], None]:
         yield _Chunks(self._chunks)
 
+    def wait_for_first_event(self) -> None: ...
+
+    def hear_event(self) -> None: ...
+
     async def aclose(self) -> None:
         pass
 

@@ -17,9 +17,16 @@ from pydantic import SecretStr
 from desktop_agent.network.public_addresses import is_local
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.failures import not_a_model_server, request_id
-from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader, refusal
-from desktop_agent.providers.transport.json_text import dumps, loads
+from desktop_agent.providers.transport.failures import begins_a_stream, not_a_model_server, request_id
+from desktop_agent.providers.transport.http_client import (
+    ERROR_BODY_LIMIT,
+    HttpAnswer,
+    HttpCall,
+    HttpClient,
+    SecretHeader,
+    refusal,
+)
+from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
 from desktop_agent.vocabulary.messages import now
@@ -92,7 +99,7 @@ async def answered(
                 for event in _events(decoder.feed(answer.without_key(chunk)), reader, builder):
                     yield event
                 has_begun = has_begun or _has_begun(decoder, answer)
-                if reader.done or reader.failure is not None:
+                if reader.done or reader.failure is not None or _is_a_page(decoder):
                     break
             else:
                 for event in _events(decoder.finish(), reader, builder):
@@ -137,12 +144,21 @@ async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) 
         for name, value in answer.headers.items():
             if name.endswith("-id"):
                 answer.headers[name] = call.secret.removed_from(value.encode()).decode()
-    if answer.status >= 400:
+    if answer.status >= 400 and not await _is_an_answer(answer):
         raise _told_without_key(await refusal(answer, call), call.secret)
-    if "html" in answer.headers.get("content-type", ""):
-        await answer.aclose()
-        raise not_a_model_server(answer.headers, "")
     return answer
+
+
+async def _is_an_answer(answer: HttpAnswer) -> bool:
+    """Whether what came with a status of failure is a stream of events all the same, and the first is no error."""
+    decoder, size = SseDecoder(), 0
+    while size < ERROR_BODY_LIMIT and (chunk := await answer.peek()):
+        if not size and not begins_a_stream(chunk):
+            return False
+        size += len(chunk)
+        for name, data in decoder.feed(chunk):
+            return name != "error" and is_object(data) and not data.get("error") and data.get("type") != "error"
+    return False
 
 
 def _told_without_key(error: AgentError, secret: SecretHeader | None) -> AgentError:
@@ -242,6 +258,11 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
     return builder.take()
 
 
+def _is_a_page(decoder: SseDecoder) -> bool:
+    """Whether a page of the web came instead of an answer: what follows is not waited for."""
+    return decoder.strange.lstrip()[:1] == "<" and not decoder.frames
+
+
 def _has_begun(decoder: SseDecoder, answer: HttpAnswer) -> bool:
     """Whether the first event has come; from then on the limit of silence is another one."""
     if decoder.frames:
@@ -255,6 +276,8 @@ def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) ->
         return None
     if not reader.recognised and (decoder.frames or decoder.strange):
         return not_a_model_server(answer.headers, decoder.strange)
+    if not (decoder.frames or decoder.bad_events):
+        return Truncated("it was empty", request_id=request_id(answer.headers))
     unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""
     return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
 

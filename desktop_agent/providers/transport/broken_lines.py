@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from desktop_agent.network.handshakes import NotHttp
 from desktop_agent.vocabulary.errors import (
     AgentError,
     ConnectionFailed,
@@ -20,6 +21,7 @@ from desktop_agent.vocabulary.requests import Timeouts
 if TYPE_CHECKING:
     import httpx
 
+_TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
 _ERRNO_SENTENCES = {
     errno.ECONNREFUSED: "nothing listens at {where}",
     errno.ENETUNREACH: "there is no route to {where}",
@@ -56,6 +58,9 @@ def from_reading(error: Exception, where: str, silence: float) -> ProviderError:
         return TimedOut.after_sending(f"{where} said nothing for {silence:g} seconds")
     if name == "DecodingError":
         return UnreadableAnswer("its compressed body is damaged")
+    fault = _fault_of_http(error)
+    if fault is not None and not str(fault).startswith("peer "):
+        return Truncated(f"{where} broke the rules of HTTP in the middle")
     return Truncated(f"{where} closed the connection")
 
 
@@ -76,11 +81,24 @@ def _from_causes(error: BaseException, where: str) -> ProviderError:
             )
         if isinstance(cause, socket.gaierror):
             return ConnectionFailed(f"the name {host} is not known")
+        if isinstance(cause, NotHttp):
+            remedy = _TLS_REMEDY if cause.is_tls else None
+            return UnreadableAnswer("it did not answer in HTTP", remedy=remedy)
         if isinstance(cause, OSError) and cause.errno in _ERRNO_SENTENCES:
             return ConnectionFailed(_ERRNO_SENTENCES[cause.errno].format(where=where))
+    fault = _fault_of_http(error)
+    if fault is not None:
+        too_long = getattr(fault, "error_status_hint", 0) == 431
+        return UnreadableAnswer("its headers are too long" if too_long else "it did not answer in HTTP")
     if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
         return ConnectionFailed(f"{where} closed the connection without an answer")
     return ConnectionFailed(f"no connection to {where}")
+
+
+def _fault_of_http(error: BaseException) -> BaseException | None:
+    """What the library under the HTTP library says about bytes that are no HTTP."""
+    causes = (each for each in _causes(error) if type(each).__module__.startswith("h11"))
+    return next((each for each in causes if type(each).__name__ == "RemoteProtocolError"), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -12,9 +12,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, object_in, objects_in
+from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.errors import (
     AuthenticationFailed,
     Conflict,
+    ConnectionFailed,
     ContextLengthExceeded,
     InvalidRequest,
     NotFound,
@@ -40,7 +42,10 @@ _DAILY_QUOTA = "quota_per_day"
 # Rows are tried in order; the first whose word stands anywhere in the body's codes, types and reasons wins.
 _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
     (ToolUseFailed, frozenset({"tool_use_failed"})),
-    (ContextLengthExceeded, frozenset({"context_length_exceeded", "exceed_context_size_error"})),
+    (
+        ContextLengthExceeded,
+        frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"}),
+    ),
     (
         QuotaExhausted,
         frozenset(
@@ -55,13 +60,26 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
                 "billing_hard_limit_reached",
                 "enforced_spend_limit_reached",
                 "contract_spend_limit_reached",
+                "exceeded_current_quota_error",
+                "payment_required",
+                "arrearage",
                 _DAILY_QUOTA,
             }
         ),
     ),
     (
         AuthenticationFailed,
-        frozenset({"invalid_api_key", "authentication_error", "unauthenticated", "api_key_invalid"}),
+        frozenset(
+            {
+                "invalid_api_key",
+                "authentication_error",
+                "unauthenticated",
+                "api_key_invalid",
+                "invalid_authentication_error",
+                "incorrect_api_key_error",
+                "invalidapikey",
+            }
+        ),
     ),
     (
         PermissionRefused,
@@ -86,13 +104,59 @@ _SPECIFIC: tuple[tuple[type[ProviderError], frozenset[str]], ...] = (
                 "overloaded_error",
                 "unavailable_error",
                 "unavailable",
+                "service_unavailable",
+                "engine_overloaded_error",
+                "capacity_exceeded",
             }
         ),
     ),
-    (RateLimited, frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down", "resource_exhausted"})),
+    (
+        RateLimited,
+        frozenset(
+            {
+                "rate_limit_exceeded",
+                "rate_limit_error",
+                "slow_down",
+                "resource_exhausted",
+                "rate_limit_reached_error",
+                "rate_limited",
+                "too_many_requests",
+                "throttling",
+                "throttling.ratequota",
+            }
+        ),
+    ),
     (TimedOut, frozenset({"timeout_error", "deadline_exceeded", "request_timeout", "vector_store_timeout"})),
     (Conflict, frozenset({"conflict_error"})),
+    # What was asked, or what the model began to say, is withheld: the same again would be, too.
+    (
+        InvalidRequest,
+        frozenset(
+            {
+                "sensitive",
+                "content_filter",
+                "content_policy_violation",
+                "responsibleaipolicyviolation",
+                "data_inspection_failed",
+                "datainspectionfailed",
+            }
+        ),
+    ),
+    (ServerFailed, frozenset({"network_error"})),
 )
+# Z.AI and BigModel name their errors by a number and nothing else (docs.z.ai/api-reference/api-code). Elsewhere the
+# same numbers mean other things, and stand beside a word: with Mistral 1300 is a limit of rate.
+_NUMBERS: dict[str, type[ProviderError]] = {
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), AuthenticationFailed),
+    **dict.fromkeys(("1113", "1304", "1308", "1309", "1310"), QuotaExhausted),
+    **dict.fromkeys(("1110", "1112", "1121", "1220", "1311"), PermissionRefused),
+    "1211": NotFound,
+    "1234": ServerFailed,
+    "1261": ContextLengthExceeded,
+    "1301": InvalidRequest,
+    **dict.fromkeys(("1302", "1303", "1305"), RateLimited),
+    "1312": Overloaded,
+}
 # A Responses stream that failed says only this about what was sent (openai SDK, ResponseError.code).
 _REFUSED_INPUT = frozenset(
     {
@@ -136,13 +200,29 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     410: NotFound,
     413: TooLarge,
     429: RateLimited,
+    434: PermissionRefused,  # Z.AI: an interface that this account has no part in
+    435: TooLarge,  # Z.AI: a file
+    498: Overloaded,  # Groq's own: no capacity for the flex tier (console.groq.com/docs/errors)
+    499: ServerFailed,  # nginx's and Google's own: whoever asked has gone, and that was a gateway before the server
     503: Overloaded,
     504: TimedOut,
+    511: UnreadableAnswer,  # a network that wants a person to sign in first (RFC 6585)
+    # Cloudflare's own, about the server behind it: down, slow to connect, not found, slow to answer, no TLS.
+    521: ConnectionFailed,
+    522: TimedOut,
+    523: ConnectionFailed,
+    524: TimedOut,
+    525: ConnectionFailed,
+    526: ConnectionFailed,
     529: Overloaded,
+    # What proxies say of silence behind them.
+    598: TimedOut,
+    599: TimedOut,
 }
 _RETRY_STATUSES = frozenset({408, 409, 429})
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
-_NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded)
+_NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
+_FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +285,17 @@ def redirected(status: int, target_host: str) -> UnreadableAnswer:
     return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
 
 
+def begins_a_stream(body: bytes) -> bool:
+    """Whether bytes begin like an event stream, however they are labelled."""
+    return _FIELD_OF_A_STREAM.match(body) is not None
+
+
 def read_body(body: bytes) -> Refusal:
-    """The same for bytes; a body that is not JSON says nothing."""
+    """The same for bytes; a body that is neither JSON nor an event stream says nothing."""
+    if begins_a_stream(body):
+        decoder = SseDecoder()
+        frames = [*decoder.feed(body), *decoder.finish()]
+        return next((read(data) for _, data in frames if is_object(data)), Refusal())
     try:
         return read(loads(body)) if body.strip() else Refusal()
     except ValueError:
@@ -287,6 +376,8 @@ def _number(value: Any) -> int | None:
 
 def _kind(words: Iterable[str], status: int | None) -> type[ProviderError]:
     said = frozenset(words)
+    if len(said) == 1 and (numbered := _NUMBERS.get(next(iter(said)))) is not None:
+        return numbered
     for kind, row in _SPECIFIC:
         if said & row:
             return kind
@@ -299,7 +390,7 @@ def _kind(words: Iterable[str], status: int | None) -> type[ProviderError]:
 
 
 def _worth_retrying(kind: type[ProviderError], status: int, asked: str) -> bool:
-    if issubclass(kind, _NEVER_AGAIN):
+    if issubclass(kind, _NEVER_AGAIN) or (kind is InvalidRequest and status >= 500):
         return False
     if asked.lower() in ("true", "false"):
         return asked.lower() == "true"

@@ -90,6 +90,11 @@ class HttpAnswer:
         # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
         self._stream = cast("Body", response.extensions[STREAM])
         self._stream.silence_limit = call.timeouts.idle
+        self._raw = aiter(self._stream)
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        self._plain = None if encoding in ("", "identity") else inflated(self._raw, encoding)
+        self._source: AsyncIterator[bytes] = self._plain or self._raw
+        self._seen: list[bytes] = []
         self._call = call
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
@@ -98,6 +103,17 @@ class HttpAnswer:
         """The same bytes; a key that the server echoed in one piece is taken out."""
         secret = self._call.secret
         return chunk if secret is None else secret.hidden_in(chunk)
+
+    async def peek(self) -> bytes:
+        """The next piece of the body, which stays in it: `body` begins with all that was seen. Empty where none comes
+        within ten seconds, or the body ends or is broken, which `body` then says."""
+        import httpx
+
+        with suppress(httpx.HTTPError, TimeoutError, UnreadableAnswer, StopAsyncIteration):
+            async with asyncio.timeout(REFUSAL_PATIENCE):
+                self._seen.append(await anext(self._source))
+                return self._seen[-1]
+        return b""
 
     @asynccontextmanager
     async def body(self) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -108,10 +124,8 @@ class HttpAnswer:
         """
         import httpx
 
-        raw = aiter(self._stream)
-        encoding = self.headers.get("content-encoding", "").strip().lower()
-        plain = None if encoding in ("", "identity") else inflated(raw, encoding)
-        source = plain or raw
+        again = _after(self._seen, self._source) if self._seen else None
+        source = again or self._source
         failure: AgentError | None = None
         try:
             yield source if self._deadline is None else _within(source, self._deadline)
@@ -121,9 +135,11 @@ class HttpAnswer:
             failure = _total_exceeded(self._call)
         finally:
             await self.aclose()
-            if plain is not None:
-                await plain.aclose()
-            await _unwound(raw)
+            if again is not None:
+                await again.aclose()
+            if self._plain is not None:
+                await self._plain.aclose()
+            await _unwound(self._raw)
         if failure is not None:
             raise failure
 
@@ -303,6 +319,14 @@ def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Req
         return request
 
     return sign
+
+
+async def _after(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """What was looked at already, and then the rest."""
+    for chunk in seen:
+        yield chunk
+    async for chunk in source:
+        yield chunk
 
 
 async def _within(source: AsyncIterator[bytes], deadline: float) -> AsyncGenerator[bytes, None]:

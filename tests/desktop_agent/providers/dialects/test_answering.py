@@ -126,7 +126,7 @@ async def test_the_start_comes_before_everything_with_what_was_adjusted(http: Ht
         started = await asyncio.wait_for(anext(stream), 5)
         assert started == AnswerStarted(Origin(provider="plain", request_id="q1"), (SAID,))
         release.set()
-        with pytest.raises(Truncated, match="an end"):
+        with pytest.raises(Truncated, match="it was empty"):
             await anext(stream)
 
 
@@ -210,10 +210,10 @@ async def test_what_is_no_answer_of_this_dialect_is_said_to_be_none(http: HttpCl
     other = Reply(sse({"hello": 1}, done=False))
     async with Loopback(page, other) as server:
         asking = Asking(http, server)
-        with pytest.raises(UnreadableAnswer, match="web page"):
-            await anext(asking.stream())
-        _, error = await collected(asking.stream())
-    assert isinstance(error, UnreadableAnswer)
+        for words in ("web page", "no model server sends"):
+            _, error = await collected(asking.stream())
+            assert isinstance(error, UnreadableAnswer)
+            assert words in error.message
 
 
 async def test_a_refusal_comes_from_the_first_step_and_is_counted(http: HttpClient) -> None:
@@ -267,7 +267,7 @@ async def test_a_key_echoed_in_escapes_is_not_told(http: HttpClient) -> None:
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_key_echoed_in_a_header_names_no_request(http: HttpClient, status: int) -> None:
     headers = {"content-type": "text/event-stream", "request-id": f"req-{KEY}"}
-    async with Loopback(Reply(sse({"text": "a"}), status, headers), judged=False) as server:
+    async with Loopback(Reply(sse({"error": "a"}), status, headers), judged=False) as server:
         if status == 200:
             answer = await _opened_with_key(http, server)
             named = answer.headers["request-id"]

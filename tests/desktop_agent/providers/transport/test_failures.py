@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 
 from desktop_agent.providers.transport.failures import from_answer, from_stream, named_words, not_a_model_server
-from desktop_agent.vocabulary.errors import InvalidRequest
+from desktop_agent.vocabulary.errors import InvalidRequest, TimedOut
 from tests.desktop_agent.providers.canon import RECORDINGS
 
 ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
@@ -50,6 +50,29 @@ def test_recorded_errors(row: dict) -> None:
         ),
         (402, b'{"error":{"message":"m","details":{"error_code":"linked_organization_suspended"}}}', "quota", "m"),
         (504, b"", "timeout", "HTTP 504"),
+        (498, b'{"error":{"message":"m","type":"flex","code":"capacity_exceeded"}}', "overloaded", "m"),
+        (498, b"", "overloaded", "HTTP 498"),
+        (499, b"", "server", "HTTP 499"),
+        (511, b"", "unreadable", "HTTP 511"),
+        (520, b"", "server", "HTTP 520"),
+        (521, b"error code: 521", "connection", "error code: 521"),
+        (522, b"", "timeout", "HTTP 522"),
+        (523, b"", "connection", "HTTP 523"),
+        (524, b"", "timeout", "HTTP 524"),
+        (529, b"", "overloaded", "HTTP 529"),
+        (598, b"", "timeout", "HTTP 598"),
+        (429, b'{"error":{"code":"1113","message":"m"}}', "quota", "m"),
+        (429, b'{"error":{"code":"1302","message":"m"}}', "rate_limit", "m"),
+        (400, b'{"error":{"code":"1301","message":"m"}}', "invalid_request", "m"),
+        (400, b'{"error":{"code":"1261","message":"m"}}', "context_length", "m"),
+        (401, b'{"error":{"code":"1113","type":"other","message":"m"}}', "auth", "m"),
+        (429, b'{"object":"error","message":"m","type":"rate_limited","code":"1300"}', "rate_limit", "m"),
+        (500, b'{"error":{"code":"network_error","message":"m"}}', "server", "m"),
+        (500, b'{"error":{"code":"sensitive","message":"m"}}', "invalid_request", "m"),
+        (400, b'{"error":{"code":"data_inspection_failed","message":"m"}}', "invalid_request", "m"),
+        (400, b'{"error":{"code":"Arrearage","message":"m"}}', "quota", "m"),
+        (429, b'{"error":{"type":"engine_overloaded_error","message":"m"}}', "overloaded", "m"),
+        (429, b'{"error":{"type":"exceeded_current_quota_error","message":"m"}}', "quota", "m"),
         (418, b"", "invalid_request", "HTTP 418"),
         (500, b"\xff\xfe not text \x00" + b"x" * 500, "server", "HTTP 500"),
         (400, b'{"error":{"message":["a"]}}', "invalid_request", '["a"]'),
@@ -161,3 +184,20 @@ def test_a_request_named_only_in_the_body_is_kept_for_support() -> None:
     assert from_answer(500, {"request-id": "req_2"}, body).request_id == "req_2"
     assert from_stream({"error": {"message": "m"}, "request_id": "req_3"}, {}).request_id == "req_3"
     assert from_answer(500, {}, b'{"error":{"message":"m"},"request_id":7}').request_id is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "again"),
+    [
+        *[(status, b"", True) for status in (498, 499, 520, 521, 522, 523, 524, 529, 598)],
+        (511, b"", False),
+        (500, b'{"error":{"code":"sensitive"}}', False),
+        (400, b'{"error":{"code":"network_error"}}', True),
+        (429, b'{"error":{"code":"1113"}}', False),
+    ],
+)
+def test_what_gateways_say_is_asked_again_where_that_may_help(status: int, body: bytes, again: bool) -> None:
+    error = from_answer(status, {}, body)
+    assert error.retryable is again
+    # A gateway's time-out is an answer: not one of ours.
+    assert not (isinstance(error, TimedOut) and error.is_after_sending)

@@ -1,0 +1,238 @@
+"""What answers like no model server should: read by its content, or told as what it is. Real sockets, raw bytes."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.errors import (
+    ConnectionFailed,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    Truncated,
+    UnreadableAnswer,
+)
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.requests import ModelRequest
+from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS, dialect_of, events
+
+HELLO = sse(chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk(finish="stop"))
+PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
+
+
+def head(status: str = "200 OK", kind: str = "text/event-stream", *more: str, version: str = "1.1") -> bytes:
+    lines = [f"HTTP/{version} {status}", f"content-type: {kind}", *more, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+@asynccontextmanager
+async def raw(*pieces: bytes, hold: bool = False) -> AsyncIterator[str]:
+    """The address of a server that writes these bytes for any request, and closes unless it is to hold."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            first = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+            for piece in pieces or (head() + b"".join(events(dialect_of(first), 2)),):
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0)
+            if hold:
+                await reader.read()
+                await reader.read()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(serve(reader, writer))
+        tasks.add(task)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def answer_of(address: str, dialect: str = "openai-chat") -> str:
+    http = HttpClient()
+    provider = make_provider(dialect, f"{address}/{ROOTS[dialect]}", None, http)
+    stream = provider.stream(ModelRequest("m", (Message.user("hi"),)))
+    try:
+        async with asyncio.timeout(20):
+            return "".join([event.text async for event in stream if isinstance(event, ContentDelta)])
+    finally:
+        await stream.aclose()
+        await http.aclose()
+
+
+async def failure_of(address: str) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        await answer_of(address)
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/json", "text/plain", "application/x-ndjson"])
+@pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error", "404 Not Found"])
+async def test_a_stream_of_events_is_read_whatever_it_is_labelled(kind: str, status: str) -> None:
+    async with raw(head(status, kind), HELLO[:7], HELLO[7:]) as address:
+        assert await answer_of(address) == "Hello"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_a_body_without_framing_ends_with_its_connection(dialect: str, version: str) -> None:
+    parts = events(dialect, 3)
+    async with raw(head(version=version), *parts) as address:
+        assert await answer_of(address, dialect) != ""
+
+
+async def test_a_body_of_http_1_0_that_is_cut_is_no_whole_answer() -> None:
+    async with raw(head(version="1.0"), sse(chunk({"content": "Hel"}), done=False)) as address:
+        assert isinstance(await failure_of(address), Truncated)
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "kind"),
+    [
+        ("429 Too Many", "", RateLimited),
+        ("500 Oops", "", ServerFailed),
+        ("500 Oops", "overloaded_error", Overloaded),
+        ("503 Busy", "", Overloaded),
+    ],
+)
+@pytest.mark.parametrize("shape", ["event: error\n", ""])
+async def test_an_error_written_as_an_event_under_a_status_of_failure(
+    status: str, word: str, kind: type[ProviderError], shape: str
+) -> None:
+    error = {"error": {"message": "Not now.", **({"type": word} if word else {})}}
+    body = f"{shape}data: {json.dumps(error)}\n\n".encode()
+    async with raw(head(status), body) as address:
+        found = await failure_of(address)
+    assert (type(found), found.message) == (kind, "Not now.")
+    assert found.status == int(status[:3])
+
+
+@pytest.mark.parametrize("hold", [False, True], ids=["closed", "held open"])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"SSH-2.0-x\r\n", b"220 mail.example.org ESMTP\r\n", b"\x00\x01\x02\x03", b"hello", b"<html>no head</html>"],
+    ids=["ssh", "mail", "binary", "a word", "a bare page"],
+)
+async def test_what_is_no_http_is_told_as_that(garbage: bytes, hold: bool) -> None:
+    async with raw(garbage, hold=hold) as address:
+        found = await failure_of(address)
+    assert isinstance(found, UnreadableAnswer)
+    assert found.message == "it did not answer in HTTP"
+    assert not found.retryable
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 two hundred\r\n\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", b"HTTP/9\x00\r\n\r\n"]
+)
+async def test_a_damaged_head_is_told_as_that(answer: bytes) -> None:
+    async with raw(answer) as address:
+        assert (await failure_of(address)).message == "it did not answer in HTTP"
+
+
+async def test_tls_behind_an_address_without_it() -> None:
+    async with raw(b"\x15\x03\x01\x00\x02\x02\x46") as address:
+        found = await failure_of(address)
+    assert found.message == "it did not answer in HTTP"
+    assert "https://" in str(found.remedy)
+
+
+async def test_headers_without_end_are_told_as_that() -> None:
+    more = b"".join(b"x-%d: %s\r\n" % (number, b"a" * 1000) for number in range(200))
+    async with raw(b"HTTP/1.1 200 OK\r\n" + more, hold=True) as address:
+        found = await failure_of(address)
+    assert isinstance(found, UnreadableAnswer)
+    assert found.message == "its headers are too long"
+
+
+async def test_a_server_that_only_closes_is_told_as_that() -> None:
+    async with raw(b"") as address:
+        found = await failure_of(address)
+    assert isinstance(found, ConnectionFailed)
+    assert "closed the connection without an answer" in found.message
+
+
+async def test_chunks_that_are_none_are_not_a_closed_connection() -> None:
+    first = sse(chunk({"content": "Hel"}), done=False)
+    body = b"%x\r\n%s\r\n" % (len(first), first)
+    async with raw(head("200 OK", "text/event-stream", "transfer-encoding: chunked"), body, b"no chunk\r\n") as address:
+        found = await failure_of(address)
+    assert isinstance(found, Truncated)
+    assert "broke the rules of HTTP" in found.message
+
+
+@pytest.mark.parametrize("hold", [False, True], ids=["whole", "held open"])
+@pytest.mark.parametrize("kind", ["text/html", "text/event-stream", "application/json"])
+async def test_a_page_is_told_as_a_page_at_once(kind: str, hold: bool) -> None:
+    async with raw(head("200 OK", kind), PAGE + b"\n", hold=hold) as address:
+        found = await failure_of(address)
+    assert isinstance(found, UnreadableAnswer)
+    assert found.message == "it sent a web page"
+
+
+async def test_a_network_that_wants_a_sign_in() -> None:
+    async with raw(head("511 Network Authentication Required", "text/html"), PAGE) as address:
+        found = await failure_of(address)
+    assert isinstance(found, UnreadableAnswer)
+    assert not found.retryable
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_error_in_json_in_place_of_a_stream(kind: str) -> None:
+    body = json.dumps({"error": {"message": "Slow down.", "type": "rate_limit_error"}}, indent=2).encode()
+    async with raw(head("200 OK", kind), body) as address:
+        found = await failure_of(address)
+    assert (type(found), found.message) == (RateLimited, "Slow down.")
+
+
+@pytest.mark.parametrize("body", [b"", b"\r\n\r\n", b": keep-alive\n\n"], ids=["nothing", "blank", "signs of life"])
+async def test_an_empty_answer_is_told_as_that(body: bytes) -> None:
+    async with raw(head(), body) as address:
+        found = await failure_of(address)
+    assert isinstance(found, Truncated)
+    assert found.message == "it was empty"
+
+
+@pytest.mark.parametrize("place", ["https://elsewhere.example/v1", "//elsewhere.example/v1"])
+async def test_a_redirect_to_another_host_is_not_followed_and_names_it(place: str) -> None:
+    async with raw(head("307 Temporary Redirect", "text/html", f"location: {place}")) as address:
+        found = await failure_of(address)
+    assert isinstance(found, UnreadableAnswer)
+    assert found.message == "it points to another address, at elsewhere.example"
+
+
+async def test_compression_that_is_damaged() -> None:
+    packed = bytearray(gzip.compress(HELLO * 50))
+    packed[40:60] = b"\xff" * 20
+    async with raw(head("200 OK", "text/event-stream", "content-encoding: gzip"), bytes(packed)) as address:
+        found = await failure_of(address)
+    assert (type(found), found.message) == (UnreadableAnswer, "its compressed body is damaged")
+    cut = gzip.compress(sse(chunk({"content": "Hel"}), chunk(finish="stop")))[:-20]
+    async with raw(head("200 OK", "text/event-stream", "content-encoding: gzip"), cut) as address:
+        assert isinstance(await failure_of(address), Truncated)
+
+
+async def test_compression_under_a_status_of_failure_is_read() -> None:
+    body = gzip.compress(json.dumps({"error": {"message": "Busy.", "type": "overloaded_error"}}).encode())
+    async with raw(head("500 Oops", "application/json", "content-encoding: gzip"), body) as address:
+        found = await failure_of(address)
+    assert (type(found), found.message) == (Overloaded, "Busy.")
