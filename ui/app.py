@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_version
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction
+from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
@@ -174,7 +174,12 @@ class Desk:
     async def _place_of_draft(self) -> OpenConversation:
         """Where what was written before anything was shown would have stood."""
         records = () if self.window.wants_new else await self._engine.store.list_conversations(1)
-        session = await self._engine.session(records[0].id) if records else self._engine.new_session()
+        if not records:
+            return OpenConversation(self._engine.new_session(), self._clock, self.library)
+        try:
+            session = await self._engine.session(records[0].id)
+        except ConversationInUse as held:
+            session = (await self._engine.follow(records[0].id, held)).session
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:

@@ -35,13 +35,14 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
 from desktop_agent.vocabulary.requests import ProviderConfig
 
 if TYPE_CHECKING:
+    from desktop_agent.engine.following import Follower
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_parts.setup import SessionSetup
     from desktop_agent.tools.toolsets import Which
@@ -217,6 +218,12 @@ class Engine:
             lock.release_now()
             raise
         return self._held(session, lock)
+
+    async def follow(self, conversation_id: str, held: ConversationInUse) -> "Follower":
+        """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
+        from desktop_agent.engine.following import followed
+
+        return await followed(self.store, conversation_id, self._setup(), held, self._locks.lock(conversation_id))
 
     def _held(self, session: "Session", lock: ConversationLock) -> "Session":
         """Remember it while somebody holds it; when nobody does, its conversation is free for other processes."""

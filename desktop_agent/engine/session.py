@@ -22,7 +22,7 @@ from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import ConversationInUse, StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -39,6 +39,8 @@ class Session(Reading):
     UserMessageReturned named. `open_calls` are what a dead process left. Whoever opened the session finds it in `busy`
     while something of it is under way or unwritten; otherwise it lives as long as somebody holds it.
 
+    `held` says which other process is the writer: then this one is closed from its beginning on.
+
     Closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle` and
     `close` are harmless; all else that would do or change something raises WrongUse. Through the seven named first, it
     does so from the end of `close` on, and changes nothing: until then the run that is being stopped may need them, and
@@ -52,6 +54,7 @@ class Session(Reading):
         *,
         open_calls: OpenCalls | None = None,
         busy: "set[Session] | None" = None,
+        held: ConversationInUse | None = None,
     ) -> None:
         super().__init__(writer)
         self._setup = setup
@@ -74,6 +77,10 @@ class Session(Reading):
         self._making = RunMaking(setup, self._conduct, self.checkpoints, lambda: self.record)
         writer.ledger.on_work(self._hold)
         writer.ledger.on_trouble(self._on_trouble)
+        self._held = held
+        if held is not None:
+            self.is_closed = True
+            self._conduct.close()
 
     @property
     def working(self) -> bool:
@@ -219,7 +226,7 @@ class Session(Reading):
 
     def _refuse_when_closed(self) -> None:
         if self.is_closed:
-            raise closed()
+            raise self._held or closed()
 
     def _refuse_while_working(self) -> None:
         self._refuse_when_closed()

@@ -18,9 +18,9 @@ from desktop_agent.vocabulary.messages import Message, new_id, now
 class UnkeptLedger:
     """Takes all that a ledger takes and keeps none of it; it is never in trouble."""
 
-    def __init__(self, record: ConversationRecord) -> None:
+    def __init__(self, record: ConversationRecord, *, is_new: bool = True) -> None:
         self.record = record
-        self._is_new = True
+        self._is_new = is_new
         self._is_closed = False
 
     @property

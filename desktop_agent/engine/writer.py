@@ -101,16 +101,17 @@ class Keeps(Protocol):
 class Writer:
     """Messages, transcript and ledger of one conversation, kept in step.
 
-    `known_ids` are those of all messages that were ever in the history while it was open.
+    `known_ids` are those of all messages that were ever in the history while it was open. `is_followed`: another
+    process writes, so what has no answer yet is being answered.
     """
 
-    def __init__(self, ledger: Keeps, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, ledger: Keeps, messages: Sequence[Message] = (), *, is_followed: bool = False) -> None:
         self.ledger = ledger
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         last = last_said(self._messages)
-        if last is not None and last.role in {Role.USER, Role.TOOL}:
+        if last is not None and last.role in {Role.USER, Role.TOOL} and not is_followed:
             # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
             self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
         self.usage = _last_usage(self._messages)
@@ -165,6 +166,14 @@ class Writer:
     def replay(self, envelope: Envelope) -> None:
         """Show an event from the journal of a dead process."""
         self._show(envelope)
+
+    def follow(self, messages: Sequence[Message]) -> None:
+        """Remember what another process committed. Its events showed it already, but for prompts."""
+        for message in messages:
+            if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
+                self.show(message)
+        self._remember(messages)
+        self.usage = _last_usage(self._messages)
 
     async def commit(self, *messages: Message) -> None:
         """Remember at once, write as soon as the disk lets us. A prompt that nobody has seen yet is shown."""

@@ -77,6 +77,20 @@ class ConversationLock:
         """The same at once, for when nobody can wait."""
         self._file.release()
 
+    async def holder(self) -> Holder | None:
+        """Who holds it, as far as is known."""
+        return await asyncio.to_thread(self._file.holder)
+
+    async def is_free(self) -> bool:
+        """Whether nobody holds it at this moment. Raises StorageFailed."""
+
+        def look() -> bool:
+            is_free = self._file.acquire()
+            self._file.release()
+            return is_free
+
+        return await asyncio.to_thread(look)
+
     def _is_acquired(self) -> bool:
         return self._file.acquire(Holder.this_process(self._program))
 

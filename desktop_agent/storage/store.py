@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar, Unpack
 
 from desktop_agent.storage.blobs import BlobFiles
-from desktop_agent.storage.database import conversations, journal, messages
+from desktop_agent.storage.database import conversations, following, journal, messages
 from desktop_agent.storage.database.backup import verified_copy
 from desktop_agent.storage.database.checkpoints import CheckpointRows
 from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
@@ -165,14 +165,15 @@ class Store:
     async def load(self, id_: str) -> LoadedConversation:
         """The conversation with the branch in view and the journal of what never ended."""
 
-        def work(db: Connection) -> LoadedConversation:
-            record = conversations.record_of(db, id_)
-            number = conversations.number_of(db, id_)
-            envelopes, skipped = journal.unfinished(db, number)
-            below = journal.below(db, number, {envelope.run_id for envelope in envelopes})
-            return LoadedConversation(record, messages.branch(db, number), envelopes, skipped, below)
+        return await self._run(lambda db: following.loaded(db, id_))
 
-        return await self._run(work)
+    async def follow(self, id_: str) -> tuple[LoadedConversation, following.Position]:
+        """The same while another process may write it, and where to go on reading. Raises WrongUse."""
+        return await self._run(lambda db: following.begin(db, id_))
+
+    async def news(self, id_: str, since: following.Position) -> following.News | None:
+        """What other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
+        return await self._run(lambda db: following.since(db, id_, since))
 
     async def commit(
         self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()

@@ -19,6 +19,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolFinished,
     UserMessageReturned,
 )
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
@@ -133,8 +134,16 @@ class OpenConversation(ConversationFacts):
     finished = Signal()
     returned = Signal(Message)
 
-    def __init__(self, session: "Session", clock: FrameClock, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        session: "Session",
+        clock: FrameClock,
+        parent: QObject | None = None,
+        held_by: Sentence | None = None,
+    ) -> None:
         super().__init__(session, parent)
+        self.held_by = held_by
+        """Who works in it, where that is another process: then it can only be read."""
         self._clock = clock
         self.approvals = Approvals(session)
         self.conduct = Conduct(session, self)

@@ -10,11 +10,13 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationRecord
 from desktop_agent.vocabulary.engine_events import (
     Envelope,
+    ErrorOccurred,
     RunFinished,
     RunStarted,
     TurnStarted,
     UserMessageReturned,
 )
+from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, WrittenElsewhere
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
@@ -22,6 +24,7 @@ from ui.bridge.pictures import Pictures
 from ui.bridge.tasks import Tasks
 
 if TYPE_CHECKING:
+    from desktop_agent.engine.following import Follower
     from desktop_agent.engine.session import Session
 
 # The list shows this many at once; older ones are found by searching.
@@ -48,6 +51,7 @@ class Library(QObject):
         self.drafts = KeptDrafts(engine.store, pictures)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
+        self._follower: Follower | None = None
         self._listed: set[str] = set()
 
     @property
@@ -130,14 +134,17 @@ class Library(QObject):
             self._open.detach()
             self._open = self._session = None
 
-    def _show(self, session: "Session") -> None:
+    def _show(self, session: "Session", held_by: Sentence | None = None) -> None:
+        if self._follower is not None and self._follower.session is not session:
+            self._follower.stop()
+            self._follower = None
         if self._open is not None:
             self._open.detach()
             self._open.deleteLater()
-        if self._session is not None and self._session is not session:
+        if self._session is not None and self._session is not session and not self._session.is_closed:
             self._engine.leave(self._session)
         self._session = session
-        self._open = OpenConversation(session, self._clock, self)
+        self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.refresh)
         # Its runs change the list also while another one is shown. Subscribing again changes nothing twice.
         hearing = _Hearing(self, session)
@@ -152,6 +159,9 @@ class Library(QObject):
         match envelope.event:
             case RunStarted() | RunFinished():
                 self.refresh()
+            case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
+                # It writes nothing more; what is on the disk is shown instead.
+                self._tasks.start(self._open_stored(session.record.id))
             case TurnStarted() if session.record.id not in self._listed:
                 # By now its first prompt is on the disk. Who looks elsewhere meanwhile must find back.
                 self.refresh()
@@ -168,9 +178,23 @@ class Library(QObject):
         self.listed.emit(list(records))
 
     async def _open_stored(self, conversation_id: str) -> None:
-        session = await self._engine.session(conversation_id)
+        try:
+            session = await self._engine.session(conversation_id)
+        except ConversationInUse as held:
+            follower = await self._engine.follow(conversation_id, held)
+            self._show(follower.session, held.sentence)
+            self._follower = follower
+            self._tasks.start(self._follow(follower))
+            return
         self._show(session)
         session.resume()
+
+    async def _follow(self, follower: "Follower") -> None:
+        """Show what the other process writes; when it is gone, go on here."""
+        await follower.until_free()
+        if self._follower is follower:
+            await self._open_stored(follower.session.record.id)
+            await self._refresh()
 
     async def _new_demo(self) -> None:
         self._show(await self._engine.new_demo_session())

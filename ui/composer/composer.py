@@ -70,6 +70,7 @@ class Composer(QWidget):
         super().__init__(parent)
         self._can_see: bool | None = None
         self._limits: PictureLimits | None = None
+        self._held = ""
         self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
@@ -154,6 +155,17 @@ class Composer(QWidget):
         if had_focus:
             self._editor.setFocus()
 
+    def set_held(self, why: "Sentence | None") -> None:
+        """Whether another process works in the conversation, and what to say about it: then nothing can be sent.
+
+        One can go on writing: it is kept, and can be sent when the other process is gone.
+        """
+        self._held = "" if why is None else spoken(why)
+        self._controls.enable(why is None, self._attach)
+        self._send_or_stop.set_held(self._held)
+        self._editor.setAccessibleDescription(self._held)
+        self._refresh()
+
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
         """Whether Enter sends."""
         self._editor.set_enter_sends(enter_sends)
@@ -171,8 +183,13 @@ class Composer(QWidget):
     def send(self, *, later: bool = False) -> None:
         """Hand the message on and begin a new one. Nothing happens while it is empty or a picture is on its way.
 
+        While another process works in the conversation, that is said once more.
+
         `later`: for when the agent is done.
         """
+        if self._held:
+            announce(self, self._held)
+            return
         text, attached = self.draft()
         if self.attachments.is_preparing or not (text.strip() or self.attachments.chips):
             return
@@ -221,13 +238,13 @@ class Composer(QWidget):
         pictures = self.attachments.pictures
         has_any = self.attachments.has_pictures
         remarks = picture_remarks(pictures, self._limits, can_see=self._can_see) if has_any else []
-        words = "\n".join(remarks)
+        words = "\n".join([self._held, *remarks] if self._held else remarks)
         if words and words != self._notice.text():
             announce(self, words)
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
         empty = self._editor.document().isEmpty() and not self.attachments.chips
-        self._send_or_stop.set_can_send(can_send=not empty and not self.attachments.is_preparing)
+        self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._held))
 
     def _connect(self) -> None:
         editor, attachments = self._editor, self.attachments

@@ -21,7 +21,7 @@ class SendOrStop(QWidget):
         self._themes = themes
         self._had_focus = False
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")
-        self._send.setToolTip(self.tr("Send") + f" ({shown_keys('Ctrl+Enter')})")
+        self.set_held("")
         self._stopping = self.tr("Stopping…")
         self._stop = QPushButton(self.tr("Stop"))
         self._stop.setAccessibleName(self.tr("Stop"))
@@ -78,6 +78,11 @@ class SendOrStop(QWidget):
         self._can_send = can_send
         self._send.setEnabled(can_send)
         self._queue.setVisible(self.is_working and can_send)
+
+    def set_held(self, why: str) -> None:
+        """Why nothing can be sent at all, for who points at Send or has it read; empty when it can."""
+        self._send.setToolTip(why or self.tr("Send") + f" ({shown_keys('Ctrl+Enter')})")
+        self._send.setAccessibleDescription(why)
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Which keys say when a message is sent while the agent works."""

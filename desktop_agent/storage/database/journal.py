@@ -114,6 +114,50 @@ def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple
     return tuple(envelopes), skipped
 
 
+def last_rows(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
+    """The runs that never said RunFinished, and the last row of each."""
+    runs = connection.execute(
+        "SELECT number FROM runs WHERE conversation = ? AND finished = 0", (conversation,)
+    ).fetchall()
+    return [(run, _last_row(connection, run)) for (run,) in runs]
+
+
+def last_run(connection: sqlite3.Connection, conversation: int) -> int:
+    """The number of the newest run, or 0."""
+    row = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (conversation,)).fetchone()
+    return row[0] or 0
+
+
+def runs_behind(
+    connection: sqlite3.Connection, conversation: int, last: int, others: Collection[int]
+) -> list[tuple[int, str]]:
+    """Runs newer than `last`, and these others; number and id."""
+    marks = ", ".join(map(str, others)) or "0"
+    sql = f"SELECT number, id FROM runs WHERE conversation = ? AND (number > ? OR number IN ({marks})) ORDER BY number"  # noqa: S608  numbers
+    return [(number, text_of(id_)) for number, id_ in connection.execute(sql, (conversation, last))]
+
+
+def rows_behind(
+    connection: sqlite3.Connection, run: int, run_id: str, last: int | None
+) -> tuple[tuple[Envelope, ...], int]:
+    """The rows of a run behind `last`, in order, and the number of the last one that there is."""
+    begin = (run << _SEQ_BITS) if last is None else last + 1
+    rows = connection.execute(f"{_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
+    found = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
+    return found, rows[-1][0] if rows else begin - 1
+
+
+def seq_of(row: int) -> int:
+    """Which row of its run a row is."""
+    return row & ((1 << _SEQ_BITS) - 1)
+
+
+def _last_row(connection: sqlite3.Connection, run: int) -> int:
+    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
+    row = connection.execute("SELECT max(number) FROM journal WHERE number >= ? AND number < ?", span).fetchone()
+    return row[0] if row[0] is not None else span[0]
+
+
 def below(connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]) -> tuple[Envelope, ...]:
     """What runs that are over, and that these or runs below these started, used and were asked; in order."""
     above = set(run_ids)
@@ -184,8 +228,7 @@ def _envelope(
         return None
     if known is None:
         return None
-    seq = number & ((1 << _SEQ_BITS) - 1)
-    return Envelope(seq, run_id, text_or_none(parent), text_or_none(turn), moment, known)
+    return Envelope(seq_of(number), run_id, text_or_none(parent), text_or_none(turn), moment, known)
 
 
 def _is_there(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:

@@ -17,6 +17,15 @@ _BRANCH = """
     )
     SELECT m.id, m.role, m.state, m.body FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
 
+_BEHIND = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE number = :head AND number > :before
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent WHERE m.number > :before
+    )
+    SELECT m.id, m.role, m.state, m.body, b.parent
+    FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+
 
 def branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
     """The branch in view, oldest first."""
@@ -24,6 +33,21 @@ def branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, 
         read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
         for id_, role, state, body in connection.execute(_BRANCH, (conversation,))
     )
+
+
+def behind(connection: sqlite3.Connection, head: int | None, before: int | None) -> tuple[tuple[Message, ...], bool]:
+    """The messages of the branch that ends in `head` behind the one that was its head `before`, oldest first.
+
+    And whether that one is still in the branch.
+    """
+    if head == before:
+        return (), True
+    rows = connection.execute(_BEHIND, {"head": head, "before": before or 0}).fetchall()
+    found = tuple(
+        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
+        for id_, role, state, body, _ in rows
+    )
+    return found, bool(rows) and rows[0][-1] == before
 
 
 def commit(connection: sqlite3.Connection, conversation: int, messages: tuple[Message, ...]) -> None:

@@ -38,6 +38,11 @@ class ControlRows(PlacedRows):
         self._items.append(item)
         self.updateGeometry()
 
+    def enable(self, enabled: bool, but: QWidget) -> None:  # noqa: FBT001  # a slot
+        """Let all of them be used or none, but for one that can be in any case, and the end."""
+        for each in self._items:
+            each.setEnabled(enabled or each is but)
+
     def sizeHint(self) -> QSize:
         """All in one row, with their words."""
         row = [*self._shown(), self._end]

@@ -1,0 +1,108 @@
+"""A conversation that another process writes, read along."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.setup import SessionSetup
+from desktop_agent.engine.unkept import UnkeptLedger
+from desktop_agent.engine.writer import Writer
+from desktop_agent.storage.conversation_locks import ConversationLock
+from desktop_agent.storage.database.following import News, Position
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.vocabulary.errors import ConversationInUse
+from desktop_agent.vocabulary.messages import Message
+
+# Seconds between two looks; a look at which nothing was written asks the database one question.
+EVERY = 0.3
+_OF_CALLS = ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress | ToolFinished
+
+
+class Follower:
+    """Shows what another process writes. `session` is closed to every change; what it raises then names the owner."""
+
+    def __init__(
+        self, store: Store, session: Session, writer: Writer, lock: ConversationLock, position: Position
+    ) -> None:
+        self.session = session
+        self._store = store
+        self._writer = writer
+        self._lock = lock
+        self._position = position
+        self._is_stopped = False
+
+    async def until_free(self) -> None:
+        """Show what comes, until the conversation has to be opened anew, or `stop`.
+
+        Its owner is gone or another one, or what is there now does not go on from what is shown. Raises StorageFailed,
+        and WrongUse when the conversation was removed.
+        """
+        owner = await self._lock.holder()
+        while not self._is_stopped:
+            await asyncio.sleep(EVERY)
+            news = await self._store.news(self._writer.record.id, self._position)
+            if self._is_stopped or (news is not None and not news.is_continued):
+                return
+            if news is not None:
+                self._show(news)
+            now = await self._lock.holder()
+            if (now is not None and now != owner) or await self._lock.is_free():
+                return
+
+    def stop(self) -> None:
+        """Show nothing more."""
+        self._is_stopped = True
+
+    def _show(self, news: News) -> None:
+        self._position = news.position
+        self._writer.ledger.change_record(title=news.record.title)
+        new = list(news.messages)
+        committed = [message.id for message in new]
+        for envelope in news.envelopes:
+            event = envelope.event
+            if isinstance(event, TurnStarted) and envelope.parent_run_id is None:
+                # What was said before an answer stands before it.
+                until = committed.index(event.message_id) if event.message_id in committed else len(committed)
+                count = len(new) - (len(committed) - until)
+                self._writer.follow(new[: max(count, 0)])
+                del new[: max(count, 0)]
+            self._writer.replay(envelope)
+        self._writer.follow(new)
+
+
+async def followed(
+    store: Store, conversation_id: str, setup: SessionSetup, held: ConversationInUse, lock: ConversationLock
+) -> Follower:
+    """Begin to follow; nothing is written. Raises WrongUse and StorageFailed."""
+    loaded, position = await store.follow(conversation_id)
+    writer = Writer(UnkeptLedger(loaded.record, is_new=False), loaded.messages, is_followed=True)
+    for envelope in _not_yet_said(loaded.messages, loaded.journal):
+        writer.replay(envelope)
+    return Follower(store, Session(writer, setup, held=held), writer, lock, position)
+
+
+def _not_yet_said(messages: Sequence[Message], journal: Sequence[Envelope]) -> Iterator[Envelope]:
+    """Of the turn that goes on: all of an answer that is not committed, of one that is what became of its calls."""
+    turns = [each for each in journal if isinstance(each.event, TurnStarted) and each.parent_run_id is None]
+    if not turns or not isinstance(turns[-1].event, TurnStarted):
+        return
+    turn = turns[-1]
+    is_committed = turns[-1].event.message_id in {message.id for message in messages}
+    yield turn
+    for envelope in sorted(journal, key=lambda each: each.at):
+        if envelope.run_id == turn.run_id and envelope.seq <= turn.seq:
+            continue
+        if envelope.at < turn.at and envelope.parent_run_id is not None:
+            continue
+        if envelope.run_id == turn.run_id and is_committed and not isinstance(envelope.event, _OF_CALLS):
+            continue
+        yield envelope

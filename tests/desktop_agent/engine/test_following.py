@@ -1,0 +1,170 @@
+"""What another process writes is shown as it comes, and nothing of it is written or changed here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.conversation.items import AnswerItem, NoticeItem, ToolCallItem, UserItem
+from desktop_agent.engine import following
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.following import Follower
+from desktop_agent.engine.session import Session
+from desktop_agent.faces.arguments import parse_window_arguments
+from desktop_agent.vocabulary.errors import ConversationInUse
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from tests.desktop_agent.faces.test_ask import calls, says
+from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "EVERY", 0.01)
+
+
+@asynccontextmanager
+async def engine_at(folder: Path, server: Loopback) -> AsyncIterator[Engine]:
+    """Another process, as far as locks and the database go: its own files, its own connection."""
+    endpoint = parse_window_arguments(["--base-url", server.url, "--model", "m"]).endpoint
+    engine = await Engine.open(folder, RunDefaults(program="ask", endpoint=endpoint, model="m"))
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def follow(engine: Engine, id_: str) -> Follower:
+    with pytest.raises(ConversationInUse) as held:
+        await engine.session(id_)
+    return await engine.follow(id_, held.value)
+
+
+async def until(is_so, *_: object) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def shown(session: Session) -> list[str]:
+    words: list[str] = []
+    for item in session.transcript:
+        match item:
+            case UserItem() | AnswerItem():
+                words.append(str(item.text))
+            case ToolCallItem():
+                words.append(f"{item.name} {item.state.value}")
+            case NoticeItem():
+                words.append(f"notice {item.sentence}")
+            case _:
+                words.append(type(item).__name__)
+    return words
+
+
+def held(text: str, gate: asyncio.Event) -> Reply:
+    """The beginning of an answer; then the connection breaks off."""
+    return Reply(sse(chunk({"content": text}), done=False), hold=gate, cut=True)
+
+
+async def test_text_calls_and_the_next_prompt_come_as_they_are_written(tmp_path: Path) -> None:
+    write = ("write_file", {"path": "a.txt", "content": "x"})
+    server = Loopback(says("first"), calls(write), says("done"))
+    (tmp_path / "work").mkdir()
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session(workspace=str(tmp_path / "work"))
+        session.send(Message.user("one"))
+        await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        assert shown(follower.session) == ["one", "first"]
+        changes: list[object] = []
+        follower.session.subscribe(on_changes=changes.extend)
+        following_ = asyncio.create_task(follower.until_free())
+        session.send(Message.user("two"))
+        await until(lambda: session.approvals.open_approvals)
+        await until(lambda: shown(follower.session)[2:] == shown(session)[2:])
+        assert shown(follower.session)[2] == "two"
+        assert not follower.session.approvals.open_approvals
+        session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce())
+        await session.wait_idle()
+        await until(lambda: follower.session.history == session.history)
+        assert shown(follower.session) == shown(session)
+        assert changes
+        assert not following_.done()
+        # It lets go: the other may open it now, and shows the same.
+        await session.close()
+        await asyncio.wait_for(following_, PATIENCE)
+        again = await other.session(session.record.id)
+        assert again.history == session.history
+
+
+async def test_who_comes_in_the_middle_sees_what_there_is_and_what_comes(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    server = Loopback(held("half", gate))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        session.send(Message.user("go"))
+        await until(lambda: "half" in shown(session))
+        await session.settle()
+        follower = await follow(other, session.record.id)
+        assert shown(follower.session) == ["go", "half"]
+        following_ = asyncio.create_task(follower.until_free())
+        gate.set()
+        await session.wait_idle()
+        await until(lambda: follower.session.history == session.history or following_.done())
+        if following_.done():
+            follower = await follow(other, session.record.id)
+        follower.stop()
+        await asyncio.wait_for(following_, PATIENCE)
+        assert follower.session.history == session.history
+        assert shown(follower.session)[:2] == ["go", "half"]
+
+
+async def test_nothing_can_be_changed_and_the_reason_names_the_owner(tmp_path: Path) -> None:
+    server = Loopback(says("first"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        session.send(Message.user("one"))
+        await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        before = await other.store.load(session.record.id)
+        for change in (
+            lambda: follower.session.send(Message.user("no")),
+            follower.session.retry,
+            follower.session.go_on,
+            follower.session.resume,
+            follower.session.compact,
+            lambda: follower.session.edit_history(()),
+            lambda: follower.session.change_record(title="no"),
+        ):
+            with pytest.raises(ConversationInUse, match="worked on by “desktop-agent ask”"):
+                change()
+        assert not follower.session.interrupt()
+        await follower.session.close()
+        assert await other.store.load(session.record.id) == before
+        # An edit is no continuation: it has to be read anew.
+        following_ = asyncio.create_task(follower.until_free())
+        session.edit_history((Message.user("other"),))
+        await session.settle()
+        await asyncio.wait_for(following_, PATIENCE)
+        assert shown((await follow(other, session.record.id)).session) == ["other"]
+
+
+async def test_another_owner_is_another_follower(tmp_path: Path) -> None:
+    server = Loopback(says("first"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        session.send(Message.user("one"))
+        await session.wait_idle()
+        lock = other._locks.lock(session.record.id)
+        follower = await follow(other, session.record.id)
+        following_ = asyncio.create_task(follower.until_free())
+        await session.close()
+        await asyncio.wait_for(following_, PATIENCE)
+        await lock.acquire()
+        with pytest.raises(ConversationInUse):
+            await other.session(session.record.id)
+        await lock.release()
