@@ -111,9 +111,9 @@ async def _whole(front: "Front", place: "Place", folder: Path, early: "EarlySign
     from ui.bridge.end_signals import EndSignals
 
     signals = EndSignals(front.app)
-    signals.end_requested.connect(front.end)
+    signals.end_requested.connect(front.end_unasked)
     if early.came:
-        front.end()
+        front.end_unasked()
     try:
         if not await _loaded(front):
             return 1

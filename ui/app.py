@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -15,6 +16,7 @@ from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
+from ui.bridge.leftover import Leftover
 from ui.bridge.library import Library
 from ui.bridge.mcp.asking import Asking
 from ui.bridge.mcp.notices import ServerNotices
@@ -27,6 +29,7 @@ from ui.bridge.tasks import Tasks
 from ui.look.icons import app_icon
 from ui.shell.actions import Actions
 from ui.shell.calls.approvals import ApprovalPresenter
+from ui.shell.closing import Closing
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.help.help import Help
 from ui.shell.mcp.at_work import ServersAtWork
@@ -63,15 +66,17 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
     try:
         if not front.is_ended:
             desk.begin(place)
-            await desk.closed
+            await desk.stay()
     finally:
         await desk.close()
         await engine.close()
-    return 0
+    return desk.exit_code()
 
 
 class Desk:
     """The window and what stands between it and the engine."""
+
+    _lost_draft = ""
 
     def __init__(self, front: Front, engine: Engine) -> None:
         app, themes = front.app, front.themes
@@ -115,6 +120,7 @@ class Desk:
             lambda: self.library.current,
             self.window,
         )
+        self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)
         self._connect()
 
     def begin(self, place: Place) -> None:
@@ -149,12 +155,27 @@ class Desk:
             self.servers.refresh_models()
         await load("desktop_agent.tools.toolsets")
 
+    async def stay(self) -> None:
+        """Return when the program ends, and nothing is lost by that unless the person agreed to it."""
+        await self.closed
+        while not await self._closing.is_agreed():
+            self.closed = asyncio.get_running_loop().create_future()
+            self._front.stay()
+            await self.closed
+
+    def exit_code(self) -> int:
+        """After the engine was closed: 1 where something was lost, which is said to standard error."""
+        if self._closing.is_saved_elsewhere:
+            return 0
+        lost = Leftover(self._engine.unsaved, self._lost_draft)
+        if not lost:
+            return 0
+        sys.stderr.write(f"{lost.sentence}\n")
+        return 1
+
     async def close(self) -> None:
         """Keep what is being written, end the tasks, take the window away."""
-        try:
-            await self.window.page.keep_draft(self._place_of_draft)
-        except AgentError:
-            _log.exception("what was being written could not be kept")
+        await self._keep_draft()
         self._servers_at_work.close()
         self._help.close()
         await self._tasks.close()
@@ -168,8 +189,24 @@ class Desk:
 
     def end(self) -> None:
         """Let the program end, in order."""
+        if not self._front.may_ask:
+            self._closing.end()
         if not self.closed.done():
             self.closed.set_result(None)
+
+    async def _unsaved(self) -> Leftover:
+        """Try to write all that waits; return what the disk refused."""
+        await self._keep_draft()
+        await self._engine.write_all()
+        return Leftover(self._engine.unsaved, self._lost_draft)
+
+    async def _keep_draft(self) -> None:
+        self._lost_draft = ""
+        try:
+            await self.window.page.keep_draft(self._place_of_draft)
+        except AgentError as error:
+            _log.error("what was being written could not be kept: %s", error)
+            self._lost_draft = self.window.page.written
 
     async def _place_of_draft(self) -> OpenConversation:
         """Where what was written before anything was shown would have stood."""
@@ -193,7 +230,6 @@ class Desk:
             QCoreApplication.translate("Desk", "Open settings"),
             lambda: self._settings_presenter.show(providers=True),
         )
-        self._front.app.aboutToQuit.connect(self.end)
 
     def _show_settings(self) -> None:
         self._settings_presenter.show()

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from desktop_agent.engine.following import Follower
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_parts.setup import SessionSetup
+    from desktop_agent.engine.unsaved import Unsaved
     from desktop_agent.tools.toolsets import Which
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
@@ -271,6 +272,16 @@ class Engine:
             await self.store.delete_conversation(conversation_id)
         finally:
             await lock.release()
+
+    async def write_all(self) -> None:
+        """Try to write what waits in all conversations; `unsaved` says what the disk refused."""
+        await asyncio.gather(*(session.write_all() for session in tuple(self._busy)))
+
+    @property
+    def unsaved(self) -> "tuple[Unsaved, ...]":
+        """The conversations of which the disk refused something, also after `close`."""
+        found = (session.unsaved for session in tuple(self._sessions.values()))
+        return tuple(each for each in found if each is not None)
 
     async def close(self) -> None:
         """Stop everything, write what is left, and let go of the folder."""

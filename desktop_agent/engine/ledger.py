@@ -106,6 +106,16 @@ class Ledger(WriteBehind[_Write]):
         """Whether the conversation was never written yet."""
         return self._is_new
 
+    @property
+    def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
+        """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
+        reason = self.given_up or (self.trouble if self._pending else None)
+        if reason is None:
+            return None
+        journals = [write.journal if isinstance(write, _Commit) else write for write in self._pending]
+        rows = [row for journal in journals if isinstance(journal, _Journal) for row in journal.rows()]
+        return tuple(rows), reason
+
     def note(self, envelope: Envelope) -> None:
         """Journal this soon. Neighbouring pieces of text are joined."""
         last = self._pending[-1] if self._pending else None

@@ -33,6 +33,13 @@ class UnkeptLedger:
         """Always: nothing waits."""
         return True
 
+    @property
+    def unwritten(self) -> None:
+        """Nothing is refused."""
+
+    async def write_all(self) -> None:
+        """Return at once."""
+
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
         """There is none."""
 

@@ -45,6 +45,15 @@ class Keeps(Protocol):
         """Whether nothing waits to be written."""
         ...
 
+    @property
+    def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
+        """The rows of the journal that the disk refused, and its last word; None where it refused nothing."""
+        ...
+
+    async def write_all(self) -> None:
+        """Write what waits; a refusal is told to who listens for trouble."""
+        ...
+
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
         """Be told when writing begins to fail, and with None when it works again."""
         ...

@@ -34,7 +34,14 @@ from desktop_agent.vocabulary.engine_events import (
     RunFinished,
     ToolFinished,
 )
-from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import (
+    AgentError,
+    ImageRefused,
+    Sentence,
+    StorageFailed,
+    WrittenElsewhere,
+    WrongUse,
+)
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
@@ -42,6 +49,10 @@ from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
+_NOT_STORED = (
+    "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
+    "space, or choose another folder with --data-dir, and ask again."
+)
 _LONGEST_NAME = 100
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -167,6 +178,7 @@ class _Conversation:
         self._told: set[str] = set()
         self._unwritten = False
         self._is_waiting = False
+        self._unstored: StorageFailed | None = None
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -174,20 +186,31 @@ class _Conversation:
         try:
             self._session.send(message)
             await self._session.wait_idle()
+            await self._store()
         finally:
             restore()
         if not self._arguments.jsonl:
             self._print("\n")
         _say(f"conversation {self._session.record.id}")
+        if self._unstored is not None:
+            _say(f"The answer was not stored: {self._unstored.sentence} {_NOT_STORED}")
         if self._error is not None:
             _say(f"{self._error.sentence} {self._error.remedy}")
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
-        if self._unwritten or (self._error is not None and self._error.kind == WrittenElsewhere.kind):
+        if self._unwritten or self._unstored is not None:
+            return ERROR
+        if self._error is not None and self._error.kind == WrittenElsewhere.kind:
             return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
             self._end or RunEnd.FAILED, ERROR
         )
+
+    async def _store(self) -> None:
+        try:
+            await self._session.settle()
+        except StorageFailed as error:
+            self._unstored = error
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event

@@ -99,6 +99,11 @@ class ConversationPage(QObject):
         attached = [*attached_of(kept), *(each for _, some in written for each in some)]
         return await self._drafts.keep_for(conversation, text, attached)
 
+    @property
+    def written(self) -> str:
+        """What is being written, and what was sent before anything was shown."""
+        return "\n\n".join(filter(None, (*(text for text, _, _ in self._early), self.composer.draft()[0])))
+
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
         self._conversation = conversation

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
+from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import Library
@@ -25,7 +26,7 @@ class Drafts(QObject):
         self._tasks = tasks
         self._wanted: OpenConversation | None = None
         self._shown: OpenConversation | None = None
-        self._kept: tuple[str, list[Attached]] = ("", [])
+        self._kept: tuple[str, list[Attached]] | None = ("", [])
         composer.draft_changed.connect(self.keep)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -47,11 +48,20 @@ class Drafts(QObject):
         if self._shown is None or draft == self._kept:
             return _nothing()
         self._kept = draft
-        return self.keep_for(self._shown, *draft)
+        return self._keep_again(self._shown, draft)
 
     async def keep_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attached]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
         await self._library.drafts.keep(conversation, draft_of(text, attached))
+
+    async def _keep_again(self, conversation: OpenConversation, draft: tuple[str, list[Attached]]) -> None:
+        try:
+            await self.keep_for(conversation, *draft)
+        except AgentError:
+            # It is not kept: the next attempt must not take it for that.
+            if self._kept is draft:
+                self._kept = None
+            raise
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""

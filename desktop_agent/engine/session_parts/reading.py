@@ -1,6 +1,7 @@
 """What can be read of an open conversation, and who is told when it changes."""
 
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.engine.unsaved import Unsaved
 from desktop_agent.engine.writer import ChangeListener, EventListener, Writer
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.vocabulary.messages import Message
@@ -49,3 +50,13 @@ class Reading:
     async def settle(self) -> None:
         """Return when everything so far is on the disk. Raises StorageFailed, and goes on trying."""
         await self._writer.settle()
+
+    async def write_all(self) -> None:
+        """Try to write what waits; `unsaved` says what the disk refused."""
+        await self._writer.ledger.write_all()
+
+    @property
+    def unsaved(self) -> Unsaved | None:
+        """The conversation where the disk refused some of it; None where all is kept, or on its way."""
+        refused = self._writer.ledger.unwritten
+        return refused and Unsaved(self.record, self.history, *refused)

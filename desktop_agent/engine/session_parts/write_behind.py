@@ -38,7 +38,10 @@ class WriteBehind(ABC, Generic[Write]):
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
-        self._in_trouble = False
+        self.trouble: StorageFailed | None = None
+        """What the disk said last; None while writing works."""
+        self.given_up: StorageFailed | None = None
+        """Why something can never be written, from the first such write on."""
         self._lost: StorageFailed | None = None
         self._overtaken: WrittenElsewhere | None = None
         self._is_closed = False
@@ -132,8 +135,8 @@ class WriteBehind(ABC, Generic[Write]):
                 trouble = error
             except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only
                 trouble = _never_written(error)
-            if (trouble is not None) != self._in_trouble:
-                self._in_trouble = trouble is not None
+            before, self.trouble = self.trouble, trouble
+            if (trouble is None) != (before is None):
                 for listener in tuple(self._trouble_listeners):
                     told(listener, trouble)
             return trouble
@@ -153,7 +156,7 @@ class WriteBehind(ABC, Generic[Write]):
             except Exception as error:  # noqa: BLE001 - see above
                 self._give_up(write)
                 # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
-                trouble = self._lost = _never_written(error)
+                trouble = self._lost = self.given_up = _never_written(error)
         return trouble
 
     @abstractmethod

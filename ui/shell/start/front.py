@@ -40,7 +40,10 @@ class Front(QObject):
         self.window.frame.composer.set_enter_sends(kept_enter_sends(self.places))
         self.is_ended = False
         """Whether the person or the system has ended the program by now."""
+        self.may_ask = True
+        """Whether the person can still be asked what to do with what could not be saved."""
         self.window.close_requested.connect(self.end)
+        app.aboutToQuit.connect(self.end_unasked)
 
     def show(self) -> None:
         """Where the window was at the last end, ready for what the person writes."""
@@ -54,6 +57,15 @@ class Front(QObject):
         """The program is to end, whole or not."""
         self.is_ended = True
         self.ended.emit()
+
+    def end_unasked(self) -> None:
+        """The same, by the system: nobody may be there to answer."""
+        self.may_ask = False
+        self.end()
+
+    def stay(self) -> None:
+        """The person took it back."""
+        self.is_ended = False
 
     @property
     def can_leave(self) -> bool:

@@ -1,0 +1,89 @@
+"""What of a conversation could not be written, and the one readable file that it can be saved to instead.
+
+The file is Markdown: for each conversation what was said, for people, and behind it one fenced block of JSON lines with
+all that is needed to restore it: a line `{"conversation": …}`, a line `{"message": …}` for each message of the branch,
+and a line `{"event": …}` for each row of the journal that was not written.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_agent.storage.json_form import event_text, message_text
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.vocabulary.blocks import Block, Image, Json, Summary, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+
+_SPEAKERS = {"user": "You", "assistant": "Model", "tool": "Tools", "system": "Program"}
+_TICKS = re.compile("`+")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """One conversation: all messages of its branch, and the rows of its journal that still wait.
+
+    `reason` is what the disk said last.
+    """
+
+    record: ConversationRecord
+    messages: tuple[Message, ...]
+    events: tuple[Envelope, ...]
+    reason: StorageFailed
+
+
+def as_markdown(unsaved: Sequence[Unsaved], draft: str = "") -> str:
+    """The file. `draft` is what was being written and could not be kept either."""
+    parts = [part for each in unsaved for part in _conversation(each)]
+    if draft:
+        parts += ["# What was being written", draft]
+    return "\n\n".join(parts) + "\n"
+
+
+def _conversation(unsaved: Unsaved) -> Iterator[str]:
+    yield f"# {unsaved.record.title}"
+    for message in unsaved.messages:
+        yield f"## {_SPEAKERS[message.role.value]}"
+        yield from filter(None, map(_readable, message.blocks))
+    lines = "\n".join(_lines(unsaved))
+    # A fence is longer than any run of backticks inside it (CommonMark, section 4.5).
+    fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(lines)), default=0))
+    yield f"{fence}jsonl\n{lines}\n{fence}"
+
+
+def _readable(block: Block | Json) -> str:
+    match block:
+        case Text():
+            return block.text
+        case Thinking():
+            return "\n".join(f"> {line}" for line in block.text.splitlines())
+        case ToolUse():
+            return f"Tool call `{block.name}`: {_json(block.input)}"
+        case ToolResult():
+            return "\n".join(filter(None, map(_readable, block.content)))
+        case Image():
+            return f"(a picture: {block.name or 'without a name'})"
+        case Summary():
+            return block.text
+        case Json():
+            return _json(block.value)
+        case _:
+            return ""
+
+
+def _lines(unsaved: Unsaved) -> Iterator[str]:
+    record = unsaved.record
+    about = {"id": record.id, "title": record.title, "model": record.model, "workspace": record.workspace}
+    yield _json({"conversation": about})
+    for message in unsaved.messages:
+        yield f'{{"message": {message_text(message)}}}'
+    for row in unsaved.events:
+        place = {"run": row.run_id, "seq": row.seq, "at": row.at.isoformat()}
+        yield f'{{"event": {event_text(row.event)}, "place": {_json(place)}}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str)

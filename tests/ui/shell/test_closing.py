@@ -1,0 +1,149 @@
+"""Closing the window while the disk refuses what was said."""
+
+import json
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
+
+from desktop_agent.engine import connections
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+
+
+@pytest.fixture(autouse=True)
+def no_local_servers(monkeypatch):
+    monkeypatch.setattr(connections, "LOCAL_SERVERS", ())
+
+
+@contextmanager
+def gone(screen, tmp_path):
+    """The folder is somewhere else meanwhile."""
+    folder, elsewhere = screen.engine.folder, tmp_path / "elsewhere"
+    folder.rename(elsewhere)
+    try:
+        yield
+    finally:
+        # Qt makes the folder again for its own file.
+        shutil.rmtree(folder, ignore_errors=True)
+        elsewhere.rename(folder)
+
+
+class Staying:
+    """The window from its opening to its agreed end, in the background."""
+
+    def __init__(self, screen):
+        self.over = False
+        screen.desk._tasks.start(self._run(screen))
+
+    async def _run(self, screen):
+        await screen.desk.stay()
+        self.over = True
+
+
+async def asked(screen):
+    screen.window.close()
+    return await until(screen.question)
+
+
+def test_what_could_not_be_written_is_asked_about_and_saved_elsewhere(on_screen, tmp_path):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            await until(lambda: staying)
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["gold"])
+            await until(lambda: not screen.conversation.working)
+            box = await asked(screen)
+            assert "precious" in box.informativeText()
+            assert "gone" in box.informativeText()
+            screen.answer_question("Save elsewhere…")
+            dialog = await until(lambda: screen.window.findChild(QFileDialog))
+            assert dialog.findChild(QLineEdit).text().startswith("Unsaved conversations")
+            dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
+            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            QTest.mouseClick(save, Qt.MouseButton.LeftButton)
+            await until(lambda: staying.over)
+            text = (tmp_path / "rest.md").read_text()
+            assert "precious" in text
+            lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+            assert [line["message"]["blocks"][0]["text"] for line in lines if "message" in line] == ["precious", "gold"]
+            assert screen.desk.exit_code() == 0
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+def test_trying_again_when_the_disk_is_back_ends_in_peace(on_screen, tmp_path):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["gold"])
+            await until(lambda: not screen.conversation.working)
+            await asked(screen)
+        screen.answer_question("Try again")
+        await until(lambda: staying.over)
+        assert screen.desk.exit_code() == 0
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+def test_keeping_it_open_keeps_it_open_and_quitting_without_fails(on_screen, tmp_path, capsys):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["gold"])
+            await until(lambda: not screen.conversation.working)
+            await asked(screen)
+            screen.answer_question("Keep open")
+            await until(lambda: not screen.desk.closed.done())
+            assert screen.question() is None
+            assert not screen.front.is_ended
+            assert not staying.over
+            await asked(screen)
+            screen.answer_question("Quit without saving")
+            await until(lambda: staying.over)
+            assert screen.desk.exit_code() == 1
+            assert "“precious” could not be saved" in capsys.readouterr().err
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("half a thought")
+            await until(lambda: screen.banners.keys)
+            box = await asked(screen)
+            assert "being written" in box.informativeText()
+            screen.answer_question("Quit without saving")
+            await until(lambda: staying.over)
+            assert screen.desk.exit_code() == 1
+
+    on_screen(work)
+
+
+def test_the_system_asks_nobody_and_hears_that_something_was_lost(on_screen, tmp_path, capsys):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["gold"])
+            await until(lambda: not screen.conversation.working)
+            await asked(screen)
+            screen.front.end_unasked()  # while the question stands
+            await until(lambda: staying.over)
+            assert screen.question() is None
+            assert screen.desk.exit_code() == 1
+
+    on_screen(work, Turn(ContentDelta("gold")))

@@ -1,0 +1,120 @@
+"""What to do with what could not be saved, asked before the window goes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QObject, QStandardPaths, Qt
+from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
+
+from desktop_agent.vocabulary.errors import AgentError, Sentence
+from ui.bridge.contents.saved_files import save_file
+from ui.bridge.leftover import Leftover
+from ui.look.icons import pixmap
+from ui.look.sentences import spoken
+from ui.look.theme import ThemeSource
+
+Answer = Literal["elsewhere", "again", "quit", "stay"]
+
+
+class Closing(QObject):
+    """Asks, as often as it takes, until nothing is left or the person gave an answer."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        themes: ThemeSource,
+        leftover: Callable[[], Awaitable[Leftover]],
+        may_ask: Callable[[], bool],
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._themes = themes
+        self._leftover = leftover
+        self._may_ask = may_ask
+        self._open: QDialog | None = None
+        self.is_saved_elsewhere = False
+        """Whether what was left at the last question is in a file of the person's choice."""
+
+    async def is_agreed(self) -> bool:
+        """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
+        problem: Sentence | None = None
+        while (leftover := await self._leftover()) and self._may_ask():
+            answer = await self._answer(leftover, problem)
+            problem = None
+            if answer == "elsewhere":
+                try:
+                    self.is_saved_elsewhere = await self._save(leftover)
+                except AgentError as error:
+                    problem = error.sentence
+                if self.is_saved_elsewhere:
+                    return True
+            elif answer == "quit" or (answer == "stay" and self._may_ask()):
+                return answer == "quit"
+        return True
+
+    def end(self) -> None:
+        """The system ends the program: nobody is asked any more."""
+        if self._open is not None:
+            self._open.done(0)
+
+    async def _answer(self, leftover: Leftover, problem: Sentence | None) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        box = self._open = QMessageBox(self._window)
+        box.setIconPixmap(pixmap("warning", self._themes.theme.warning, 32, 2))
+        box.setWindowTitle(self.tr("Close Desktop Agent?"))
+        box.setText(self.tr("Not everything could be saved."))
+        words = [spoken(leftover.sentence), self.tr("If you quit now, what was not saved is lost.")]
+        box.setInformativeText("\n\n".join((*([spoken(problem)] if problem is not None else []), *words)))
+        # Enter and Escape lose nothing.
+        elsewhere = box.addButton(self.tr("Save elsewhere…"), QMessageBox.ButtonRole.AcceptRole)
+        buttons: dict[object, Answer] = {
+            elsewhere: "elsewhere",
+            box.addButton(self.tr("Try again"), QMessageBox.ButtonRole.ActionRole): "again",
+            box.addButton(self.tr("Quit without saving"), QMessageBox.ButtonRole.DestructiveRole): "quit",
+            box.addButton(self.tr("Keep open"), QMessageBox.ButtonRole.RejectRole): "stay",
+        }
+        box.setDefaultButton(elsewhere)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def on_finished() -> None:
+            if not answer.done():
+                answer.set_result(buttons.get(box.clickedButton(), "stay"))
+
+        box.finished.connect(on_finished)
+        box.open()
+        try:
+            return await answer
+        finally:
+            self._open = None
+
+    async def _save(self, leftover: Leftover) -> bool:
+        """Ask where, and write it there; False where no place was chosen. Raises ImageRefused for a place that
+        refuses."""
+        chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        dialog = self._open = QFileDialog(self._window, self.tr("Save what is left"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.HomeLocation))
+        dialog.selectFile(
+            self.tr("Unsaved conversations {0}.md").format(datetime.now().astimezone().date().isoformat())
+        )
+
+        def on_finished(result: int) -> None:
+            if not chosen.done():
+                chosen.set_result(dialog.selectedFiles()[0] if result and dialog.selectedFiles() else "")
+
+        dialog.finished.connect(on_finished)
+        dialog.open()
+        try:
+            path = await chosen
+        finally:
+            self._open = None
+        if not path:
+            return False
+        content = await asyncio.to_thread(leftover.as_file)
+        await save_file(Path(path), content)
+        return True
