@@ -227,6 +227,8 @@ class Connections:
             return self._given_key or await _key_of_same_server(
                 self._secrets, self._preferences().providers.endpoints, endpoint
             )
+        if not endpoint.may_have_key:
+            return self._secrets.remembered(endpoint.id)
         try:
             return await self._secrets.get(endpoint.id)
         except SecretsUnavailable:
@@ -262,6 +264,8 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], g
     for endpoint in (*added, *untouched):
         # All of them: a mirror that the key was not saved for must not get it.
         if _addresses(given) <= _addresses(endpoint):
+            if not endpoint.may_have_key:
+                return secrets.remembered(endpoint.id)
             try:
                 return await secrets.get(endpoint.id)
             except SecretsUnavailable:

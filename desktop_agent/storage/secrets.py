@@ -98,6 +98,10 @@ class SecretStore:
         """Keep the secret in memory until the program ends: the person's choice when there is no keyring."""
         self._session[name] = value
 
+    def remembered(self, name: str) -> SecretStr | None:
+        """The secret if it lives in memory; the keyring is not asked."""
+        return self._session.get(name)
+
     def backend_name(self) -> str | None:
         """What the keyring calls itself, as `find_backend` learned; None before."""
         return self._backend_name

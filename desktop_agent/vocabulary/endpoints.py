@@ -25,6 +25,7 @@ def is_loopback(host: str) -> bool:
 class Endpoint(BaseModel):
     """One server as the person knows it. The key is not here: it lies in the keyring under `id`.
 
+    `has_key` says whether one was put there; None is not known: a preset, or saved by a version that did not say it.
     `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
     `models` are names that the person typed, for a server that does not list its models.
     """
@@ -39,12 +40,24 @@ class Endpoint(BaseModel):
     models: tuple[str, ...] = ()
     kind: Kind = "custom"
     needs_key: bool = False
+    has_key: bool | None = None
     key_page: str | None = None
 
     @property
     def origins(self) -> frozenset[str]:
         """Scheme, host and port of every address: a key that was given for these goes to no other."""
         return frozenset(_origin(each) for each in (self.base_url, *self.mirrors))
+
+    @property
+    def may_have_key(self) -> bool:
+        """Whether the keyring is to be asked for its key: asking opens windows of the system where it is locked.
+
+        Servers of this machine want none unless they were given one.
+        """
+        if self.has_key is not None:
+            return self.needs_key or self.has_key
+        addresses = (self.base_url, *self.mirrors)
+        return self.needs_key or not all(is_loopback(urlsplit(each).hostname or "") for each in addresses)
 
 
 def _origin(address: str) -> str:

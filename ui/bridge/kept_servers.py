@@ -30,11 +30,19 @@ class KeptServers:
             id_, number = f"{plain.id}#{number}", number + 1
         return id_
 
-    async def use(self, endpoint: Endpoint, model: str, *, has_new_key: bool) -> None:
-        """Keep a server that answered, and make it and this model the choice. Raises SecretsUnavailable."""
+    async def use(self, endpoint: Endpoint, model: str, *, has_new_key: bool, session_only: bool = False) -> None:
+        """Keep a server that answered, and make it and this model the choice. Raises SecretsUnavailable.
+
+        `session_only`: the new key is not in the keyring.
+        """
         old = self.find(endpoint.id)
-        if old is not None and not has_new_key and not endpoint.origins <= old.origins:
-            await self._drop_key(endpoint.id)
+        has_key: bool | None = has_new_key and not session_only
+        if old is not None and not has_new_key:
+            if endpoint.origins <= old.origins:
+                has_key = old.has_key
+            else:
+                await self._drop_key(old)
+        endpoint = endpoint.model_copy(update={"has_key": has_key})
         others = tuple(each for each in self._providers.endpoints if each.id != endpoint.id)
         await self._change(endpoint.id, endpoints=(*others, endpoint), endpoint_id=endpoint.id, model=model)
 
@@ -48,7 +56,8 @@ class KeptServers:
             return False
         is_elsewhere = not changed.origins <= old.origins
         if is_elsewhere:
-            await self._drop_key(changed.id)
+            await self._drop_key(old)
+            changed = changed.model_copy(update={"has_key": False})
         endpoints = tuple(changed if each.id == changed.id else each for each in self._providers.endpoints)
         await self._change(changed.id, endpoints=endpoints)
         return is_elsewhere
@@ -72,6 +81,9 @@ class KeptServers:
         """The servers whose key is held, in the keyring or, without one, in memory."""
         held: list[str] = []
         for endpoint in self._connections.endpoints():
+            if not endpoint.may_have_key:
+                held += [endpoint.id] if self._engine.secrets.remembered(endpoint.id) is not None else []
+                continue
             with suppress(SecretsUnavailable):
                 if await self._engine.secrets.get(endpoint.id) is not None:
                     held.append(endpoint.id)
@@ -91,6 +103,17 @@ class KeptServers:
         self._connections.forget(changed_id)
         await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
 
-    async def _drop_key(self, endpoint_id: str) -> None:
+    async def drop_key(self, endpoint_id: str) -> None:
+        """Delete the key of a server, and remember that it has none. Raises SecretsUnavailable."""
+        await self._connections.remove_key(endpoint_id)
+        old = self.find(endpoint_id)
+        if old is not None:
+            without = old.model_copy(update={"has_key": False})
+            endpoints = tuple(without if each is old else each for each in self._providers.endpoints)
+            await self._change(endpoint_id, endpoints=endpoints)
+
+    async def _drop_key(self, endpoint: Endpoint) -> None:
+        if not endpoint.may_have_key and self._engine.secrets.remembered(endpoint.id) is None:
+            return
         with suppress(KeyringMissing):  # then there was none in it
-            await self._connections.remove_key(endpoint_id)
+            await self._connections.remove_key(endpoint.id)

@@ -143,7 +143,8 @@ class Servers(QObject):
             if key is not None and models:
                 await self._connections.keep_key(endpoint.id, key, session_only=session_only)
         except SecretsUnavailable as error:
-            self.state_changed.emit(endpoint.id, "no_keyring", error.sentence)
+            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            self.state_changed.emit(endpoint.id, "no_keyring", both)
             return
         except AgentError as error:
             remedy = _TYPE_ONE if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
@@ -156,7 +157,7 @@ class Servers(QObject):
                 sentence = Sentence("{what} {remedy}", {"what": sentence, "remedy": _TYPE_ONE})
             self.state_changed.emit(endpoint.id, "error", sentence)
             return
-        await self.kept.use(endpoint, models[0].id, has_new_key=key is not None)
+        await self.kept.use(endpoint, models[0].id, has_new_key=key is not None, session_only=session_only)
         self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
         self.endpoints_changed.emit()
         self.connected.emit(endpoint.id, models[0].id)
@@ -175,13 +176,15 @@ class Servers(QObject):
         await self._refresh_models(again=False)
 
     async def _remove_key(self, endpoint_id: str) -> None:
-        await self._connections.remove_key(endpoint_id)
+        await self.kept.drop_key(endpoint_id)
         self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
     async def _remove(self, endpoint_id: str) -> None:
+        old = self.kept.find(endpoint_id)
         await self.kept.remove(endpoint_id)
         self.endpoints_changed.emit()
         # Without a keyring there is no key to delete; a locked one is worth a word, when the server is gone already.
-        with suppress(KeyringMissing):
-            await self._connections.remove_key(endpoint_id)
+        if old is None or old.may_have_key or self._engine.secrets.remembered(endpoint_id) is not None:
+            with suppress(KeyringMissing):
+                await self._connections.remove_key(endpoint_id)
         await self._refresh_models(again=False)

@@ -29,6 +29,7 @@ class Connecting(QObject):
         welcome.key_submitted.connect(self._connect_preset)
         welcome.session_key_submitted.connect(self._connect_for_session)
         welcome.custom_submitted.connect(self._connect_custom)
+        welcome.custom_session_submitted.connect(self._connect_custom_for_session)
         welcome.demo_requested.connect(library.new_demo)
         servers.local_servers_changed.connect(welcome.set_local_servers)
         servers.state_changed.connect(welcome.set_endpoint_state)
@@ -54,6 +55,13 @@ class Connecting(QObject):
 
     @Slot(object, object)
     def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
+        self._connect_typed(server, key, session_only=False)
+
+    @Slot(object, object)
+    def _connect_custom_for_session(self, server: TypedServer, key: SecretStr | None) -> None:
+        self._connect_typed(server, key, session_only=True)
+
+    def _connect_typed(self, server: TypedServer, key: SecretStr | None, *, session_only: bool) -> None:
         self._waiting = True
         id_ = self._servers.kept.id_for(server.address, server.mirrors, server.dialect)
         endpoint = Endpoint(
@@ -64,7 +72,7 @@ class Connecting(QObject):
             mirrors=server.mirrors,
             models=server.models,
         )
-        self._servers.connect_endpoint(endpoint, key)
+        self._servers.connect_endpoint(endpoint, key, session_only=session_only)
 
     def _title_of(self, server: TypedServer, id_: str) -> str:
         """Its host, and what it speaks where another server in use has that title."""

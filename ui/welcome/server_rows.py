@@ -1,5 +1,6 @@
 """The rows of the welcome page: a server, what it says, and what can be done with it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import SecretStr
@@ -82,12 +83,7 @@ class CloudRow(ServerRow):
         self._connect = button(
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
-        self._for_session = button(
-            self.tr("Keep it until the program is closed"),
-            self._keep,
-            "link",
-            self.tr("Keep it in memory until the program is closed"),
-        )
+        self._for_session = _ForSession(self._keep)
         self._field.key_entered.connect(self.key_entered)
         self._controls.addWidget(self._field, 1)
         self._controls.addWidget(self._connect)
@@ -97,13 +93,7 @@ class CloudRow(ServerRow):
             get_key = button(self.tr("Get a key"), lambda: QDesktopServices.openUrl(page), "link", name)
             get_key.setToolTip(endpoint.key_page)
             self._controls.addWidget(get_key)
-        beside_icon = QHBoxLayout()
-        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
-        beside_icon.addWidget(self._for_session, 0, Qt.AlignmentFlag.AlignLeading)
-        self._rows.addLayout(beside_icon)
-        # Rather a cut word than a page that scrolls sideways.
-        self._for_session.setMinimumWidth(1)
-        self._for_session.hide()
+        self._rows.addWidget(self._for_session)
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:
         """A key that was accepted leaves the screen."""
@@ -118,6 +108,22 @@ class CloudRow(ServerRow):
         key = self._field.text().strip()
         if key:
             self.keep_for_session_pressed.emit(SecretStr(key))
+
+
+class _ForSession(QWidget):
+    """The link under a state line: keep the key in memory, since the keyring does not take it."""
+
+    def __init__(self, keep: Callable[[], None]) -> None:
+        super().__init__()
+        words = self.tr("Keep it until the program is closed")
+        link = button(words, keep, "link", self.tr("Keep it in memory until the program is closed"))
+        # Rather a cut word than a page that scrolls sideways.
+        link.setMinimumWidth(1)
+        beside_icon = QHBoxLayout(self)
+        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
+        beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
+        beside_icon.addStretch(1)
+        self.hide()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,8 @@ class CustomRow(QFrame):
 
     submitted = Signal(object, object)
     """A TypedServer, and a SecretStr or None."""
+    submitted_for_session = Signal(object, object)
+    """The same; the key is to be kept in memory only."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -147,6 +155,7 @@ class CustomRow(QFrame):
         self._mirrors = MirrorsEdit()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
         self.state_line = StateLine(themes)
+        self._for_session = _ForSession(lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
@@ -164,6 +173,7 @@ class CustomRow(QFrame):
         layout.addLayout(self._second)
         layout.addWidget(self._mirrors)
         layout.addWidget(self.state_line)
+        layout.addWidget(self._for_session)
         self._mirrors.hide()
 
     def set_narrow(self, *, narrow: bool) -> None:
@@ -175,6 +185,7 @@ class CustomRow(QFrame):
         """How connecting goes, in words."""
         self.state_line.show_state(state, sentence)
         self._connect.setEnabled(state is not State.BUSY)
+        self._for_session.setVisible(state is State.NO_KEYRING)
         if state is State.OK:
             self._address.clear()
             self._key.clear()
@@ -197,7 +208,7 @@ class CustomRow(QFrame):
         if not self._mirrors.isHidden():
             self._mirrors.editor.setFocus()
 
-    def _submit(self) -> None:
+    def _submit(self, *, for_session: bool = False) -> None:
         typed, key = self._address.text().strip(), self._key.text().strip()
         if not typed:
             self._address.setFocus()
@@ -209,7 +220,8 @@ class CustomRow(QFrame):
             self.show_state(State.ERROR, words.format(wrong or typed))
             return
         server = TypedServer(address, self._dialect.dialect, mirrors, self._models.models)
-        self.submitted.emit(server, SecretStr(key) if key else None)
+        submitted = self.submitted_for_session if for_session else self.submitted
+        submitted.emit(server, SecretStr(key) if key else None)
 
 
 def _direction(*, narrow: bool) -> QBoxLayout.Direction:

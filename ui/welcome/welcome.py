@@ -47,6 +47,8 @@ class Welcome(QScrollArea):
     """The same, to be kept in memory only: there is no keyring."""
     custom_submitted = Signal(object, object)
     """A TypedServer, and a SecretStr or None."""
+    custom_session_submitted = Signal(object, object)
+    """The same; the key is to be kept in memory only."""
     demo_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
@@ -60,6 +62,7 @@ class Welcome(QScrollArea):
         self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
         self._build()
         self._custom.submitted.connect(self.custom_submitted)
+        self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
     def set_local_servers(self, found: Sequence[FoundServer]) -> None:
         """What answers on this computer."""

@@ -153,6 +153,47 @@ async def test_without_a_keyring_a_server_that_needs_no_key_works(setting: Setti
         assert [each.id for each in await connections.models("command-line")] == ["a"]
 
 
+class Asked(SecretStore):
+    """Counts how often the keyring would be asked: where it is locked, each time opens a window of the system."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    async def get(self, name: str) -> SecretStr | None:
+        self.names.append(name)
+        return await super().get(name)
+
+
+@pytest.mark.parametrize("has_key", [None, False])
+async def test_the_keyring_is_not_asked_for_a_server_that_has_no_key(setting: Setting, has_key: bool | None) -> None:
+    setting.secrets = asked = Asked()
+    async with model_server("m") as server:
+        connections = setting.connections(endpoint(server, has_key=has_key))
+        await connections.warm_up()
+        assert await ask(await connections.provider("mine"))
+        assert (await connections.models("mine", refresh=True))[0].id == "m"
+    assert asked.names == []
+
+
+async def test_the_keyring_is_asked_for_a_server_that_was_given_a_key(setting: Setting) -> None:
+    setting.secrets = asked = Asked()
+    async with model_server("m") as server:
+        connections = setting.connections(endpoint(server, has_key=True))
+        await connections.provider("mine")
+    assert asked.names == ["mine"]
+    elsewhere = Endpoint(id="far", title="Far", base_url="https://models.example/v1")
+    assert elsewhere.may_have_key  # nobody knows: it was saved by a version that did not say it
+    assert not elsewhere.model_copy(update={"has_key": False}).may_have_key
+
+
+async def test_a_key_in_memory_is_used_where_the_keyring_is_not_asked(setting: Setting) -> None:
+    async with model_server("m", key="for now") as server:
+        connections = setting.connections(endpoint(server, has_key=False))
+        await connections.keep_key("mine", SecretStr("for now"), session_only=True)
+        assert (await connections.models("mine", refresh=True))[0].id == "m"
+
+
 async def test_without_a_keyring_a_server_that_needs_a_key_says_so(setting: Setting) -> None:
     async with model_server("a") as server:
         connections = setting.connections(endpoint(server, needs_key=True))

@@ -36,7 +36,7 @@ def test_connecting_keeps_the_server_and_uses_its_first_model(in_loop, tmp_path)
         async with model_server("a", "b") as server:
             connected, changed = Heard(bridge.servers.connected), Heard(bridge.servers.endpoints_changed)
             models = Heard(bridge.servers.models_changed)
-            mine = endpoint(server)
+            mine = endpoint(server, has_key=False)
             states, _ = await states_of(bridge, bridge.servers.connect_endpoint, mine, None)
             assert states == [("mine", "busy"), ("mine", "ok")]
             assert connected == [("mine", "a")]

@@ -13,7 +13,8 @@ from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
 
 FACTS = (
-    "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted", "demo_requested",
+    "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted",
+    "custom_session_submitted", "demo_requested",
 )  # fmt: skip
 
 
@@ -160,6 +161,23 @@ def test_what_is_no_address_is_said(driver, typed):
 def test_the_state_of_the_typed_address_stands_under_it(driver):
     driver.page.set_endpoint_state("custom-1", "error", "Nobody answered.")
     assert "Nobody answered." in driver.words
+
+
+def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
+    driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
+    driver.part(QLineEdit, "API key, if the server wants one").setText("a long key indeed")
+    driver.click("Connect this address")
+    server, key = TypedServer("https://models.example/v1", "openai-chat"), SecretStr("a long key indeed")
+    assert driver.facts.pop() == ("custom_submitted", server, key)
+    driver.page.set_endpoint_state("custom:x", "busy", "Asking…")
+    driver.page.set_endpoint_state("custom:x", "no_keyring", "The keyring is locked.")
+    assert "The keyring is locked." in driver.words
+    driver.click("Connect this address")  # it is unlocked by now
+    assert driver.facts.pop() == ("custom_submitted", server, key)
+    driver.click("Keep it in memory until the program is closed")
+    assert driver.facts == [("custom_session_submitted", server, key)]
+    driver.page.set_endpoint_state("custom:x", "ok", "Connected.")
+    assert driver.part(QLineEdit, "API key, if the server wants one").text() == ""
 
 
 def test_the_demo_is_plainly_a_demo(driver):
