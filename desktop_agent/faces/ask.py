@@ -209,6 +209,8 @@ class _Conversation:
     async def _store(self) -> None:
         try:
             await self._session.settle()
+        except WrittenElsewhere:
+            pass  # an event has said so
         except StorageFailed as error:
             self._unstored = error
 

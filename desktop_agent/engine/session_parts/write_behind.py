@@ -129,7 +129,7 @@ class WriteBehind(ABC, Generic[Write]):
             try:
                 trouble = await self._write_pending() or trouble
             except WrittenElsewhere as error:
-                trouble = self._overtaken = error
+                trouble = self._overtaken = self.given_up = error
                 self._pending.clear()
             except StorageFailed as error:
                 trouble = error
