@@ -8,6 +8,7 @@ from typing import Literal
 from weakref import WeakSet
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.files import gone
 from desktop_agent.vocabulary.errors import ConversationInUse, Sentence
 
 Program = Literal["window", "ask", "library"]
@@ -56,6 +57,7 @@ class ConversationLock:
 
     def __init__(self, path: Path, program: Program) -> None:
         self._program = program
+        self._data_folder = path.parent.parent
         self._file = FileLock(path)
 
     async def acquire(self) -> None:
@@ -92,6 +94,9 @@ class ConversationLock:
         return await asyncio.to_thread(look)
 
     def _is_acquired(self) -> bool:
+        if not self._data_folder.is_dir():
+            # Made anew, it would stand in the way of the one that is to be put back.
+            raise gone(self._data_folder)
         return self._file.acquire(Holder.this_process(self._program))
 
 
