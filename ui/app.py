@@ -128,6 +128,7 @@ class Desk:
         self._on_preferences(self._engine.preferences)
         self._garbage.watch(self.window.windowHandle())
         self.library.refresh()
+        self._engine.store.on_notice(self.window.page.banners.show_notice)
         for notice in self._engine.notices:
             self.window.page.banners.show_notice(notice)
         if place.endpoint is not None:

@@ -87,6 +87,7 @@ async def _ask(arguments: AskArguments, text: str) -> int:
         engine = await Engine.open(arguments.place.data_dir, _defaults(arguments))
     except AgentError as error:
         return _fail(error)
+    engine.store.on_notice(lambda sentence: _say(str(sentence)))
     try:
         session = await _session(engine, arguments)
         message = await _prompt(engine, text, arguments.images)

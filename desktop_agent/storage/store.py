@@ -13,14 +13,15 @@ from typing import TypeVar, Unpack
 from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.database import conversations, following, journal, messages
 from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.storage.database.checking import Check, is_of_indexes
 from desktop_agent.storage.database.checkpoints import CheckpointRows
 from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
 from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
-from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_damage, open_database
+from desktop_agent.storage.database.guarded import GuardedDatabase
+from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, open_database
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
 from desktop_agent.storage.database.rules import RuleRows
 from desktop_agent.storage.files import failure_of as file_failure_of
-from desktop_agent.storage.files import gone
 from desktop_agent.storage.json_form import parameters_text, reasoning_text
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import (
@@ -33,12 +34,16 @@ from desktop_agent.storage.records import (
 )
 from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import DatabaseDamaged, WrongUse
+from desktop_agent.vocabulary.errors import DatabaseDamaged, Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 T = TypeVar("T")
 _THREAD = "conversations"
+INDEX_REPAIRED = Sentence(
+    "An index of the saved conversations was damaged, so that some could not be found. It was made anew from the "
+    "conversations themselves; nothing is lost."
+)
 
 
 class Store:
@@ -58,7 +63,10 @@ class Store:
         self.calls = journal.CallRows(self._run)
         self._folder = folder
         self._worker = worker
-        self._connection = opened.connection
+        self._database = GuardedDatabase(folder, opened)
+        self._repairing = asyncio.Lock()
+        self._is_beyond_repair = False
+        self._notice_listeners: list[Callable[[Sentence], None]] = []
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -260,30 +268,51 @@ class Store:
         finally:
             worker.stop()
 
+    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
+        """Be told what was found and repaired while the database was open."""
+        self._notice_listeners.append(listener)
+
     async def _run(self, work: Callable[[Connection], T]) -> T:
         if self._closing is not None:
             raise WrongUse("The store is closed.")
-        return await self._worker.run(lambda: self._guarded(work))
-
-    def _guarded(self, work: Callable[[Connection], T]) -> T:
-        path = self._folder / DATABASE_NAME
-        if not path.exists():
-            # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
-            raise gone(path)
         try:
-            return work(self._connection)
-        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-            raise  # our own mistakes, not the disk's
-        except sqlite3.DatabaseError as error:
-            failure = failure_of(error, path)
-            if isinstance(failure, DatabaseDamaged):
-                with suppress(OSError):
-                    note_damage(self._folder)
-            raise failure from error
+            return await self._worker.run(lambda: self._database.run(work))
+        except DatabaseDamaged:
+            if not await self._is_repaired():
+                raise
+        return await self._worker.run(lambda: self._database.run(work))
+
+    async def _is_repaired(self) -> bool:
+        """Look at all of the database, and repair what can be repaired in place; the next opening rescues the rest."""
+        async with self._repairing:
+            if self._is_beyond_repair:
+                return False
+            found = await self._check()
+            if is_of_indexes(found):
+                with suppress(sqlite3.Error, StorageFailed):
+                    await self._worker.run(self._database.reindex)
+                    found = await self._check()
+                if not found:
+                    for listener in tuple(self._notice_listeners):
+                        listener(INDEX_REPAIRED)
+            self._is_beyond_repair = bool(found)
+            if found:
+                await self._worker.run(self._database.note_damage)
+            return not found
+
+    async def _check(self) -> list[str]:
+        """In a thread of its own: it takes as long as the database is large, and the journal must not wait for it."""
+        worker = Worker("check")
+        try:
+            return await worker.run(Check(self._folder / DATABASE_NAME, full=True).run)
+        except sqlite3.Error as error:
+            return [str(error)]
+        finally:
+            worker.stop()
 
     async def _close(self) -> None:
         try:
-            await self._worker.run(self._connection.close)
+            await self._worker.run(self._database.close)
         finally:
             self._worker.stop()
 

@@ -10,8 +10,8 @@
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
     ├── ImageRefused                damaged, oversized or unsupported pictures
     ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools
-    ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseTooNew · DatabaseBusy
-    │                               LocksRefused · ConversationInUse · WrittenElsewhere
+    ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseReplaced · DatabaseTooNew
+    │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
 
 Each carries two sentences for the person: what happened, and what to do about it. Sentences are templates with
@@ -376,6 +376,16 @@ class DatabaseDamaged(StorageFailed):
 
     kind = "database_damaged"
     default_remedy = "It was set aside under another name, and what could be read was carried over."
+
+
+class DatabaseReplaced(StorageFailed):
+    """Another file has its name."""
+
+    kind = "database_replaced"
+    default_remedy = (
+        "Close the program and start it again to work with the new file. Nothing is saved until then; what was said "
+        "since can be saved elsewhere when you close it."
+    )
 
 
 class DatabaseTooNew(StorageFailed):

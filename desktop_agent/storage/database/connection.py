@@ -20,6 +20,10 @@ _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CA
 _READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
+class IndexDamaged(Exception):
+    """An index does not lead to a row that is in its table."""
+
+
 class Connection(sqlite3.Connection):
     """SQLite's TEXT is UTF-8, which has no lone surrogates: text with them is stored as a BLOB (see `text_of`)."""
 
@@ -54,7 +58,7 @@ def text_of(value: Any) -> str:
     try:
         return bytes(value).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # carried over from a damaged page
-        return _decoded(bytes(value))
+        return decoded(bytes(value))
 
 
 def text_or_none(value: Any) -> str | None:
@@ -62,7 +66,8 @@ def text_or_none(value: Any) -> str | None:
     return None if value is None else text_of(value)
 
 
-def _decoded(raw: bytes) -> str:
+def decoded(raw: bytes) -> str:
+    """Text as SQLite has it, also where a damaged page made it no UTF-8."""
     return raw.decode("utf-8", "replace")
 
 
@@ -84,7 +89,7 @@ def connect(path: Path) -> Connection:
 
 
 def _set_up(connection: Connection) -> None:
-    connection.text_factory = _decoded
+    connection.text_factory = decoded
     for pragma in (
         f"page_size={PAGE_SIZE}",
         "journal_mode=WAL",
@@ -125,6 +130,15 @@ def is_damage(error: sqlite3.Error) -> bool:
     return code_of(error) in _DAMAGE
 
 
+def damaged(path: Path, detail: str) -> DatabaseDamaged:
+    """The database at `path` is not what it should be."""
+    return DatabaseDamaged(
+        Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
+        "Close the program and start it again: it sets the damaged file aside and carries over what can be read.",
+        detail=detail,
+    )
+
+
 def failure_of(error: sqlite3.Error, path: Path) -> StorageFailed:
     """The typed error for what SQLite said about the database at `path`."""
     code = code_of(error)
@@ -132,11 +146,7 @@ def failure_of(error: sqlite3.Error, path: Path) -> StorageFailed:
     name: str = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
     detail = f"{name}: {error}: {path}"
     if code in _DAMAGE:
-        return DatabaseDamaged(
-            Sentence("The conversations in “{path}” are damaged.", {"path": str(path)}),
-            "Close the program and start it again: it sets the damaged file aside and carries over what can be read.",
-            detail=detail,
-        )
+        return damaged(path, detail)
     if code in _BUSY:
         return DatabaseBusy("The conversations are in use by another program.", detail=detail)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READING):

@@ -4,7 +4,7 @@ import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from desktop_agent.storage.database.connection import text_of, text_or_none, transaction
+from desktop_agent.storage.database.connection import IndexDamaged, text_of, text_or_none, transaction
 from desktop_agent.storage.json_form import (
     draft_text,
     parameters_text,
@@ -25,6 +25,11 @@ _COLUMNS = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
         (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
     FROM conversations """
+# The index alone would answer with the id that stands in it: what it leads to is looked at as well.
+_BY_ID = """
+    SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
+    FROM conversations WHERE id = ?"""
+_BY_ROW = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
 _SIMPLE_CHANGES = (
     "title",
     "title_is_automatic",
@@ -82,9 +87,12 @@ def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool)
 
 
 def number_of(connection: sqlite3.Connection, id_: str) -> int:
-    """The row number. Raises WrongUse if there is no such conversation."""
-    row = connection.execute("SELECT number FROM conversations WHERE id = ?", (id_,)).fetchone()
-    if row is None:
+    """The row number. Raises WrongUse if there is no such conversation, and IndexDamaged if only its index says so."""
+    row = connection.execute(_BY_ID, (id_,)).fetchone()
+    if row is None or text_or_none(row[1]) != id_:
+        # Unknown ids are rare: then all rows are gone through.
+        if row is not None or connection.execute(_BY_ROW, (id_,)).fetchone() is not None:
+            raise IndexDamaged
         raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
     return int(row[0])
 

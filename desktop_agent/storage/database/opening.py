@@ -9,6 +9,7 @@ from pathlib import Path
 from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.database import checkpoints, conversations, picture_index
 from desktop_agent.storage.database.connection import BUSY_MILLISECONDS, Connection, connect, failure_of, is_damage
+from desktop_agent.storage.database.identity import OpenFiles
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
 from desktop_agent.storage.files import failure_of as file_failure_of
@@ -30,6 +31,7 @@ class Opened:
 
     connection: Connection
     notices: tuple[Sentence, ...]
+    files: OpenFiles
 
 
 def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
@@ -46,7 +48,7 @@ def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
         raise failure_of(error, path) from error
     except OSError as error:
         raise file_failure_of(error, path) from error
-    return Opened(connection, notices)
+    return Opened(connection, notices, OpenFiles(path))
 
 
 @contextmanager

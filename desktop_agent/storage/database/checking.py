@@ -1,0 +1,67 @@
+"""Whether the database is whole, looked at on a connection of its own, and what of it can be repaired in place."""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from desktop_agent.storage.database.connection import is_damage
+
+_MOST = 100
+# What `integrity_check` says of an index that disagrees with its table. The table is right then: an index is made from
+# it. Everything else is left to a rescue: REINDEX frees pages, which a damaged file may still need.
+_OF_INDEX = re.compile(
+    r"row \d+ missing from index .*|wrong # of entries in index .*|non-unique entry in index .*"
+    r"|row \d+ values differ from index .*"
+)
+
+
+class Check:
+    """One look at the whole database. `run` belongs to a thread; `cancel` may be called from any."""
+
+    def __init__(self, path: Path, *, full: bool) -> None:
+        self._path = path
+        self._pragma = "integrity_check" if full else "quick_check"
+        self._turn = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self.is_cancelled = False
+
+    def run(self) -> list[str]:
+        """What is wrong; empty where all is well, and when it was cancelled. Raises sqlite3.Error.
+
+        The full check compares every index with its table, which takes several times as long.
+        """
+        uri = self._path.absolute().as_uri() + "?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+            with self._turn:
+                if self.is_cancelled:
+                    return []
+                self._connection = connection
+            try:
+                found = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MOST})")]
+            except sqlite3.Error as error:
+                if self.is_cancelled:
+                    return []
+                if is_damage(error):
+                    return [str(error)]
+                raise
+            finally:
+                with self._turn:
+                    self._connection = None
+        return [] if found == ["ok"] else found
+
+    def cancel(self) -> None:
+        """End it early."""
+        with self._turn:
+            self.is_cancelled = True
+            if self._connection is not None:
+                self._connection.interrupt()
+
+
+def is_of_indexes(found: Sequence[str]) -> bool:
+    """Whether only indexes are wrong, so that REINDEX repairs all of it and loses nothing."""
+    lines = [line for each in found for line in each.splitlines() if line and not line.startswith("*** in database")]
+    # As many as were asked for may be followed by others.
+    return 0 < len(lines) < _MOST and all(_OF_INDEX.fullmatch(line) for line in lines)

@@ -1,0 +1,88 @@
+"""Whether the files that are open are still those that have their names.
+
+A sync client or a restored backup puts another file in the place of the database while it is open. What is written
+then goes into a file without a name, and the log beside the new database is that of the old one: whoever opens both
+together plays the one into the other. SQLite looks at this itself only when it closes ("How To Corrupt An SQLite
+Database File", section 1.4 and 2.4).
+"""
+
+import sqlite3
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from desktop_agent.storage.database.backup import verified_copy
+from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
+
+_LOGS = ("-wal", "-shm")
+Identity = tuple[int, int] | None
+
+
+def identity(path: Path) -> Identity:
+    """Device and inode; None where there is nothing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class OpenFiles:
+    """The database, its log and the log's index, as they were when they were opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._database = identity(path)
+        self._logs = {suffix: identity(self._log(suffix)) for suffix in _LOGS}
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file has the name of the database."""
+        return identity(self._path) not in {self._database, None}
+
+    @property
+    def has_lost_log(self) -> bool:
+        """Whether the log is gone, or another file has its name."""
+        return any(identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None)
+
+    def part(self, connection: sqlite3.Connection) -> DatabaseReplaced:
+        """Take what is ours away from the new database, and keep it: all of it as a copy under a name of its own.
+
+        Returns what to tell. Nothing is written to what has our name now.
+        """
+        aside = _free_name(self._path, "replaced")
+        for suffix, known in self._logs.items():
+            if known is not None and identity(self._log(suffix)) == known:
+                with suppress(OSError):
+                    self._log(suffix).replace(aside.with_name(aside.name + suffix))
+        values = {"path": str(self._path), "copy": aside.name}
+        try:
+            verified_copy(connection, aside)
+        except (sqlite3.Error, OSError, StorageFailed):
+            return DatabaseReplaced(Sentence("“{path}” was replaced by another file while it was open.", values))
+        for suffix in _LOGS:
+            with suppress(OSError):
+                aside.with_name(aside.name + suffix).unlink()
+        return DatabaseReplaced(
+            Sentence(
+                "“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.", values
+            )
+        )
+
+    def set_foreign_logs_aside(self) -> None:
+        """Away with a log that is not ours: it would be played into the database. Raises OSError."""
+        for suffix, known in self._logs.items():
+            log = self._log(suffix)
+            if identity(log) not in {known, None}:
+                log.replace(_free_name(log, "foreign"))
+
+    def _log(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
+
+def _free_name(path: Path, word: str) -> Path:
+    name = f"{path.name}.{word}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    free, number = path.with_name(name), 2
+    while free.exists():
+        free, number = path.with_name(f"{name}-{number}"), number + 1
+    return free

@@ -1,0 +1,100 @@
+"""Indexes that mislead, a file that is replaced, a log that is removed: with real files, while the store is open."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.store import INDEX_REPAIRED, Store
+from desktop_agent.vocabulary.errors import DatabaseReplaced, WrongUse
+from desktop_agent.vocabulary.messages import Message
+
+NAME = "conversations.sqlite3"
+
+
+async def filled(folder: Path, *titles: str) -> list[str]:
+    store = await Store.open(folder)
+    ids: list[str] = []
+    for title in titles:
+        made = await store.create_conversation(title=title)
+        await store.commit(made.id, Message.user(f"said in {title}"))
+        ids.append(made.id)
+    await store.close()
+    return ids
+
+
+def damage_index(path: Path, id_: str) -> None:
+    """Change one byte of the id where it stands in the index."""
+    with closing(sqlite3.connect(path)) as db:
+        root = db.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_conversations_1'"
+        ).fetchone()
+    data = bytearray(path.read_bytes())
+    at = data.index(id_.encode(), (root[0] - 1) * 4096)
+    assert at < root[0] * 4096
+    data[at + 5] ^= 0x01
+    path.write_bytes(bytes(data))
+
+
+async def test_a_conversation_whose_index_entry_is_damaged_is_found_and_the_index_repaired(tmp_path: Path) -> None:
+    one, two = await filled(tmp_path, "one", "two")
+    damage_index(tmp_path / NAME, one)
+    store = await Store.open(tmp_path)
+    told: list[object] = []
+    store.on_notice(told.append)
+    assert {record.id for record in await store.list_conversations()} == {one, two}
+    loaded = await store.load(one)
+    assert [message.text for message in loaded.messages] == ["said in one"]
+    assert told == [INDEX_REPAIRED]
+    with pytest.raises(WrongUse, match="There is no conversation"):
+        await store.load("unknown")
+    assert told == [INDEX_REPAIRED]
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+async def test_a_file_that_is_put_in_its_place_is_left_alone_and_told(tmp_path: Path) -> None:
+    folder, backup = tmp_path / "data", tmp_path / "backup"
+    await filled(folder, "old")
+    shutil.copytree(folder, backup)
+    store = await Store.open(folder)
+    made = await store.create_conversation(title="since")
+    await store.commit(made.id, Message.user("precious"))
+    restored = (backup / NAME).read_bytes()
+    (backup / NAME).replace(folder / NAME)
+
+    with pytest.raises(DatabaseReplaced, match="replaced by another file"):
+        await store.commit(made.id, Message.user("and more"))
+    with pytest.raises(DatabaseReplaced):
+        await store.list_conversations()
+    await store.close()
+    assert (folder / NAME).read_bytes() == restored
+
+    again = await Store.open(folder)
+    assert [record.title for record in await again.list_conversations()] == ["old"]
+    await again.close()
+    (aside,) = folder.glob(f"{NAME}.replaced-*")
+    with closing(sqlite3.connect(aside)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert {title for (title,) in db.execute("SELECT title FROM conversations")} == {"old", "since"}
+        assert db.execute("SELECT count(*) FROM messages WHERE body LIKE '%precious%'").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+async def test_a_log_that_is_removed_or_replaced_costs_nothing(tmp_path: Path, has_other: bool) -> None:
+    (id_,) = await filled(tmp_path, "one")
+    store = await Store.open(tmp_path)
+    await store.commit(id_, Message.user("in the log"))
+    log = tmp_path / f"{NAME}-wal"
+    log.unlink()
+    if has_other:
+        log.write_bytes(b"not ours")
+    await store.commit(id_, Message.user("after it"))
+    with closing(sqlite3.connect(tmp_path / NAME)) as other:
+        texts = [body for (body,) in other.execute("SELECT body FROM messages ORDER BY number")]
+        assert other.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert ["in one" in texts[0], "in the log" in texts[1], "after it" in texts[2]] == [True, True, True]
+    await store.close()
