@@ -1,13 +1,13 @@
 # make run     set up what the window needs, and open it
 # make test    set up what the tests need, and run every check
-# The others: lint format docs bench fuzz invariants soak gallery package package-check lock clean
+# The others: lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
 
-.PHONY: run test lint format docs bench fuzz invariants soak gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -43,6 +43,10 @@ fuzz: setup-test
 # Random worlds, 20,000 of them: ARGS='--worlds N --steps N --seed N', or ARGS=--faults: do they find seeded faults?
 invariants: setup-test
 	@$(BIN)/python -m tests.invariants $(ARGS)
+
+# Builds the server of llama.cpp outside of the project, once, so that tests/llama_cpp run: ARGS='--jobs N'.
+llama-server: setup-test
+	@$(BIN)/python -m tests.llama_cpp.build $(ARGS)
 
 # Minutes of silence in real time.
 soak: setup-test

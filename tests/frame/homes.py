@@ -35,8 +35,9 @@ FOREIGN = (
     "https_proxy",
 )
 
-# What a person tells the tests themselves: how often to kill (tests/whole_app/test_kill.py).
-SETTINGS = {"DESKTOP_AGENT_KILLS"}
+# What a person tells the tests themselves: how often to kill (tests/whole_app/test_kill.py), where a built llama.cpp
+# lies (tests/llama_cpp/build.py).
+SETTINGS = {"DESKTOP_AGENT_KILLS", "DESKTOP_AGENT_LLAMA_CPP"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
