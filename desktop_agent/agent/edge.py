@@ -35,6 +35,7 @@ class Edge:
         self._budget = budget
         self._compactor = Compactor(around, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
+        self._is_prompt_settled = False
 
     async def admit(self, prompt: Message) -> bool:
         """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
@@ -42,11 +43,21 @@ class Edge:
         One that nobody decided about when the run ends is its session's: that hands it back, or keeps it.
         """
         ruling = await self._judged(prompt)
+        self._is_prompt_settled = True
         if not ruling.allowed:
             self._hand_back(prompt, ruling.reason)
             return False
         await self._recorder.commit(ruling.prompt)
         return True
+
+    async def keep(self, prompt: Message) -> None:
+        """The prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
+
+        One that hooks have not decided about is not: what they would deny must reach no model.
+        """
+        if not self._is_prompt_settled and not self._around.hooks.user_prompt_submit:
+            self._is_prompt_settled = True
+            await self._recorder.commit(prompt)
 
     async def cross(self, provider: Provider) -> None:
         """Before the model is asked."""

@@ -92,7 +92,7 @@ class Run:
             if self._stop_asked.is_set():
                 self._work.cancel()
             end = await self._outcome(self._work)
-            await _undisturbed(self._turns.close(end))
+            await _undisturbed(self._turns.close(end, prompt))
         except Exception as error:  # noqa: BLE001 - whatever fails in closing, nobody may wait for an end in vain
             _note(error)
         self._recorder.emit(RunFinished(end))

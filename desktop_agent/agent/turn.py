@@ -218,11 +218,16 @@ class Turns:
         """One call ends as cancelled; False when it is none of the open ones."""
         return self._round is not None and self._round.stop_call(tool_use_id)
 
-    async def close(self, end: RunEnd) -> None:
-        """Commit what was streamed, and give every open call a result."""
+    async def close(self, end: RunEnd, prompt: Message | None = None) -> None:
+        """Commit what is still to be: the prompt, what was streamed, and a result of every open call."""
+        if prompt is not None:
+            await self._edge.keep(prompt)
         answer, self._answer = self._answer, None
         if answer is not None and answer.has_content:
             await self._commit_answer(answer, MessageState.INTERRUPTED)
+        if end is RunEnd.CANCELLED and not self._settings.execute_tools:
+            # Whoever asked has them and may have run them: their results come, as they do behind a whole answer.
+            self._round = None
         if self._round is not None:
             await self._finish_round(self._round, Outcome.LIMIT if end is RunEnd.LIMIT else Outcome.CANCELLED)
 

@@ -157,7 +157,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             # It came too late for the run before.
             self._conversing.interrupt()
         self._run = await self._conversing.begin(None)
-        if self._run.end is None:
+        if not self._run.is_stopped_at_once:
             self._ready.append(ToolResultsReceived(self._count))
 
     def _take(self, event: Event) -> None:

@@ -73,7 +73,8 @@ class Client:
     async def continue_(self) -> None:
         """Ask again with the history as it is: with the results of calls, after a limit, after an error.
 
-        Raises WrongUse when a call has no result yet, or when there is nothing to go on with.
+        Where results were added while the rest of the answer still streams, it waits for the end of that first, and
+        raises what broke it off. Raises WrongUse when a call has no result yet, or when there is nothing to go on with.
         """
         await self._reader.ask(None)
 
@@ -99,7 +100,9 @@ class Client:
     def add_tool_result(self, tool_use_id: str, content: Any, is_error: bool = False) -> None:  # noqa: FBT001, FBT002
         """The result of a call that the caller ran: a JSON value, or a ToolResult part's text as a string.
 
-        Raises WrongUse for an id that waits for no result, for a second result, and for what is no JSON.
+        It is taken from the moment the call was handed out, by `receive`, by `stream` or to the listener, until the
+        conversation goes on; also when Stop or an error ended the answer meanwhile. Raises UnknownToolCall,
+        DuplicateToolResult, StaleToolCall for a call of an older turn, and WrongUse for what is no JSON.
         """
         self._conversing.give(result_of(tool_use_id, content, is_error=is_error))
 

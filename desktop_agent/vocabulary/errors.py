@@ -2,6 +2,8 @@
 
     AgentError
     ├── WrongUse                    the caller's options or arguments
+    │   ├── UnknownToolCall · DuplicateToolResult · StaleToolCall
+    │   └── TurnMismatch
     ├── ProviderError               what a model server said, or failed to say
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
     │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
@@ -71,6 +73,34 @@ class WrongUse(AgentError):
 
     kind = "wrong_use"
     default_remedy = "Correct the call and try again."
+
+
+class UnknownToolCall(WrongUse):
+    """A result was given for an id that no call has."""
+
+    kind = "unknown_tool_call"
+    default_remedy = "Give the id of a call that was handed out."
+
+
+class DuplicateToolResult(WrongUse):
+    """A second result was given for one call."""
+
+    kind = "duplicate_tool_result"
+    default_remedy = "Give each result once."
+
+
+class StaleToolCall(WrongUse):
+    """A result was given for a call of an older turn: the conversation went on without it."""
+
+    kind = "stale_tool_call"
+    default_remedy = "Give results before the conversation goes on."
+
+
+class TurnMismatch(WrongUse):
+    """The agent is at another turn than the message was meant for."""
+
+    kind = "turn_mismatch"
+    default_remedy = "Read on, and send it again if it still fits."
 
 
 class ProviderError(AgentError):

@@ -86,7 +86,7 @@ FACES = _rows(
     """
     query | one stateless question, an iterator of blocks
     client | send, receive, stream, complete, continue, results, interrupts, history, options, tools
-    manual_mode | the caller runs the calls; the assistant's message is in the history all the same
+    manual_mode | the caller runs the calls; results are taken from the moment a call was handed out
     automatic_mode | text and thinking stream while tools run
     provider | chat, stream, complete, chat loop, caches, listings, counts; typed errors for what a server lacks
     chat_loop_handle | steps, results with exact ids once, cancel closes the connection
@@ -106,6 +106,7 @@ SEMANTICS = _rows(
     prompt_policies | scopes, precedence, triggers; text, never authority
     continuation_guards | continue, stop, abort; bounded
     steering | soon or when idle; edited, reordered, deleted; delivered once or handed back
+    sent_prompt | it is in the history, whenever Stop comes, and its run ends once
     interrupt | a tool, a turn or the session; at any moment; exactly one end
     ask_the_user | choices and free text, root agent only, with a timeout
     delegation | a specialist is a tool and a run of the same engine, three deep at most

@@ -206,6 +206,21 @@ async def test_manual_mode__the_caller_runs_the_calls_and_the_answer_with_them_i
     assert [spec.name for spec in provider.requests[1].tools] == ["add"]
 
 
+async def test_manual_mode__receive_add_send_works_for_a_tool_that_is_faster_than_the_answer() -> None:
+    gate = Gate()
+    options, _ = acting(Turn(call("c1"), gate.step, says("see")), Turn(says("3")), tools=(adder(),))
+    async with Client(options) as client:
+        await client.send("1 + 2")
+        while block := await client.receive():
+            if isinstance(block, ToolUse):
+                client.add_tool_result(block.id, "3")
+                with pytest.raises(WrongUse):
+                    client.add_tool_result(block.id, "3")
+                gate.opened.set()
+        await client.send("")
+        assert [block.text for block in await blocks_of(client.receive)] == ["3"]
+
+
 async def test_automatic_mode__text_and_thinking_come_while_tools_run_and_the_last_text_piece_by_piece() -> None:
     at_work, last = Gate(), Gate()
 

@@ -63,24 +63,26 @@ class Conversing:
     async def begin(self, prompt: Message | None) -> RunEvents:
         """Start a run on this prompt, or go on from the history with the results that were given.
 
-        A run that was stopped, or whose reader went away, is waited for. Raises WrongUse while another one is under
-        way, and when calls wait for results and there is no prompt.
+        A run that was stopped, or whose reader went away, is waited for; so is the one whose calls have results, which
+        are gone on with. Raises WrongUse while another one is under way, and when calls wait for results and there is
+        no prompt. What broke the answer off that was waited for is raised unless it was read; the next call goes on.
         """
-        self._refuse_if_busy()
+        goes_on = prompt is None and self._results.has_given
+        self._refuse_if_busy(waits=goes_on)
         self._stop_before_start = False
         async with self._beginning:
             session = (await self._open()).session
             await session.wait_idle()
+            if goes_on and self.run is not None and (error := self.run.take_unread_error()) is not None:
+                raise error
             return self._started(session, prompt)
 
     def give(self, *results: ToolResult) -> None:
-        """Results of calls. Raises WrongUse for ids that wait for none."""
+        """Results of calls, also while the rest of the answer streams. Raises WrongUse for ids that wait for none."""
         if self.options.auto_execute_tools:
             raise WrongUse(
                 "The runtime runs these tools itself.", "Make the options with auto_execute_tools=False, or do not."
             )
-        if self._working:
-            raise WrongUse("The model is still answering.", "Read its answer to the end first.")
         self._results.give(self.history, *sound_results(results))
 
     def interrupt(self) -> None:
@@ -89,6 +91,8 @@ class Conversing:
             self._stop_before_start = True
         if self._opened is not None and self._opened.session.working:
             self._stopping = True
+            # Whoever has calls of this answer goes on with their results: the model is not asked again then either.
+            self._stopped_waiting = self._results.has_handed_out
             self._opened.session.interrupt()
         elif self._waits_for_results:
             # Whoever runs the calls now goes on with their results; the model is not asked again then.
@@ -114,6 +118,8 @@ class Conversing:
         """Stop, wait until nothing is left of the old run, and begin anew with the same options."""
         self.interrupt()
         await self._replaced(lambda _: ())
+        if self.run is not None:
+            self.run = self.run.without_events()
 
     async def aclose(self) -> None:
         """Stop, and close what was opened. Idempotent."""
@@ -131,7 +137,7 @@ class Conversing:
     def _waits_for_results(self) -> bool:
         return not self.options.auto_execute_tools and bool(unanswered(self.history))
 
-    def _refuse_if_busy(self) -> None:
+    def _refuse_if_busy(self, *, waits: bool = False) -> None:
         """Also binds this to the loop that runs; whatever is open lives there."""
         loop = asyncio.get_running_loop()
         if self.is_closed:
@@ -141,7 +147,7 @@ class Conversing:
         self.loop = loop
         self.handle.bind(loop)
         self.handle.settle()
-        if self._beginning.locked() or (self._working and not self._stopping):
+        if self._beginning.locked() or (self._working and not self._stopping and not waits):
             raise WrongUse(
                 "The answer before is not finished.", "Read it to its end, or stop it with interrupt() first."
             )
@@ -172,15 +178,11 @@ class Conversing:
         if prompt is None and missing and not stopped:
             names = ", ".join(call.id for call in missing)
             raise WrongUse(f"These calls have no result yet: {names}.", "Give every call its result first.")
-        self._stopping = self._stopped_waiting = False
-        results = self._results.taken(session.history)
-        if results:
-            session.edit_history((*session.history, *results))
-        if stopped:
-            self.run = RunEvents.stopped()
-            return self.run
-        before, self.run = self.run, RunEvents(self._failure)
+        before, self.run = self.run, RunEvents(self._failure, is_stopped_at_once=stopped)
         try:
+            history = self._results.applied(session.history)
+            if history is not session.history:
+                session.edit_history(history)
             if prompt is None:
                 session.go_on()
             else:
@@ -188,6 +190,11 @@ class Conversing:
         except BaseException:
             self.run = before
             raise
+        self._stopping = self._stopped_waiting = False
+        self._results.forget()
+        if stopped:
+            # It is a run all the same: its prompt is in the history, and whoever listens hears its end.
+            session.interrupt()
         return self.run
 
     def _failure(self) -> AgentError | None:
@@ -196,5 +203,7 @@ class Conversing:
     def _hear(self, envelope: Envelope) -> None:
         if self.run is not None:
             self.run.hear(envelope)
+        if envelope.parent_run_id is None:
+            self._results.handle(envelope.event)
         if self._listener is not None:
             self._listener(envelope)

@@ -23,6 +23,7 @@ class BlockReader:
     async def ask(self, prompt: Message | None) -> None:
         """Return when the model begins to answer. Raises what keeps it from that; who is cancelled stops the run."""
         run = await self._conversing.begin(prompt)
+        self._turn_to(run, goes_on=prompt is None)
         try:
             await run.started()
         except asyncio.CancelledError:
@@ -33,9 +34,7 @@ class BlockReader:
         """The next finished block; None at the end."""
         run = self._conversing.run
         if run is not self._run:
-            self._run, self._has_raised = run, False
-            self._finished = FinishedBlocks()
-            self._ready.clear()
+            self._turn_to(run)
         if run is None:
             return None
         while not self._ready:
@@ -49,3 +48,12 @@ class BlockReader:
             self._has_raised = True
             raise run.error
         return None
+
+    def _turn_to(self, run: RunEvents | None, *, goes_on: bool = False) -> None:
+        """Read this run from now on; who goes on gets what was not read of the one before first."""
+        if goes_on and self._run is not None:
+            self._ready.extend(block for event in self._run.take_unread() for block in self._finished.feed(event))
+        else:
+            self._ready.clear()
+        self._run, self._has_raised = run, False
+        self._finished = FinishedBlocks()

@@ -8,29 +8,51 @@ from desktop_agent.conversation.repair import missing_result, unanswered
 from desktop_agent.permissions.foreign_messages import sound
 from desktop_agent.tools.foreign_code import kind_of
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.engine_events import Event, TurnStarted
+from desktop_agent.vocabulary.errors import DuplicateToolResult, StaleToolCall, UnknownToolCall, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
 _NOT_RUN = "This call was not run: the conversation went on without it."
 
 
 class GivenResults:
-    """Collects results until all calls of the answer have one, or the conversation goes on without."""
+    """Collects results of the newest answer's calls, from the moment each call is handed out.
+
+    They reach the history when the conversation goes on. A call that the runtime closed meanwhile, because of Stop or
+    because the answer broke off, has the caller's result then: what ran is told truly.
+    """
 
     def __init__(self) -> None:
+        self._handed_out: set[str] = set()
         self._given: dict[str, ToolResult] = {}
 
+    @property
+    def has_handed_out(self) -> bool:
+        """Whether the caller has calls of the newest answer."""
+        return bool(self._handed_out)
+
+    @property
+    def has_given(self) -> bool:
+        """Whether a result waits for the conversation to go on."""
+        return bool(self._given)
+
+    def handle(self, event: Event) -> None:
+        """Take one event of the run: a call is the caller's now, or another answer begins."""
+        if isinstance(event, ToolUse):
+            self._handed_out.add(event.id)
+        elif isinstance(event, TurnStarted):
+            self.forget()
+
     def give(self, history: Sequence[Message], *results: ToolResult) -> None:
-        """All of these or none. Raises WrongUse for an id that waits for no result, or that has one."""
-        waiting = {call.id for call in unanswered(history)}
+        """Take all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
+        waiting = self._handed_out | {call.id for call in unanswered(history)}
         fresh: dict[str, ToolResult] = {}
         for result in results:
             call_id = result.tool_use_id
             if call_id in fresh or (call_id in self._given and call_id in waiting):
-                raise WrongUse(f"The call “{call_id}” has its result already.", "Give each result once.")
+                raise DuplicateToolResult(f"The call “{call_id}” has its result already.")
             if call_id not in waiting:
-                names = ", ".join(sorted(waiting)) or "none"
-                raise WrongUse(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
+                raise _unexpected(call_id, waiting, history)
             fresh[call_id] = result
         self._given.update(fresh)
 
@@ -38,16 +60,34 @@ class GivenResults:
         """Calls that wait, in call order."""
         return tuple(call for call in unanswered(history) if call.id not in self._given)
 
-    def taken(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """The message with all results in call order, if a call waits; calls without one were not run."""
+    def applied(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The history with all results in call order; calls that wait and have none were not run."""
         calls = unanswered(history)
-        results = [self._given.get(call.id) or missing_result(call, Outcome.CANCELLED, _NOT_RUN) for call in calls]
-        self._given.clear()
-        return (Message.tool_results(results),) if results else ()
+        if calls:
+            results = [self._given.get(call.id) or missing_result(call, Outcome.CANCELLED, _NOT_RUN) for call in calls]
+            return (*history, Message.tool_results(results))
+        if not self._given or not history or history[-1].role is not Role.TOOL:
+            return history
+        return (*history[:-1], self._with_given(history[-1]))
 
     def forget(self) -> None:
-        """The history is another one now."""
+        """Begin anew: another answer, or another history."""
+        self._handed_out.clear()
         self._given.clear()
+
+    def _with_given(self, closed: Message) -> Message:
+        given = dict(self._given)
+        blocks = [
+            given.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
+        ]
+        return closed.model_copy(update={"blocks": tuple(blocks)})
+
+
+def _unexpected(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
+    if any(call.id == call_id for message in history for call in message.tool_uses):
+        return StaleToolCall(f"The call “{call_id}” is of an older turn and waits for no result any more.")
+    names = ", ".join(sorted(waiting)) or "none"
+    return UnknownToolCall(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
 
 
 def sound_results(given: Sequence[object]) -> tuple[ToolResult, ...]:

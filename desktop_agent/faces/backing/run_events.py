@@ -14,10 +14,11 @@ class RunEvents:
     """Kept until they are read. What specialists do is not among them: they are runs of their own.
 
     `begun`: the model began to answer; an error before that is raised, one after that is an event. `end` and `error`
-    say how it ended, None before.
+    say how it ended, None before. `is_stopped_at_once`: Stop came before it could ask anything.
     """
 
-    def __init__(self, failure: Callable[[], AgentError | None]) -> None:
+    def __init__(self, failure: Callable[[], AgentError | None], *, is_stopped_at_once: bool = False) -> None:
+        self.is_stopped_at_once = is_stopped_at_once
         self.begun = False
         self.end: RunEnd | None = None
         self.error: AgentError | None = None
@@ -41,13 +42,26 @@ class RunEvents:
             self.begun = self.begun or not isinstance(event, EngineEvent)
         self._news.set()
 
-    @classmethod
-    def stopped(cls) -> "RunEvents":
-        """Of a run that was stopped before it began."""
-        run = cls(lambda: None)
-        run.end = RunEnd.CANCELLED
-        run._unread.append(RunFinished(RunEnd.CANCELLED))
-        return run
+    def take_unread(self) -> tuple[Event, ...]:
+        """All that nobody has read."""
+        unread = tuple(self._unread)
+        self._unread.clear()
+        return unread
+
+    def without_events(self) -> "RunEvents":
+        """A run that ended as this one did, of which nothing is left to be read."""
+        empty = RunEvents(lambda: None)
+        empty.end = self.end
+        return empty
+
+    def take_unread_error(self) -> AgentError | None:
+        """What broke the answer off, if nobody has read that; nobody will then."""
+        told = next((event for event in self._unread if isinstance(event, ErrorOccurred)), None)
+        if told is None:
+            return None
+        self._unread.remove(told)
+        error, self.error = self.error, None
+        return error
 
     async def started(self) -> None:
         """Return when the model began to answer or the run ended. Raises what ended it before that."""

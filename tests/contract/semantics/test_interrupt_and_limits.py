@@ -351,3 +351,19 @@ async def test_limits__the_longest_answer_is_one_too_and_is_not_asked_for_again(
     assert await desk.execute() is RunEnd.LIMIT
     assert len(desk.memory.of(LimitReached)) == 1
     assert len(desk.provider.requests) == 1
+
+
+@pytest.mark.parametrize("turns_of_the_loop", range(6))
+async def test_sent_prompt__is_in_the_history_and_its_run_ends_once_whenever_stop_comes(
+    tmp_path: Path, turns_of_the_loop: int
+) -> None:
+    async with on_disk(tmp_path, DONE) as stage:
+        stage.session.send(Message.user("go"))
+        for _ in range(turns_of_the_loop):
+            await asyncio.sleep(0)
+        stage.session.interrupt()
+        await stage.session.wait_idle()
+        assert stage.session.history[0].text == "go"
+        events = [envelope.event for envelope in stage.events]
+        assert len(only(events, RunFinished)) == 1
+        assert not only(events, UserMessageReturned)

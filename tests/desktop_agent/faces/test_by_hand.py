@@ -6,7 +6,7 @@ from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.errors import WrongUse
+from desktop_agent.vocabulary.errors import DuplicateToolResult, StaleToolCall, UnknownToolCall, WrongUse
 from desktop_agent.vocabulary.messages import Role
 from tests.desktop_agent.faces.acting import acting, adder, blocks_of, call, says, sent
 
@@ -41,23 +41,21 @@ async def test_the_caller_runs_the_calls_and_the_model_goes_on() -> None:
 async def test_only_calls_that_wait_get_a_result_and_each_only_one() -> None:
     options, _ = acting(Turn(call("a"), call("b")), Turn(says("ok")), tools=(adder(),))
     async with Client(options) as client:
-        with pytest.raises(WrongUse, match="waits"):
+        with pytest.raises(UnknownToolCall, match="waits"):
             client.add_tool_result("a", 1)
         await client.send("add")
-        with pytest.raises(WrongUse, match="still answering"):
-            client.add_tool_result("a", 1)
         await blocks_of(client.receive)
-        with pytest.raises(WrongUse, match="“z”"):
+        with pytest.raises(UnknownToolCall, match="“z”"):
             client.add_tool_result("z", 1)
         client.add_tool_result("a", 1)
-        with pytest.raises(WrongUse, match="already"):
+        with pytest.raises(DuplicateToolResult, match="already"):
             client.add_tool_result("a", 2)
         with pytest.raises(WrongUse, match="no result yet: b"):
             await client.continue_()
         client.add_tool_result("b", 3)
         await client.send("")
         await blocks_of(client.receive)
-        with pytest.raises(WrongUse, match="waits"):
+        with pytest.raises(StaleToolCall, match="older turn"):
             client.add_tool_result("a", 1)
         assert client.history[2].blocks[0] == ToolResult(tool_use_id="a", content=(Json(value=1),))
 
