@@ -47,7 +47,7 @@ class Edge:
         if not ruling.allowed:
             self._hand_back(prompt, ruling.reason)
             return False
-        await self._recorder.commit(ruling.prompt)
+        await self._commit_prompt(ruling.prompt)
         return True
 
     async def keep(self, prompt: Message) -> None:
@@ -57,7 +57,12 @@ class Edge:
         """
         if not self._is_prompt_settled and not self._around.hooks.user_prompt_submit:
             self._is_prompt_settled = True
-            await self._recorder.commit(prompt)
+            await self._commit_prompt(prompt)
+
+    async def _commit_prompt(self, prompt: Message) -> None:
+        if self._around.queue.has_given(prompt.id):
+            self._recorder.emit(UserMessageDelivered(prompt.id))
+        await self._recorder.commit(prompt)
 
     async def cross(self, provider: Provider) -> None:
         """Before the model is asked."""

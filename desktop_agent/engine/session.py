@@ -5,6 +5,7 @@ from functools import partial
 from typing import Unpack
 
 from desktop_agent.conversation.folding.undo_notes import last_said
+from desktop_agent.conversation.repair import unanswered
 from desktop_agent.engine.checkpoints import Checkpoints, Telling
 from desktop_agent.engine.session_parts.conduct import Conduct
 from desktop_agent.engine.session_parts.context_size import ContextSize
@@ -22,7 +23,7 @@ from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import ConversationInUse, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import ConversationInUse, StorageFailed, TurnMismatch, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -99,7 +100,12 @@ class Session(Reading):
         and for one that was sent before.
         """
         self._refuse_while_working()
-        self.steer(message)
+        self._send(message)
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs; None when none does."""
+        return self._under_way.turn_id
 
     def retry(self) -> None:
         """Ask again with the history as it is. Raises WrongUse while working, when closed, or with nothing to ask."""
@@ -141,16 +147,17 @@ class Session(Reading):
     def steer(self, message: Message, when: When = "soon", expected_turn_id: str | None = None) -> None:
         """Queue a message while the agent works: delivered at its next edge, or when idle. When it is idle, send it.
 
-        Raises WrongUse when the turn is not the expected one, when closed, and as `send` does.
+        Where the caller has calls that wait for results, it waits until they have been answered. Raises TurnMismatch
+        when the turn is not the expected one, and WrongUse when closed and as `send` does.
         """
         self._refuse_when_closed()
         if expected_turn_id is not None and expected_turn_id != self._under_way.turn_id:
-            raise WrongUse("The agent is at another turn by now.", "Read on, and send it again if it still fits.")
+            raise TurnMismatch("The agent is at another turn by now.")
+        if not self.working and not self._awaits_results:
+            self._send(message, when)
+            return
         message = sound(message)
         self._conduct.check(message)
-        if not self.working:
-            self._start(self._making.run, lambda: self._conduct.take_next(message, when))
-            return
         self.queue.add(message, when)
         self._under_way.tell(UserMessageQueued(message.id))
 
@@ -223,6 +230,16 @@ class Session(Reading):
             self.is_closed = True
             self._under_way.tell(ErrorOccurred.of(trouble))
             self.interrupt(StopTurn())
+
+    def _send(self, message: Message, when: When = "soon") -> None:
+        message = sound(message)
+        self._conduct.check(message)
+        self._start(self._making.run, lambda: self._conduct.take_next(message, when))
+
+    @property
+    def _awaits_results(self) -> bool:
+        """Whether whoever asked runs the calls, and has not given all results yet."""
+        return not self._setup.execute_tools and bool(unanswered(self.history))
 
     def _refuse_when_closed(self) -> None:
         if self.is_closed:

@@ -4,19 +4,28 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self, Unpack
 
-from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.reading import BlockReader
 from desktop_agent.faces.backing.results import result_of
 from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.collecting import Response, collect_response
-from desktop_agent.permissions.foreign_messages import sound
+from desktop_agent.faces.controls import (
+    ApprovalControl,
+    GuardControl,
+    MessageQueue,
+    PolicyControl,
+    QuestionControl,
+    RuleControl,
+)
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import Block, Image, Text
+from desktop_agent.vocabulary.blocks import Block
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool
+from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd
 from desktop_agent.vocabulary.errors import WrongUse
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 _NOT_CLOSED = "A Client was not closed: use `async with`, or await aclose()."
@@ -29,7 +38,11 @@ class Client:
     `stream`, and is raised once by `receive` and `complete`, behind what came before it. The client stays usable:
     `continue_` asks again with what is there. Stop is no error: what was streamed is given, then comes the end.
 
-    `listener` hears every event with its place, also those of specialists.
+    `listener` hears every event with its place, also those of specialists, of what the options install, and of what
+    happens between runs.
+
+    `policies`, `guards`, `rules`, `queue`, `approvals` and `questions` may be read and changed at any moment, also
+    while the model answers.
     """
 
     def __init__(
@@ -41,6 +54,12 @@ class Client:
     ) -> None:
         self._conversing = Conversing(as_options(options, values), listener=listener)
         self._reader = BlockReader(self._conversing)
+        self.policies = PolicyControl(self._conversing)
+        self.guards = GuardControl(self._conversing)
+        self.rules = RuleControl(self._conversing)
+        self.queue = MessageQueue(self._conversing)
+        self.approvals = ApprovalControl(self._conversing)
+        self.questions = QuestionControl(self._conversing)
 
     @property
     def options(self) -> AgentOptions:
@@ -57,18 +76,50 @@ class Client:
         """How the last question ended; None while it goes on, and before the first."""
         return None if self._conversing.run is None else self._conversing.run.end
 
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs, as `queue.add` may expect it; None when none does."""
+        session = self._conversing.session
+        return None if session is None else session.turn_id
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that holds."""
+        session, options = self._conversing.session, self._conversing.begins_with
+        if session is not None:
+            return session.modes.current
+        return next(mode for mode in options.modes if mode.name == options.mode)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """All that can be chosen."""
+        return self._conversing.begins_with.modes
+
+    def set_mode(self, mode: str | Mode) -> None:
+        """Change the mode at once, for every call that has not started; the agent's own request is void.
+
+        A Mode of the caller's own is added to those that can be chosen, in place of one of the same name.
+        Raises WrongUse for a name that no mode has.
+        """
+        self._conversing.set_mode(mode)
+
+    def cancel_mode_request(self) -> bool:
+        """Take back the mode that the agent asked for. Returns False when it asked for none."""
+        session = self._conversing.session
+        return session is not None and session.modes.cancel_request()
+
     async def send(self, prompt: str) -> None:
         """Ask, and return when the model begins to answer; `""` goes on (see `continue_`).
 
         Raises WrongUse while it still answers, and what keeps it from answering.
         """
-        await self._reader.ask(as_message(prompt) if prompt else None)
+        await self._reader.ask(as_prompt(prompt) if prompt else None)
 
     async def send_message(self, message: Message) -> None:
         """The same with a prepared message: pictures, for example. Raises WrongUse for one that is no prompt."""
         if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]  strings come here too
             raise WrongUse("This is no message.", "Make it with Message.user(…), or give words to send().")
-        await self._reader.ask(as_message(message))
+        await self._reader.ask(as_prompt(message))
 
     async def continue_(self) -> None:
         """Ask again with the history as it is: with the results of calls, after a limit, after an error.
@@ -87,7 +138,7 @@ class Client:
 
         Leaving the loop stops the run and closes the connection.
         """
-        return EventStream(self._conversing, as_message(prompt) if prompt else None, keep=self)
+        return EventStream(self._conversing, as_prompt(prompt) if prompt else None, keep=self)
 
     async def complete(self, prompt: str | Message = "") -> Response:
         """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`."""
@@ -106,9 +157,18 @@ class Client:
         """
         self._conversing.give(result_of(tool_use_id, content, is_error=is_error))
 
-    def interrupt(self) -> None:
-        """Stop at once; nothing happens when idle. While calls wait for results: the model is not asked again."""
-        self._conversing.interrupt()
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop at once. Returns False, and does nothing, where there is nothing to stop.
+
+        By default the run and what waits: queued messages are handed back. While the caller has calls of the answer,
+        the model is not asked again when their results go on. `StopTurn()` leaves what waits, which is sent next;
+        `StopTool(id)` ends one call as cancelled, and the run goes on.
+        """
+        return self._conversing.interrupt(target)
+
+    def stop_tool(self, tool_use_id: str) -> bool:
+        """End one call as cancelled; the run goes on. Returns False when no such call is open."""
+        return self._conversing.interrupt(StopTool(tool_use_id))
 
     def interrupt_handle(self) -> InterruptHandle:
         """`interrupt` for other threads and for signal handlers."""
@@ -143,18 +203,6 @@ class Client:
         if hasattr(self, "_conversing") and self._conversing.is_open:
             close_soon(self._conversing)
             warnings.warn(_NOT_CLOSED, ResourceWarning, stacklevel=2)
-
-
-def as_message(prompt: str | Message) -> Message:
-    """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
-    message = sound(Message.user(prompt) if isinstance(prompt, str) else prompt)
-    if message.role is not Role.USER:
-        raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
-    if any(not isinstance(block, Text | Image) for block in message.blocks):
-        raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
-    if all(isinstance(block, Text) and not block.text for block in message.blocks):
-        raise WrongUse("The prompt says nothing.", "Write something.")
-    return message
 
 
 def as_options(options: AgentOptions | None, values: OptionValues) -> AgentOptions:

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from typing import Unpack
 
-from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.reading import BlockReader
-from desktop_agent.faces.client import as_message, as_options
+from desktop_agent.faces.client import as_options
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
@@ -52,4 +52,4 @@ def query(prompt: str | Message, options: AgentOptions | None = None, **values: 
     before it has been given by then. Leaving the loop ends the run and closes the connection; `aclose` does so and
     waits. Raises WrongUse for options that do not fit together.
     """
-    return BlockStream(as_message(prompt), as_options(options, values))
+    return BlockStream(as_prompt(prompt), as_options(options, values))

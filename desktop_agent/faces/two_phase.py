@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Self, Unpack
 
 from desktop_agent.conversation.repair import unanswered
-from desktop_agent.faces.backing.conversing import Conversing
+from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.streaming import EventStream
-from desktop_agent.faces.client import as_message, as_options
+from desktop_agent.faces.client import as_options
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.errors import SpecialistHasNoTools, WrongUse
@@ -90,7 +90,7 @@ class TwoPhaseAgent:
         """
         if context:
             await self._conversing.replace_history(lambda history: (*history, *context))
-        return await self._responded(as_message(prompt))
+        return await self._responded(as_prompt(prompt))
 
     async def process_with_results(self, messages: Sequence[Message]) -> AgentResponse:
         """Go on with the results: the messages of NeedsToolExecution and one with the results, or only that one.

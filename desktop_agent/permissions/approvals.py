@@ -83,6 +83,7 @@ class Approval:
         self.tool = tool
         self.preview = preview
         self.reasons = () if verdict is None else verdict.reasons
+        self._asked_by = () if verdict is None else verdict.rules
         self.proposals = proposals
         self.agent_path = agent_path
         self._use = tool_use
@@ -137,7 +138,7 @@ class Approval:
         if isinstance(decision, AllowAlways):
             for proposal in self.proposals:
                 if proposal.id == decision.rule_id:
-                    return proposal
+                    return proposal.model_copy(update={"answers": self._asked_by})
             raise WrongUse("This rule was not proposed for this call.", "Choose one of the rules that were shown.")
         if isinstance(decision, AllowForConversation):
             return self._conversation_rule(digest)
@@ -150,7 +151,8 @@ class Approval:
             as_shown = digest == self.digest and self.proposals
             pattern = self.proposals[0].pattern if as_shown else ArgumentsPattern(digest=digest)
         scope = RuleScope.CONVERSATION
-        return Rule(effect=RuleEffect.ALLOW, tool=self.tool.identity, pattern=pattern, scope=scope)
+        allow, answers = RuleEffect.ALLOW, self._asked_by
+        return Rule(effect=allow, tool=self.tool.identity, pattern=pattern, scope=scope, answers=answers)
 
 
 class AnswerStatus(StrEnum):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from desktop_agent.permissions.hard_denies import ANYWHERE, Grounds, HardDeny, hard_deny
@@ -42,10 +42,14 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must decide about exactly the arguments of `digest`. Without `reasons` it is the tool's default."""
+    """A person must decide about exactly the arguments of `digest`. Without `reasons` it is the tool's default.
+
+    `rules` are the ids of those that ask.
+    """
 
     digest: str
     reasons: tuple[Sentence, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -71,7 +75,9 @@ def strictness(verdict: Verdict) -> int:
 
 
 def strictest(first: Verdict, second: Verdict) -> Verdict:
-    """The one that lets less happen; among equals the first."""
+    """The one that lets less happen; among equals the first, which asks for both where both ask."""
+    if isinstance(first, Ask) and isinstance(second, Ask):
+        return replace(first, rules=tuple(dict.fromkeys((*first.rules, *second.rules))))
     return second if strictness(second) > strictness(first) else first
 
 
@@ -190,10 +196,16 @@ def _held_back(case: Case, rules: tuple[Rule, ...], mode: Mode) -> Verdict | Non
             return denied("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
     if mode.mutating == "deny" and _changes_something(case.tool):
         return denied("The mode “{mode}” denies calls that change something.", mode=mode.title)
-    for rule, match in caught:
-        if match is not Match.NO:
-            return Ask(case.digest, (_why_asked(rule, match),))
-    return None
+    asking = [(rule, match) for rule, match in caught if match is not Match.NO and not _is_answered(rule, rules, case)]
+    if not asking:
+        return None
+    return Ask(case.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
+
+
+def _is_answered(asks: Rule, rules: tuple[Rule, ...], case: Case) -> bool:
+    """Whether a person allowed calls like this one when they were asked because of this rule."""
+    answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asks.id in rule.answers)
+    return asks.effect is RuleEffect.ASK and covering(answering, case) is not None
 
 
 def _let_through(case: Case, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:

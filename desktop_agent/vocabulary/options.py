@@ -21,7 +21,7 @@ from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_V
 from desktop_agent.vocabulary.tool_calls import Decision, OfferedTool
 
 # What is asked is a permissions.approvals.Approval, which this floor does not know.
-Approver = Literal["always", "never"] | Callable[[Any], Awaitable[Decision]]
+Approver = Literal["always", "never", "wait"] | Callable[[Any], Awaitable[Decision]]
 
 
 def _from_environment(name: str) -> str:
@@ -61,8 +61,10 @@ class AgentOptions(BaseModel):
 
     `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
     hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
-    decide. `max_tool_iterations` goes over the same of `limits`, and `system_prompt` over the one of `config`.
-    `provider` is an object to ask instead of a server, for tests and scripts.
+    decide: "always", "never", a function, or "wait" for whoever answers `Client.approvals`. `ask_user`: the agent may
+    ask questions, which wait in `Client.questions`; `mode_requests`: it may ask for another mode, never a wider one;
+    both only where the runtime runs the tools. `max_tool_iterations` goes over the same of `limits`, and
+    `system_prompt` over the one of `config`. `provider` is an object to ask instead of a server, for tests and scripts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
@@ -85,6 +87,8 @@ class AgentOptions(BaseModel):
     guards: tuple[InstanceOf[Guard], ...] = ()
     specialists: tuple[Specialist, ...] = ()
     approver: Approver = "never"
+    ask_user: bool = False
+    mode_requests: bool = False
     provider: Any = Field(default=None, repr=False)
 
     def __init__(self, **values: Unpack[OptionValues]) -> None:
@@ -160,6 +164,8 @@ class AgentOptions(BaseModel):
     def _fits_together(self) -> Self:
         """Raises ValueError."""
         _check_address(self.base_url)
+        if (self.ask_user or self.mode_requests) and not self.auto_execute_tools:
+            raise ValueError("ask_user and mode_requests are tools of the runtime: they need auto_execute_tools=True.")
         for tool in self.tools:
             if not all(hasattr(tool, part) for part in ("name", "schema", "run")):
                 raise ValueError(f"{_shown(tool)} is not a tool: make it one with @tool.")

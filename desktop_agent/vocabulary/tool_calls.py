@@ -181,14 +181,20 @@ class AllowOnce(_Decision):
 
 
 class AllowForConversation(_Decision):
-    """Run it, and let this tool run unasked until the conversation is closed for good."""
+    """Run it, and let this tool run unasked until the conversation is closed for good.
+
+    Rules that asked about it ask no more about calls like it; a hook that asks does so each time.
+    """
 
     type: Literal["allow_for_conversation"] = "allow_for_conversation"
     edited_input: JsonObject | None = None
 
 
 class AllowAlways(_Decision):
-    """Run it, and let what the rule says run unasked from now on. The rule was shown before."""
+    """Run it, and let what the rule says run unasked from now on. The rule was shown before.
+
+    A conversation that is kept nowhere keeps it while it is open; `Client.rules` has it, to be given to the next one.
+    """
 
     type: Literal["allow_always"] = "allow_always"
     rule_id: str

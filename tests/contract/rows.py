@@ -86,6 +86,7 @@ FACES = _rows(
     """
     query | one stateless question, an iterator of blocks
     client | send, receive, stream, complete, continue, results, interrupts, history, options, tools
+    run_time_control | mode, policies, guards, rules, steering, stopping, approvals and questions, at any moment
     manual_mode | the caller runs the calls; results are taken from the moment a call was handed out
     automatic_mode | text and thinking stream while tools run
     provider | chat, stream, complete, chat loop, caches, listings, counts; typed errors for what a server lacks

@@ -19,6 +19,7 @@ class SteeringQueue:
     def __init__(self, entries: Iterable[QueuedMessage] = (), on_change: Callable[[], None] = lambda: None) -> None:
         self._entries: list[QueuedMessage] = []
         self._on_change = on_change
+        self._taken: str | None = None
         for entry in entries:
             self._append(entry)
 
@@ -66,8 +67,13 @@ class SteeringQueue:
         if not self._entries:
             return None
         entry = self._entries.pop(0)
+        self._taken = entry.id
         self._on_change()
         return entry.message
+
+    def has_given(self, message_id: str) -> bool:
+        """Whether this is the message that was taken out last to begin a run."""
+        return self._taken == message_id
 
     def hand_back(self) -> tuple[QueuedMessage, ...]:
         """Take out all; the caller returns them to the person."""

@@ -1,20 +1,24 @@
 """One conversation behind a face of the library: starts runs on the engine's session, one after the other."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from desktop_agent.conversation.repair import unanswered
 from desktop_agent.faces.backing.results import GivenResults, sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.stopping import InterruptHandle
-from desktop_agent.permissions.foreign_messages import sound_messages
+from desktop_agent.permissions.foreign_messages import sound, sound_messages
 from desktop_agent.tools.foreign_code import copied
-from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import Envelope
+from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool
+from desktop_agent.vocabulary.conduct.modes import Mode
+from desktop_agent.vocabulary.conduct.queue import When
+from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
 from desktop_agent.vocabulary.errors import AgentError, WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.options import AgentOptions
 
 if TYPE_CHECKING:
@@ -25,13 +29,21 @@ Listener = Callable[[Envelope], None]
 
 
 class Conversing:
-    """Opened when it is first needed, in the loop that runs then. `history` is what was said before."""
+    """Opened when it is first needed, in the loop that runs then. `history` is what was said before.
+
+    `begins_with` are the options with what was changed before it was opened. `run` is the one that is read; runs that
+    waiting messages begin by themselves are read next (see `begin`).
+    """
 
     def __init__(
         self, options: AgentOptions, history: Sequence[Message] = (), listener: Listener | None = None
     ) -> None:
         self.options = options
+        self.begins_with = options
         self.run: RunEvents | None = None
+        # The one that hears the events, and those that nobody reads yet.
+        self._newest: RunEvents | None = None
+        self._next_to_read = deque[RunEvents]()
         self.handle = InterruptHandle(self.interrupt)
         self._first = sound_messages(history)
         self._listener = listener
@@ -56,6 +68,18 @@ class Conversing:
         return self._opened is not None and not self.is_closed
 
     @property
+    def session(self) -> "Session | None":
+        """The engine's session, once there is one."""
+        return None if self._opened is None else self._opened.session
+
+    @property
+    def opened_session(self) -> "Session":
+        """The same. Raises WrongUse before the first question."""
+        if self._opened is None:
+            raise WrongUse("Nothing was asked yet.", "Ask first, with send() for example.")
+        return self._opened.session
+
+    @property
     def waiting_calls(self) -> tuple[ToolUse, ...]:
         """Calls that the caller has to answer, as copies."""
         return () if self._working else copied(self._results.missing(self.history))
@@ -66,7 +90,11 @@ class Conversing:
         A run that was stopped, or whose reader went away, is waited for; so is the one whose calls have results, which
         are gone on with. Raises WrongUse while another one is under way, and when calls wait for results and there is
         no prompt. What broke the answer off that was waited for is raised unless it was read; the next call goes on.
+        Without a prompt, a run that a waiting message began by itself is the answer, where there is one.
         """
+        if prompt is None and (follow_up := self._follow_up()) is not None:
+            self.run = follow_up
+            return follow_up
         goes_on = prompt is None and self._results.has_given
         self._refuse_if_busy(waits=goes_on)
         self._stop_before_start = False
@@ -85,18 +113,47 @@ class Conversing:
             )
         self._results.give(self.history, *sound_results(results))
 
-    def interrupt(self) -> None:
-        """Stop at once what is under way, also waiting for results. Nothing under way: nothing happens."""
+    def steer(self, message: Message, when: When, expected_turn: str | None) -> None:
+        """Queue a message. Raises TurnMismatch, and WrongUse."""
+        if self.is_closed:
+            raise WrongUse("This is closed.", "Make a new one.")
+        self.opened_session.steer(message, when, expected_turn)
+
+    def begin_with(self, **changes: Any) -> None:
+        """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together."""
+        self.begins_with = AgentOptions.checked(**{**dict(self.begins_with), **changes})
+
+    def set_mode(self, mode: str | Mode) -> None:
+        """Change it at once; one of the caller's own becomes one of those that can be chosen. Raises WrongUse."""
+        name = mode if isinstance(mode, str) else mode.name
+        changes: dict[str, Any] = {}
+        if isinstance(mode, Mode):
+            others = tuple(each for each in self.begins_with.modes if each.name != name)
+            changes["modes"] = (*others, mode)
+        if self._opened is None:
+            self.begin_with(mode=name, **changes)
+            return
+        if changes:
+            self.begin_with(**changes)
+            self._opened.session.modes.follow()
+        self._opened.session.modes.set_by_person(name)
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop at once what is under way, also waiting for results; False when there is nothing to stop."""
         if self._beginning.locked():
             self._stop_before_start = True
-        if self._opened is not None and self._opened.session.working:
-            self._stopping = True
-            # Whoever has calls of this answer goes on with their results: the model is not asked again then either.
-            self._stopped_waiting = self._results.has_handed_out
-            self._opened.session.interrupt()
-        elif self._waits_for_results:
+        if self._opened is not None and (self._working or isinstance(target, StopTool)):
+            if not isinstance(target, StopTool):
+                self._stopping = True
+                # Whoever has calls of this answer goes on with their results: the model is not asked then either.
+                self._stopped_waiting = self._results.has_handed_out
+            return self._opened.session.interrupt(target)
+        if self._waits_for_results:
             # Whoever runs the calls now goes on with their results; the model is not asked again then.
             self._stopped_waiting = True
+        if self._opened is not None:
+            self._opened.session.interrupt(target)
+        return self._waits_for_results or self._stop_before_start
 
     def abandon(self, run: RunEvents) -> None:
         """Its reader went away: stop this run, and not one that was begun since."""
@@ -156,9 +213,13 @@ class Conversing:
         if self._opened is None:
             # The engine takes a while to load, and the loop is the caller's.
             await asyncio.to_thread(import_module, "desktop_agent.faces.backing.opening")
-            from desktop_agent.faces.backing.opening import opened
+            from desktop_agent.faces.backing.opening import connected, opened
 
-            self._opened = await opened(self.options, self._first, self._hear)
+            connection = await connected(self.options)
+            # In one go: what is changed from now on is changed in the session.
+            self._opened = opened(self.begins_with, lambda: self.begins_with.modes, connection, self._first)
+            self._opened.session.subscribe(on_event=self._hear)
+            self._opened.begin_with(self.begins_with)
         return self._opened
 
     async def _replaced(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
@@ -179,6 +240,7 @@ class Conversing:
             names = ", ".join(call.id for call in missing)
             raise WrongUse(f"These calls have no result yet: {names}.", "Give every call its result first.")
         before, self.run = self.run, RunEvents(self._failure, is_stopped_at_once=stopped)
+        before_newest, self._newest = self._newest, self.run
         try:
             history = self._results.applied(session.history)
             if history is not session.history:
@@ -188,8 +250,10 @@ class Conversing:
             else:
                 session.send(prompt)
         except BaseException:
-            self.run = before
+            self.run, self._newest = before, before_newest
             raise
+        # What nobody has asked to read, nobody will.
+        self._next_to_read.clear()
         self._stopping = self._stopped_waiting = False
         self._results.forget()
         if stopped:
@@ -200,10 +264,36 @@ class Conversing:
     def _failure(self) -> AgentError | None:
         return None if self._opened is None else self._opened.failure
 
+    def _follow_up(self) -> RunEvents | None:
+        """The next run that began by itself."""
+        if self._working and (self._newest is None or self._newest.end is not None):
+            # Its first event is still to come.
+            self._await_next()
+        return self._next_to_read.popleft() if self._next_to_read else None
+
+    def _await_next(self) -> None:
+        self._newest = RunEvents(self._failure)
+        self._next_to_read.append(self._newest)
+
     def _hear(self, envelope: Envelope) -> None:
-        if self.run is not None:
-            self.run.hear(envelope)
         if envelope.parent_run_id is None:
+            begins = isinstance(envelope.event, RunStarted)
+            if begins and (self._newest is None or self._newest.end is not None):
+                self._await_next()
+            if self._newest is not None:
+                self._newest.hear(envelope)
             self._results.handle(envelope.event)
         if self._listener is not None:
             self._listener(envelope)
+
+
+def as_prompt(prompt: object) -> Message:
+    """Words become a prompt. Raises WrongUse for what is none, or says nothing."""
+    message = sound(Message.user(prompt) if isinstance(prompt, str) else prompt)
+    if message.role is not Role.USER:
+        raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
+    if any(not isinstance(block, Text | Image) for block in message.blocks):
+        raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
+    if all(isinstance(block, Text) and not block.text for block in message.blocks):
+        raise WrongUse("The prompt says nothing.", "Write something.")
+    return message

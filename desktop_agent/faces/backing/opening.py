@@ -13,8 +13,8 @@ from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.tools.registry import ToolRegistry
+from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
-from desktop_agent.vocabulary.engine_events import Envelope
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
@@ -62,6 +62,14 @@ class Opened:
         """What the last answer failed with."""
         return self._provider.failure
 
+    def begin_with(self, options: AgentOptions) -> None:
+        """Put into force what options install, once somebody listens."""
+        self.session.modes.set_by_person(options.mode)
+        for policy in options.policies:
+            self.session.policies.install(
+                policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
+            )
+
     async def aclose(self) -> None:
         """Stop what runs and close everything. Idempotent."""
         await self.session.close()
@@ -69,24 +77,24 @@ class Opened:
         await self._connection.aclose()
 
 
-async def opened(options: AgentOptions, history: Sequence[Message], on_event: Callable[[Envelope], None]) -> Opened:
-    """A session with these options behind this history. Raises WrongUse."""
+def opened(
+    options: AgentOptions,
+    modes: Callable[[], tuple[Mode, ...]],
+    connection: Connection,
+    history: Sequence[Message],
+) -> Opened:
+    """A session with these options behind this history; `modes` are those that can be chosen. Raises WrongUse."""
     tools = ToolRegistry(options.tools)
-    connection = await connected(options)
     provider = Remembering(connection.provider)
-    session = unkept_session(_setup(options, tools, provider), model=options.model, messages=history)
-    session.modes.set_by_person(options.mode)
-    for policy in options.policies:
-        session.policies.install(
-            policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
-        )
+    session = unkept_session(_setup(options, modes, tools, provider), model=options.model, messages=history)
     approving = Approving(session.approvals, options.approver)
-    session.subscribe(on_event=on_event)
     session.subscribe(on_event=approving.hear)
     return Opened(session, connection, provider, approving)
 
 
-def _setup(options: AgentOptions, tools: ToolRegistry, provider: Provider) -> SessionSetup:
+def _setup(
+    options: AgentOptions, modes: Callable[[], tuple[Mode, ...]], tools: ToolRegistry, provider: Provider
+) -> SessionSetup:
     async def open_provider(_record: object, _model: str) -> Provider:
         return provider
 
@@ -97,10 +105,12 @@ def _setup(options: AgentOptions, tools: ToolRegistry, provider: Provider) -> Se
         config_for=lambda _: options.run_config,
         limits=lambda: options.run_limits,
         hooks=options.hooks,
-        modes=lambda: options.modes,
+        modes=modes,
         guards=options.guards,
         specialists=lambda: options.specialists,
         rules=(*options.rules, *_consent(options)),
+        questions=options.ask_user,
+        mode_requests=options.mode_requests,
         execute_tools=options.auto_execute_tools,
     )
 

@@ -10,7 +10,7 @@ class InterruptHandle:
     Stopping twice is stopping once; where nothing is under way it does nothing, and it never raises.
     """
 
-    def __init__(self, interrupt: Callable[[], None]) -> None:
+    def __init__(self, interrupt: Callable[[], object]) -> None:
         self._interrupt = interrupt
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_pressed = False

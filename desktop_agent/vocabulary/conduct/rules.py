@@ -108,7 +108,8 @@ class Rule(_Frozen):
 
     Of the tools in `also`, named in the same way, it says what it says of the first. Without a `pattern` it matches any
     arguments. `conversation_id` and `workspace` say which one, for those scopes. `origin` is who made it, in words
-    for people: "you", "a mode", "the program".
+    for people: "you", "a mode", "the program". `answers` are the ids of rules that asked: a person who allows more than
+    one call in answer to them has answered them for the others too, and they ask no more where this rule allows.
     """
 
     id: str = Field(default_factory=new_id)
@@ -119,6 +120,7 @@ class Rule(_Frozen):
     scope: RuleScope = RuleScope.CONVERSATION
     conversation_id: str | None = None
     workspace: str | None = None
+    answers: tuple[str, ...] = ()
     origin: str = "you"
     created_at: datetime = Field(default_factory=now)
     expires_at: datetime | None = None

@@ -1,6 +1,7 @@
 """The gates before a call: names and registry, hooks, rules and mode, and whether it goes round in circles."""
 
 import logging
+from dataclasses import replace
 
 from desktop_agent.agent.calls.call import Call
 from desktop_agent.agent.calls.fence import Fault
@@ -62,8 +63,8 @@ class Gates:
             template = "The agent made this very call {count} times in a row."
             reasons.append(Sentence(template, {"count": str(call.repeats)}))
         if reasons and not isinstance(verdict, Refused):
-            own = verdict.reasons if isinstance(verdict, Ask) else ()
-            verdict = Ask(verdict.digest, (*own, *reasons))
+            own = verdict if isinstance(verdict, Ask) else Ask(verdict.digest)
+            verdict = replace(own, reasons=(*own.reasons, *reasons))
         if at >= call.judged_at:
             call.judged_at, call.verdict = at, verdict
         return verdict
