@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 # isort: off
 # fmt: off
 if TYPE_CHECKING:
+    from desktop_agent.agent.conduct.questions import Question
     from desktop_agent.faces.backing.stopping import InterruptHandle
     from desktop_agent.faces.backing.streaming import EventStream
+    from desktop_agent.faces.blocking import run
     from desktop_agent.faces.chat_loop import ChatLoopHandle, LoopDone, LoopStep, ToolCallsRequested
     from desktop_agent.faces.client import Client
-    from desktop_agent.faces.collecting import Response, ToolCallAssembler, collect_response, collect_text
-    from desktop_agent.faces.provider_face import Asked, Provider
+    from desktop_agent.faces.collecting import (
+        Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
+    )
+    from desktop_agent.faces.controls import (
+        ApprovalControl, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
+    )
+    from desktop_agent.faces.provider_face import Asked, ChatDone, ChatStream, Provider
     from desktop_agent.faces.query import BlockStream, query
     from desktop_agent.faces.two_phase import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
-    from desktop_agent.permissions.approvals import Approval
+    from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval
     from desktop_agent.tools.decorator import ToolOptions, tool
     from desktop_agent.tools.schemas.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
@@ -59,13 +66,14 @@ if TYPE_CHECKING:
         UserMessageReturned,
     )
     from desktop_agent.vocabulary.errors import (
-        AgentError, AuthenticationFailed, CachingNotSupported, CapabilityMissing, Conflict, ConversationInUse,
-        LocksRefused, WrittenElsewhere, ConnectionFailed, ContextLengthExceeded, DatabaseBusy, DatabaseDamaged,
-        DatabaseTooNew, DiskFull, ImageRefused, ImagesNotSupported, InvalidRequest, KeyringLocked,
-        KeyringMissing, NotFound, OutsideWorkspace, Overloaded, PermissionRefused, ProviderError,
+        AgentError, AuthenticationFailed, CachingNotSupported, CapabilityMissing, Conflict, ConnectionFailed,
+        ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseTooNew, DiskFull,
+        DuplicateToolResult, ImageRefused, ImagesNotSupported, InvalidRequest, KeyringLocked, KeyringMissing,
+        LocksRefused, NotFound, OutputInvalid, OutsideWorkspace, Overloaded, PermissionRefused, ProviderError,
         QuotaExhausted, RateLimited, RemedyAction, SecretsUnavailable, Sentence, ServerFailed,
-        SpecialistHasNoTools, StorageFailed, TimedOut, TooLarge, ToolCallingNotSupported, ToolFailed,
-        ToolInputInvalid, ToolUseFailed, Truncated, UnreadableAnswer, WrongUse,
+        SpecialistHasNoTools, StaleToolCall, StorageFailed, TimedOut, TooLarge, ToolCallingNotSupported,
+        ToolFailed, ToolInputInvalid, ToolUseFailed, Truncated, TurnMismatch, UnknownToolCall,
+        UnreadableAnswer, WrittenElsewhere, WrongUse,
     )
     from desktop_agent.vocabulary.images import (
         Base64Source, ImageDetail, ImageSource, MediaType, StoredSource, UrlSource,
@@ -91,52 +99,61 @@ if TYPE_CHECKING:
 
 __all__ = [  # noqa: RUF022
     "ACCEPT_EDITS_MODE", "AgentError", "AgentOptions", "AgentResponse", "AllowAlways", "AllowForConversation",
-    "AllowOnce", "AnswerAwaited", "AnswerNamed", "AnswerStarted", "AnyTool", "Approval", "ApprovalRequested",
-    "ApprovalResolved", "Approver", "ArgumentSchema", "ArgumentsPattern", "Asked", "AuthenticationFailed",
-    "Authority", "BUILT_IN_MODES", "Base64Source", "Block", "BlockStream", "Breadth", "CachedPrompt",
-    "CachingNotSupported", "Capabilities", "CapabilityMissing", "ChatLoopHandle", "CheckpointCreated",
-    "CheckpointRestored", "Citation", "Client", "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject",
-    "CommandsPattern", "Conflict", "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded",
-    "ContinuationInjected", "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
-    "DatabaseTooNew", "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done",
-    "DoomLoopSuspected", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
-    "FileChanges", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardMoment", "GuardPass",
-    "GuardStop", "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit", "HookName", "HookVerdict", "Hooks",
-    "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused", "ImageSource", "ImagesNotSupported",
-    "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat", "JsonObject", "JsonSchema",
-    "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused", "LoopDone", "LoopStep",
-    "MediaType", "Message", "MessageDelta", "MessageState", "Mode", "ModeChangeRequested", "ModeChanged",
-    "ModelInfo", "ModelRequest", "ModelSchema", "NeedsToolExecution", "NetworkPreview", "NotFound", "OfferedTool",
-    "OptionValues", "OptionsBuilder", "Origin", "Outcome", "OutsideContentArrived", "OutsideWorkspace",
-    "Overloaded", "PLAN_MODE", "PathPattern", "PathSubject", "Pattern", "PermissionRefused", "PicturePreview",
-    "PolicyApplied", "PolicyInstalled", "PolicyRemoved", "PolicyScope", "PolicyTrigger", "PostToolHook",
-    "PostToolUse", "PreToolHook", "PreToolUse", "Preview", "Price", "PromptCaching", "PromptHook", "PromptPolicy",
-    "Provider", "ProviderConfig", "ProviderError", "ProviderEvent", "ProviderState", "QuestionAnswered",
-    "QuestionAsked", "QueuedMessage", "QuotaExhausted", "RateLimited", "Reasoning", "ReasoningAdaptive",
-    "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort", "ReasoningMode",
-    "RemedyAction", "RequestAdjusted", "Response", "ResultPart", "RetryScheduled", "Risk", "Role", "Rule",
-    "RuleEffect", "RuleScope", "RunEnd", "RunFinished", "RunStarted", "RunningCall", "SecretsUnavailable",
-    "Sentence", "ServerFailed", "ServerStep", "Specialist", "SpecialistHasNoTools", "StopReason", "StopSession",
-    "StopTool", "StopTurn", "StorageFailed", "StoredSource", "StreamingResponse", "Subject", "Summary", "Text",
-    "TextClosed", "TextPreview", "Thinking", "ThinkingBlock", "ThinkingDelta", "TimedOut", "Timeouts", "TokenCount",
-    "TooLarge", "Tool", "ToolArgsDelta", "ToolCallAssembler", "ToolCallPending", "ToolCallingNotSupported",
-    "ToolCallsRequested", "ToolChoice", "ToolClass", "ToolFailed", "ToolFinished", "ToolInputInvalid",
-    "ToolOptions", "ToolProgress", "ToolResult", "ToolResultsReceived", "ToolSpec", "ToolStarted", "ToolUse",
-    "ToolUseFailed", "Truncated", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnreadableAnswer", "UntrustedSource",
-    "UrlSource", "Usage", "UsageUpdate", "UserMessageDelivered", "UserMessageQueued", "UserMessageReturned",
-    "UserPromptSubmit", "When", "WrittenElsewhere", "WrongUse", "collect_response", "collect_text", "query", "tool",
+    "AllowOnce", "AnswerAwaited", "AnswerNamed", "AnswerReport", "AnswerStarted", "AnswerStatus", "AnyTool",
+    "Approval", "ApprovalControl", "ApprovalRequested", "ApprovalResolved", "Approver", "ArgumentSchema",
+    "ArgumentsPattern", "Asked", "AuthenticationFailed", "Authority", "BUILT_IN_MODES", "Base64Source", "Block",
+    "BlockStream", "Breadth", "CachedPrompt", "CachingNotSupported", "Capabilities", "CapabilityMissing",
+    "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
+    "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
+    "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
+    "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged", "DatabaseTooNew",
+    "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
+    "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
+    "FileChanges", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
+    "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
+    "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
+    "ImageSource", "ImagesNotSupported", "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat",
+    "JsonObject", "JsonSchema", "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused",
+    "LoopDone", "LoopStep", "MediaType", "Message", "MessageDelta", "MessageQueue", "MessageState", "Mode",
+    "ModeChangeRequested", "ModeChanged", "ModelInfo", "ModelRequest", "ModelSchema", "NeedsToolExecution",
+    "NetworkPreview", "NotFound", "OfferedTool", "OptionValues", "OptionsBuilder", "Origin", "Outcome",
+    "OutputInvalid", "OutsideContentArrived", "OutsideWorkspace", "Overloaded", "PLAN_MODE", "PathPattern",
+    "PathSubject", "Pattern", "PermissionRefused", "PicturePreview", "PolicyApplied", "PolicyControl",
+    "PolicyInstalled", "PolicyRemoved", "PolicyScope", "PolicyTrigger", "PostToolHook", "PostToolUse",
+    "PreToolHook", "PreToolUse", "Preview", "Price", "PromptCaching", "PromptHook", "PromptPolicy", "Provider",
+    "ProviderConfig", "ProviderError", "ProviderEvent", "ProviderState", "Question", "QuestionAnswered",
+    "QuestionAsked", "QuestionControl", "QueuedMessage", "QuotaExhausted", "RateLimited", "Reasoning",
+    "ReasoningAdaptive", "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort",
+    "ReasoningMode", "RemedyAction", "RequestAdjusted", "Response", "ResultPart", "RetryScheduled", "Risk", "Role",
+    "Rule", "RuleControl", "RuleEffect", "RuleScope", "RunEnd", "RunFinished", "RunStarted", "RunningCall",
+    "SecretsUnavailable", "Sentence", "ServerFailed", "ServerStep", "Specialist", "SpecialistHasNoTools",
+    "StaleToolCall", "StopReason", "StopSession", "StopTool", "StopTurn", "StorageFailed", "StoredSource",
+    "StreamingResponse", "StructuredResponse", "Subject", "Summary", "Text", "TextClosed", "TextPreview",
+    "Thinking", "ThinkingBlock", "ThinkingDelta", "TimedOut", "Timeouts", "TokenCount", "TooLarge", "Tool",
+    "ToolArgsDelta", "ToolCallAssembler", "ToolCallPending", "ToolCallingNotSupported", "ToolCallsRequested",
+    "ToolChoice", "ToolClass", "ToolFailed", "ToolFinished", "ToolInputInvalid", "ToolOptions", "ToolProgress",
+    "ToolResult", "ToolResultsReceived", "ToolSpec", "ToolStarted", "ToolUse", "ToolUseFailed", "Truncated",
+    "TurnMismatch", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnknownToolCall", "UnreadableAnswer",
+    "UntrustedSource", "UrlSource", "Usage", "UsageUpdate", "UserMessageDelivered", "UserMessageQueued",
+    "UserMessageReturned", "UserPromptSubmit", "When", "WrittenElsewhere", "WrongUse", "collect_response",
+    "collect_text", "query", "run", "tool",
 ]
 
 _PLACES = {
+    "agent.conduct.questions": ("Question",),
     "faces.backing.stopping": ("InterruptHandle",),
     "faces.backing.streaming": ("EventStream",),
+    "faces.blocking": ("run",),
     "faces.chat_loop": ("ChatLoopHandle", "LoopDone", "LoopStep", "ToolCallsRequested",),
     "faces.client": ("Client",),
-    "faces.collecting": ("Response", "ToolCallAssembler", "collect_response", "collect_text",),
-    "faces.provider_face": ("Asked", "Provider",),
+    "faces.collecting": ("Response", "StructuredResponse", "ToolCallAssembler", "collect_response", "collect_text",),
+    "faces.controls": (
+        "ApprovalControl", "GuardControl", "MessageQueue", "PolicyControl", "QuestionControl", "RuleControl",
+    ),
+    "faces.provider_face": ("Asked", "ChatDone", "ChatStream", "Provider",),
     "faces.query": ("BlockStream", "query",),
     "faces.two_phase": ("AgentResponse", "NeedsToolExecution", "StreamingResponse", "TwoPhaseAgent",),
-    "permissions.approvals": ("Approval",),
+    "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval",),
     "tools.decorator": ("ToolOptions", "tool",),
     "tools.schemas.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),
@@ -178,13 +195,14 @@ _PLACES = {
     ),
     "vocabulary.errors": (
         "AgentError", "AuthenticationFailed", "CachingNotSupported", "CapabilityMissing", "Conflict",
-        "ConversationInUse", "LocksRefused", "WrittenElsewhere", "ConnectionFailed", "ContextLengthExceeded",
-        "DatabaseBusy", "DatabaseDamaged", "DatabaseTooNew", "DiskFull", "ImageRefused", "ImagesNotSupported",
-        "InvalidRequest", "KeyringLocked", "KeyringMissing", "NotFound", "OutsideWorkspace", "Overloaded",
-        "PermissionRefused", "ProviderError", "QuotaExhausted", "RateLimited", "RemedyAction",
-        "SecretsUnavailable", "Sentence", "ServerFailed", "SpecialistHasNoTools", "StorageFailed", "TimedOut",
-        "TooLarge", "ToolCallingNotSupported", "ToolFailed", "ToolInputInvalid", "ToolUseFailed", "Truncated",
-        "UnreadableAnswer", "WrongUse",
+        "ConnectionFailed", "ContextLengthExceeded", "ConversationInUse", "DatabaseBusy", "DatabaseDamaged",
+        "DatabaseTooNew", "DiskFull", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
+        "InvalidRequest", "KeyringLocked", "KeyringMissing", "LocksRefused", "NotFound", "OutputInvalid",
+        "OutsideWorkspace", "Overloaded", "PermissionRefused", "ProviderError", "QuotaExhausted",
+        "RateLimited", "RemedyAction", "SecretsUnavailable", "Sentence", "ServerFailed",
+        "SpecialistHasNoTools", "StaleToolCall", "StorageFailed", "TimedOut", "TooLarge",
+        "ToolCallingNotSupported", "ToolFailed", "ToolInputInvalid", "ToolUseFailed", "Truncated",
+        "TurnMismatch", "UnknownToolCall", "UnreadableAnswer", "WrittenElsewhere", "WrongUse",
     ),
     "vocabulary.images": ("Base64Source", "ImageDetail", "ImageSource", "MediaType", "StoredSource", "UrlSource",),
     "vocabulary.messages": ("Message", "MessageState", "Role",),

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
+from desktop_agent.vocabulary.servers.dialects import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    MODEL_VARIABLE,
+    VENDOR_BASE_URLS,
+    Dialect,
+)
 
 if TYPE_CHECKING:
     from desktop_agent.vocabulary.endpoints import Endpoint
     from desktop_agent.vocabulary.requests import Reasoning
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
-API_KEY_VARIABLE = "DESKTOP_AGENT_API_KEY"
 COMMAND_LINE_ENDPOINT = "command-line"
 _LONGEST_WAIT = 86_400
 

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
@@ -18,7 +19,7 @@ from desktop_agent.conversation.picture_intake import take
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.faces.arguments import API_KEY_VARIABLE, AskArguments
+from desktop_agent.faces.arguments import AskArguments
 from desktop_agent.faces.canonical import canonical
 from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.engine_events import (
@@ -45,9 +46,12 @@ from desktop_agent.vocabulary.errors import (
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
+from desktop_agent.vocabulary.servers.dialects import API_KEY_VARIABLE
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+# What shells say of a program that SIGPIPE ended, as it does most of those that somebody stops reading.
+NOBODY_READS = 141
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
@@ -180,6 +184,7 @@ class _Conversation:
         self._unwritten = False
         self._is_waiting = False
         self._unstored: StorageFailed | None = None
+        self._is_read = True
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -199,6 +204,8 @@ class _Conversation:
             _say(f"{self._error.sentence} {self._error.remedy}")
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
+        if not self._is_read:
+            return NOBODY_READS
         if self._unwritten or self._unstored is not None:
             return ERROR
         if self._error is not None and self._error.kind == WrittenElsewhere.kind:
@@ -285,10 +292,21 @@ class _Conversation:
         except OSError as error:
             # Whoever read has gone, or the disk is full: the same as Ctrl+C.
             self._deaf = True
-            if not isinstance(error, BrokenPipeError):
+            if isinstance(error, BrokenPipeError):
+                self._is_read = False
+                _discard_output()
+            else:
                 self._unwritten = True
                 _say(f"The answer cannot be written: {error.strerror}.")
             self._session.interrupt()
+
+
+def _discard_output() -> None:
+    """What is still in the buffer is for nobody: writing it when Python ends would be an error once more."""
+    with suppress(OSError, ValueError):  # standard output may be no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _json(line: dict[str, Any]) -> str:
@@ -331,4 +349,5 @@ def _fail(error: AgentError, code: int = ERROR) -> int:
 
 def _say(text: str) -> None:
     """One remark, with what would steer the terminal or turn its writing round shown instead of done."""
-    sys.stderr.write(_STEERING.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")
+    with suppress(BrokenPipeError):
+        sys.stderr.write(_STEERING.sub(lambda found: ascii(found[0])[1:-1], text) + "\n")

@@ -12,27 +12,40 @@ from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.results import sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, Event, RunEnd, RunFinished, ToolResultsReceived
+from desktop_agent.vocabulary.engine_events import (
+    ErrorOccurred,
+    Event,
+    RunEnd,
+    RunFinished,
+    ToolResultsReceived,
+    TurnStarted,
+)
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta
+from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ThinkingDelta
 from desktop_agent.vocabulary.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallsRequested:
-    """The model waits for these. A call that is `malformed` wants a result too: that it could not be read."""
+    """The model waits for the results of these, and said `content` before. A call that is `malformed` wants one too."""
 
-    calls: tuple[ToolUse, ...]
+    tool_calls: tuple[ToolUse, ...]
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopDone:
-    """The last step: what all turns used together, and every call that was made."""
+    """The last step: what was said last, what all turns used together, and every call that was made.
 
-    usage: Usage | None
-    calls: tuple[ToolUse, ...]
+    `finish_reason` is the model's own, None where it gave none; `end` is how the loop ended.
+    """
+
+    content: str
+    finish_reason: StopReason | None
+    total_usage: Usage | None
+    all_tool_calls: tuple[ToolUse, ...]
     end: RunEnd
 
 
@@ -53,6 +66,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         self._run: RunEvents | None = None
         self._finished = FinishedBlocks()
         self._calls: list[ToolUse] = []
+        self._said: list[str] = []
         self._ready = deque[LoopStep]()
         self._submitted = asyncio.Event()
         self._count = 0
@@ -162,12 +176,16 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def _take(self, event: Event) -> None:
         blocks = self._finished.feed(event)
+        if isinstance(event, TurnStarted):
+            self._said.clear()
+        elif isinstance(event, ContentDelta):
+            self._said.append(event.text)
         self._calls += [block for block in blocks if isinstance(block, ToolUse)]
         match event:
             case ThinkingDelta() | ContentDelta() | ErrorOccurred():
                 self._ready.append(event)
             case RunFinished(reason=RunEnd.AWAITING_RESULTS):
-                self._ready.append(ToolCallsRequested(self._conversing.waiting_calls))
+                self._ready.append(ToolCallsRequested(self._conversing.waiting_calls, "".join(self._said)))
             case RunFinished():
                 self._finish(event.reason)
             case _:
@@ -175,4 +193,6 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
 
     def _finish(self, end: RunEnd) -> None:
         self._is_active = False
-        self._ready.append(LoopDone(self._finished.usage, tuple(self._calls), end))
+        finished = self._finished
+        content, calls = "".join(self._said), tuple(self._calls)
+        self._ready.append(LoopDone(content, finished.stop_reason, finished.usage, calls, end))

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, overload
 
 from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.leaving import close_soon
@@ -10,7 +10,7 @@ from desktop_agent.faces.backing.reading import BlockReader
 from desktop_agent.faces.backing.results import result_of
 from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.backing.streaming import EventStream
-from desktop_agent.faces.collecting import Response, collect_response
+from desktop_agent.faces.collecting import Output, Response, StructuredResponse, collect_response
 from desktop_agent.faces.controls import (
     ApprovalControl,
     GuardControl,
@@ -19,8 +19,9 @@ from desktop_agent.faces.controls import (
     QuestionControl,
     RuleControl,
 )
+from desktop_agent.faces.structured import complete_as
 from desktop_agent.tools.tool import AnyTool
-from desktop_agent.vocabulary.blocks import Block
+from desktop_agent.vocabulary.blocks import Block, ToolResult
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd
@@ -140,22 +141,45 @@ class Client:
         """
         return EventStream(self._conversing, as_prompt(prompt) if prompt else None, keep=self)
 
-    async def complete(self, prompt: str | Message = "") -> Response:
-        """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`."""
+    @overload
+    async def complete(self, prompt: str | Message = "") -> Response: ...
+    @overload
+    async def complete(
+        self, prompt: str | Message = "", *, output_type: type[Output], output_retries: int = 2
+    ) -> StructuredResponse[Output]: ...
+    async def complete(
+        self, prompt: str | Message = "", *, output_type: type[Any] | None = None, output_retries: int = 2
+    ) -> Response:
+        """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`.
+
+        With `output_type`, a pydantic model, the answer is bound to its schema where the server can do that, and
+        validated: it is in `output`. One that does not fit is asked for again, `output_retries` times at most, with
+        what is wrong; then OutputInvalid is raised.
+        """
+        if output_type is not None:
+            return await complete_as(self._conversing, prompt, output_type, output_retries, self)
         response = await collect_response(self.stream(prompt))
         run = self._conversing.run
         if response.error is not None and run is not None and run.error is not None:
             raise run.error
         return response
 
-    def add_tool_result(self, tool_use_id: str, content: Any, is_error: bool = False) -> None:  # noqa: FBT001, FBT002
-        """The result of a call that the caller ran: a JSON value, or a ToolResult part's text as a string.
+    def add_tool_result(
+        self,
+        tool_use_id: str | ToolResult,
+        content: object = None,
+        is_error: bool = False,  # noqa: FBT001, FBT002 - the ancestors' own shape
+    ) -> None:
+        """The result of a call that the caller ran: text, a JSON value, blocks, or a ToolResult, also by itself.
 
         It is taken from the moment the call was handed out, by `receive`, by `stream` or to the listener, until the
         conversation goes on; also when Stop or an error ended the answer meanwhile. Raises UnknownToolCall,
         DuplicateToolResult, StaleToolCall for a call of an older turn, and WrongUse for what is no JSON.
         """
-        self._conversing.give(result_of(tool_use_id, content, is_error=is_error))
+        call_id, given = (
+            (tool_use_id.tool_use_id, tool_use_id) if isinstance(tool_use_id, ToolResult) else (tool_use_id, content)
+        )
+        self._conversing.give(result_of(call_id, given, is_error=is_error))
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop at once. Returns False, and does nothing, where there is nothing to stop.

@@ -3,23 +3,30 @@
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
 
 from desktop_agent.faces.backing.failures import error_of
-from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
+from desktop_agent.faces.backing.finished_blocks import FinishedBlocks, sum_of
+from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.providers.call_builder import CallBuilder
 from desktop_agent.vocabulary.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, Event, RunEnd, RunFinished
-from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ToolArgsDelta
+from desktop_agent.vocabulary.provider_events import CUT_SHORT, ContentDelta, StopReason, ToolArgsDelta
 from desktop_agent.vocabulary.usage import Usage
+
+Output = TypeVar("Output", bound=BaseModel)
+_NOT_ALL = CUT_SHORT | {StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
     """What came of one question. `blocks` are those of all turns in order, results of calls among them.
 
-    `end` is None for what did not come out of a run. `error` is what broke it off: what came before is here.
+    `usage` is of all turns together, those of specialists among them. `end` is None for what did not come out of a run.
+    `error` is what broke it off: what came before is here.
     """
 
     blocks: tuple[Block, ...]
@@ -46,10 +53,17 @@ class Response:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model said all that it meant to say."""
+        """Whether the model said all that it meant to say: not cut, filtered, refused or stopped."""
         if self.end is not None:
-            return self.end is RunEnd.COMPLETED
+            return self.end is RunEnd.COMPLETED and self.stop_reason not in _NOT_ALL
         return self.error is None and self.stop_reason in {StopReason.END_TURN, StopReason.STOP_SEQUENCE}
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredResponse(Response, Generic[Output]):
+    """A response with the answer as the type that was asked for."""
+
+    output: Output = field(kw_only=True)
 
 
 async def collect_text(events: AsyncIterable[Event | Envelope | Block]) -> str:
@@ -78,7 +92,10 @@ async def collect_response(events: AsyncIterable[Event]) -> Response:
                 end = event.reason
             elif isinstance(event, ErrorOccurred):
                 error = event
-    return Response((*blocks, *finished.rest()), finished.usage, finished.stop_reason, end, error)
+    usage = finished.usage
+    if isinstance(events, EventStream):
+        usage = sum_of(usage, events.usage_below)
+    return Response((*blocks, *finished.rest()), usage, finished.stop_reason, end, error)
 
 
 @asynccontextmanager

@@ -1,10 +1,12 @@
 """`Provider`: one model on one server, asked directly."""
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Self
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from pydantic import SecretStr
 
+from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
 from desktop_agent.faces.backing.opening import Connection, connected
 from desktop_agent.faces.backing.spec_tools import as_tool
 from desktop_agent.faces.chat_loop import ChatLoopHandle
@@ -15,7 +17,7 @@ from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
-from desktop_agent.vocabulary.provider_events import ProviderEvent
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ProviderEvent, StopReason
 from desktop_agent.vocabulary.requests import (
     CachedPrompt,
     Capabilities,
@@ -26,9 +28,67 @@ from desktop_agent.vocabulary.requests import (
     TokenCount,
 )
 from desktop_agent.vocabulary.tool_calls import ToolSpec
+from desktop_agent.vocabulary.usage import Usage
 
 _DIALECTS: dict[str, Dialect] = {"anthropic": "anthropic", "gemini": "gemini", "openai": "openai-responses"}
+# How the vendors begin the names of their models, also of those that come after this version.
+_PREFIXES: dict[str, Dialect] = {
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "gemma": "gemini",
+    "gpt-": "openai-responses",
+    "chatgpt": "openai-responses",
+    "codex": "openai-responses",
+    "o1": "openai-responses",
+    "o3": "openai-responses",
+    "o4": "openai-responses",
+}
 Asked = str | Message | Sequence[Message] | ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDone:
+    """The last chunk of `Provider.chat`: why the answer ended, what it used, and all of its visible text."""
+
+    finish_reason: StopReason | None
+    usage: Usage | None
+    full_content: str
+
+
+class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
+    """One answer, chunk by chunk, or awaited as a whole. Who leaves the loop early closes it with `aclose`."""
+
+    def __init__(self, events: AsyncGenerator[ProviderEvent, None]) -> None:
+        self._events = events
+        self._finished = FinishedBlocks()
+        self._text: list[str] = []
+        self._is_over = False
+
+    async def __anext__(self) -> ProviderEvent | ChatDone:
+        if self._is_over:
+            raise StopAsyncIteration
+        async for event in self._events:
+            self._finished.feed(event)
+            if isinstance(event, ContentDelta):
+                self._text.append(event.text)
+            if not isinstance(event, Done):
+                return event
+        self._is_over = True
+        return ChatDone(self._finished.stop_reason, self._finished.usage, "".join(self._text))
+
+    def __await__(self) -> Generator[Any, None, Response]:
+        return collect_response(self._events).__await__()
+
+    async def aclose(self) -> None:
+        """Close the connection. Idempotent."""
+        self._is_over = True
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 class Provider:
@@ -55,15 +115,18 @@ class Provider:
         system_prompt: str | None = None,
         provider: object = None,
     ) -> "Provider":
-        """Opens nothing yet. Without `dialect` and `base_url` the vendor of a well-known model is asked.
+        """Opens nothing yet. Without `dialect` and `base_url` the vendor is known by how the model's name begins.
 
-        `provider` is an object to ask instead of a server. Raises WrongUse.
+        Without a key, DESKTOP_AGENT_API_KEY counts where `dialect` or `base_url` says who is asked. `provider` is an
+        object to ask instead of a server. Raises WrongUse for a model that no vendor is known of.
         """
+        if dialect is None and not base_url and provider is None:
+            dialect = await _dialect_of(model)
+            # Nobody said that the key of the environment is this vendor's.
+            key = key or ""
         # A vendor's key must not go to the address that the environment happens to name.
         values: OptionValues = {"model": model, "api_key": key, "base_url": base_url, "system_prompt": system_prompt}
         values["provider"] = provider
-        if dialect is None and not base_url and provider is None:
-            dialect = await _dialect_of(model)
         if dialect is not None:
             values["dialect"] = dialect
         if config is not None:
@@ -87,8 +150,9 @@ class Provider:
         return self._provider.model_info(self.model).capabilities
 
     def state(self) -> ProviderState:
-        """Totals so far, also while a stream runs."""
-        return self._provider.state
+        """Return the totals so far, as they are now; also while a stream runs. Later ones are another state."""
+        state = self._provider.state
+        return replace(state, metadata=dict(state.metadata))
 
     def request(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ModelRequest:
         """A question to this model with this configuration."""
@@ -100,9 +164,13 @@ class Provider:
         specs = tuple(each if isinstance(each, ToolSpec) else each.spec for each in tools)
         return ModelRequest(self.model, messages, specs, config=self.config)
 
-    async def chat(self, prompt: str | Message) -> Response:
-        """One prompt, without anything before it, and its whole answer. Raises ProviderError and CapabilityMissing."""
-        return await self.complete(prompt)
+    def chat(self, prompt: str | Message) -> "ChatStream":
+        """Ask one prompt, without anything before it.
+
+        `async for chunk in provider.chat(…)` gives the events as they come and ChatDone last; `await` waits for the
+        whole answer. Both raise ProviderError and CapabilityMissing.
+        """
+        return ChatStream(self.stream(prompt))
 
     def stream(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> AsyncGenerator[ProviderEvent, None]:
         """The events of the answer. Closing it closes the connection. Raises ProviderError and CapabilityMissing."""
@@ -149,6 +217,10 @@ class Provider:
 
 
 async def _dialect_of(model: str) -> Dialect:
+    """Who serves it: by the prefix of its name, else by the catalogue. Raises WrongUse."""
+    for prefix, dialect in _PREFIXES.items():
+        if model.removeprefix("models/").startswith(prefix):
+            return dialect
     catalogue = Catalogue(shipped=True)
     await catalogue.warm_up()
     for vendor, dialect in _DIALECTS.items():

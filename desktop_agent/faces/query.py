@@ -1,7 +1,7 @@
 """One question without a conversation: `async for block in query("…", options)`."""
 
 from collections.abc import AsyncIterator
-from typing import Unpack
+from typing import Self, Unpack
 
 from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.leaving import close_soon
@@ -13,7 +13,10 @@ from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 
 class BlockStream(AsyncIterator[Block]):
-    """Asks at the first step; closes everything behind the last block, or as soon as nobody reads on."""
+    """Asks at the first step; closes everything behind the last block, or as soon as nobody reads on.
+
+    Who leaves the loop early and keeps the stream closes it: `async with query(…) as blocks`, or `aclose`.
+    """
 
     def __init__(self, prompt: Message, options: AgentOptions) -> None:
         self._prompt = prompt
@@ -40,6 +43,12 @@ class BlockStream(AsyncIterator[Block]):
         """Stop, and close the connection. Idempotent."""
         self._is_over = True
         await self._conversing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     def __del__(self) -> None:
         close_soon(self._conversing)

@@ -44,12 +44,12 @@ class Allowed:
 class Ask:
     """A person must decide about exactly the arguments of `digest`. Without `reasons` it is the tool's default.
 
-    `rules` are the ids of those that ask.
+    `rules` are the ids of those that ask; the same question is the same, whichever rules put it.
     """
 
     digest: str
     reasons: tuple[Sentence, ...] = ()
-    rules: tuple[str, ...] = ()
+    rules: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def reason(self) -> str:

@@ -1,5 +1,6 @@
 """A tool: what the model is told, what it may touch, and the function that does the work."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
@@ -11,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from desktop_agent.tools.in_thread import is_large
 from desktop_agent.tools.json_pieces import json_pieces
-from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
+from desktop_agent.vocabulary.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
 from desktop_agent.vocabulary.conduct.rules import Subject
-from desktop_agent.vocabulary.errors import ToolInputInvalid
+from desktop_agent.vocabulary.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.vocabulary.tool_calls import (
     Effect,
     FileChanges,
@@ -131,6 +132,33 @@ class Tool(Generic[Input]):
         """The arguments as the tool wants them. Raises ToolInputInvalid with one sentence per field."""
         return self.schema.checked(arguments)
 
+    async def execute(self, arguments: JsonObject, *, tool_use_id: str = "") -> ToolResult:
+        """Run it by itself, without a model and without gates: the result as a model would get it.
+
+        Arguments that do not fit, a tool that fails and one that takes longer than its `timeout` are results too.
+        """
+        call = RunningCall(tool_use_id, _unheard)
+        outcome = Outcome.SUCCEEDED
+        try:
+            async with asyncio.timeout(self.timeout):
+                parts = await self.run(self.checked(arguments), call)
+        except TimeoutError:
+            outcome, parts = Outcome.TIMED_OUT, (Text(text=f"The tool did not end within {self.timeout:g} s."),)
+        except ToolFailed as error:
+            outcome, parts = Outcome.FAILED, (Text(text=f"{error} {error.remedy}".strip()),)
+        except Exception as error:  # noqa: BLE001 - whatever it raises; the model learns only the type
+            outcome, parts = Outcome.FAILED, (Text(text=f"The tool failed ({type(error).__name__})."),)
+        return ToolResult(tool_use_id=tool_use_id, content=parts, outcome=outcome)
+
+    async def __call__(self, /, **arguments: Any) -> Any:
+        """Run it like the function that it is: what it answers, as text, as JSON, as an image, or several of them.
+
+        None where it answers nothing. Raises ToolInputInvalid, ToolFailed, and what its function raises.
+        """
+        parts = await self.run(self.checked(arguments), RunningCall("", _unheard))
+        values = tuple(_value_of(part) for part in parts)
+        return values if len(values) > 1 else next(iter(values), None)
+
     def digest(self, arguments: JsonObject) -> str:
         """What an approval of this call is bound to."""
         if not is_large(arguments):
@@ -141,6 +169,16 @@ class Tool(Generic[Input]):
         for piece in chain(pieces, "]"):
             made.update(piece.encode("utf-8", "surrogatepass"))
         return made.hexdigest()
+
+
+def _value_of(part: ResultPart) -> Any:
+    match part:
+        case Text():
+            return part.text
+        case Json():
+            return part.value
+        case _:
+            return part
 
 
 AnyTool = Tool[Any]

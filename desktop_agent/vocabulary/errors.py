@@ -9,6 +9,7 @@
     │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
     │   ├── RateLimited · Overloaded · ServerFailed
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
+    ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
     ├── ImageRefused                damaged, oversized or unsupported pictures
     ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools
@@ -158,7 +159,7 @@ class UnreadableAnswer(ProviderError):
 
     kind = "unreadable"
     action = RemedyAction.OPEN_SETTINGS
-    default_remedy = "Check the address in the settings: it should be the API's base URL, often ending in /v1."
+    default_remedy = "Check the server's address: it should be the API's base URL, often ending in /v1."
     template = "The address answered, but not like a model server: {message}"
 
 
@@ -167,7 +168,7 @@ class TimedOut(ProviderError):
 
     kind = "timeout"
     retry_by_default = True
-    default_remedy = "Try again, or raise the time limit in the settings if this model is slow to start."
+    default_remedy = "Try again, or raise the time limit if this model is slow to start."
     template = "The model server took too long: {message}"
 
     @classmethod
@@ -192,7 +193,7 @@ class AuthenticationFailed(ProviderError):
 
     kind = "auth"
     action = RemedyAction.OPEN_SETTINGS
-    default_remedy = "Check the API key for this provider in the settings."
+    default_remedy = "Check the API key for this provider."
     template = "The API key was not accepted: {message}"
 
 
@@ -264,7 +265,7 @@ class NotFound(ProviderError):
 
     kind = "not_found"
     action = RemedyAction.OPEN_SETTINGS
-    default_remedy = "Choose another model, or check the server's address in the settings."
+    default_remedy = "Choose another model, or check the server's address."
 
 
 class Conflict(ProviderError):
@@ -279,6 +280,13 @@ class ToolUseFailed(ProviderError):
 
     kind = "tool_use_failed"
     default_remedy = "Try again; models often get the call right the second time."
+
+
+class OutputInvalid(AgentError):
+    """The model's answer does not fit the type that was asked for, also when it was told so. `detail` is the answer."""
+
+    kind = "output_invalid"
+    default_remedy = "Ask for less at once, or choose a model that can be bound to a schema."
 
 
 class CapabilityMissing(AgentError):

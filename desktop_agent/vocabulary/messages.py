@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from desktop_agent.vocabulary.blocks import Block, Image, JsonObject, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.errors import ImageRefused, Sentence
@@ -126,14 +126,14 @@ class Message(BaseModel):
     @classmethod
     def user_with_image_detail(cls, text: str, url: str, detail: ImageDetail) -> Self:
         """The same, saying how closely to look. Raises ImageRefused."""
-        return cls._with_source(text, UrlSource(url=url), detail)
+        return cls._with_source(text, _source(UrlSource, url=url), detail)
 
     @classmethod
     def user_with_base64_image(
         cls, text: str, data: str, media_type: str, detail: ImageDetail = ImageDetail.AUTO
     ) -> Self:
         """A prompt and an image in strict base64. Raises ImageRefused when content and type disagree."""
-        source = Base64Source.model_validate({"media_type": media_type, "data": data})
+        source = _source(Base64Source, media_type=media_type, data=data)
         return cls._with_source(text, source, detail)
 
     @classmethod
@@ -148,3 +148,15 @@ class Message(BaseModel):
     @classmethod
     def _with_source(cls, text: str, source: ImageSource, detail: ImageDetail, name: str | None = None) -> Self:
         return cls(role=Role.USER, blocks=(Text(text=text), Image(source=source, detail=detail, name=name)))
+
+
+def _source(kind: type[Base64Source | UrlSource], **values: object) -> ImageSource:
+    """Raises ImageRefused; a validator's own error would be pydantic's report."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        for problem in error.errors(include_input=False, include_url=False):
+            refused = problem.get("ctx", {}).get("error")
+            if isinstance(refused, ImageRefused):
+                raise refused.with_traceback(None) from None
+        raise ImageRefused.unsupported() from None

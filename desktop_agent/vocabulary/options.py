@@ -17,7 +17,13 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import ProviderConfig
-from desktop_agent.vocabulary.servers.dialects import BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
+from desktop_agent.vocabulary.servers.dialects import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    MODEL_VARIABLE,
+    VENDOR_BASE_URLS,
+    Dialect,
+)
 from desktop_agent.vocabulary.tool_calls import Decision, OfferedTool
 
 # What is asked is a permissions.approvals.Approval, which this floor does not know.
@@ -49,6 +55,8 @@ class OptionValues(TypedDict, total=False):
     guards: Sequence[Guard]
     specialists: Sequence[Specialist]
     approver: Approver
+    ask_user: bool
+    mode_requests: bool
     provider: object
 
 
@@ -57,7 +65,7 @@ class AgentOptions(BaseModel):
 
     Made with keyword arguments, with `AgentOptions.preset` or with `.builder`; all raise WrongUse for what does not
     fit. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL; no address at all is the
-    one of the dialect's vendor.
+    one of the dialect's vendor. `api_key` falls back to DESKTOP_AGENT_API_KEY where an address or a dialect was named.
 
     `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
     hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
@@ -111,8 +119,8 @@ class AgentOptions(BaseModel):
 
     def with_values(self, **values: Unpack[OptionValues]) -> "AgentOptions":
         """These options with other values. Raises WrongUse."""
-        # Not a copy: what does not fit together must be found.
-        known = cast("OptionValues", dict(self))
+        # Not a copy: what does not fit together must be found. Only what was said, so that it is known who was named.
+        known = cast("OptionValues", {name: getattr(self, name) for name in self.model_fields_set})
         return AgentOptions(**{**known, **values})
 
     @staticmethod
@@ -124,6 +132,13 @@ class AgentOptions(BaseModel):
     def address(self) -> str:
         """Where to ask."""
         return self.base_url or VENDOR_BASE_URLS[self.dialect]
+
+    @property
+    def key(self) -> SecretStr | None:
+        """`api_key`, or else DESKTOP_AGENT_API_KEY: only for a server that the caller or the environment names."""
+        if self.api_key is not None or not (self.base_url or "dialect" in self.model_fields_set):
+            return self.api_key
+        return SecretStr(_from_environment(API_KEY_VARIABLE)) if _from_environment(API_KEY_VARIABLE) else None
 
     @property
     def run_config(self) -> ProviderConfig:
@@ -201,9 +216,57 @@ class OptionsBuilder:
         """What answers, and how to ask it."""
         return self._with(model=name) if config is None else self._with(model=name, config=config)
 
+    def dialect(self, dialect: Dialect) -> Self:
+        """What the server speaks; without `base_url` its vendor is asked."""
+        return self._with(dialect=dialect)
+
+    def base_url(self, address: str) -> Self:
+        """The server's address, as the vendor's own client takes it."""
+        return self._with(base_url=address)
+
+    def config(self, config: ProviderConfig) -> Self:
+        """How to ask; what was said of it before counts no more."""
+        return self._with(config=config)
+
+    def temperature(self, value: float) -> Self:
+        """How freely it chooses its words, 0 to 2. Raises WrongUse."""
+        return self._configured(temperature=value)
+
+    def top_p(self, value: float) -> Self:
+        """From how much of the likely words it chooses, 0 to 1. Raises WrongUse."""
+        return self._configured(top_p=value)
+
+    def max_tokens(self, count: int) -> Self:
+        """The longest answer, in tokens. Raises WrongUse."""
+        return self._configured(max_tokens=count)
+
+    def timeout(self, seconds: float) -> Self:
+        """The longest time for a whole answer, in seconds; see Timeouts for connecting and for silence.
+
+        Raises WrongUse.
+        """
+        timeouts = self._values.get("config", ProviderConfig()).timeouts
+        return self._configured(timeouts={**dict(timeouts), "total": seconds})
+
+    def max_tool_iterations(self, count: int) -> Self:
+        """How many rounds of calls a run may have."""
+        return self._with(max_tool_iterations=count)
+
+    def ask_user(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
+        """Whether the agent may ask questions."""
+        return self._with(ask_user=yes)
+
+    def mode_requests(self, yes: bool = True) -> Self:  # noqa: FBT001, FBT002 - reads as a sentence
+        """Whether the agent may ask for another mode."""
+        return self._with(mode_requests=yes)
+
     def system_prompt(self, text: str) -> Self:
         """Instructions."""
         return self._with(system_prompt=text)
+
+    def tool(self, tool: OfferedTool) -> Self:
+        """One more that the model may call."""
+        return self.tools(tool)
 
     def tools(self, *tools: OfferedTool) -> Self:
         """What the model may call."""
@@ -252,6 +315,14 @@ class OptionsBuilder:
     def build(self) -> AgentOptions:
         """The options. Raises WrongUse."""
         return AgentOptions(**self._values)
+
+    def _configured(self, **changes: Any) -> Self:
+        config = self._values.get("config", ProviderConfig())
+        try:
+            return self._with(config=ProviderConfig.model_validate({**dict(config), **changes}))
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            raise WrongUse(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
     def _with(self, **values: Unpack[OptionValues]) -> Self:
         self._values.update(values)

@@ -299,7 +299,7 @@ async def test_provider_state__is_readable_while_a_stream_runs() -> None:
     _, script = acting(Turn(UsageUpdate(usage), ContentDelta("a"), gate.step))
     provider = await Provider.create("m", provider=script)
     before = provider.state().last_request_time
-    reading = asyncio.create_task(provider.chat("hi"))
+    reading = asyncio.create_task(provider.complete("hi"))
     await gate.until_arrived()
     state = provider.state()
     assert (state.input_tokens, state.output_tokens, state.cached_tokens, state.request_count) == (20, 3, 5, 1)
@@ -364,7 +364,7 @@ def test_agent_options__are_checked_by_keyword_and_by_builder_alike() -> None:
 )
 def test_agent_options__that_make_no_sense_are_a_sentence(wrong: dict[str, Any]) -> None:
     with pytest.raises(WrongUse):
-        AgentOptions.checked(**{"model": "m", **wrong})
+        AgentOptions(**{"model": "m", **wrong})
 
 
 def test_agent_options__fall_back_to_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

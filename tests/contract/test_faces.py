@@ -39,7 +39,7 @@ from desktop_agent.vocabulary.errors import (
     WrongUse,
 )
 from desktop_agent.vocabulary.messages import Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
+from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 from desktop_agent.vocabulary.usage import Usage
 from tests.contract.scenes import one, only
@@ -315,9 +315,9 @@ async def test_chat_loop_handle__steps_and_the_total_at_the_end() -> None:
             assert handle.is_active
             handle.submit_tool_results([result("a")])
     assert steps == [
-        ThinkingDelta("hm"), ContentDelta("see"), ToolCallsRequested((call("a"),)),
+        ThinkingDelta("hm"), ContentDelta("see"), ToolCallsRequested((call("a"),), "see"),
         ToolResultsReceived(1), ContentDelta("done"),
-        LoopDone(Usage(output_tokens=7), (call("a"),), RunEnd.COMPLETED),
+        LoopDone("done", StopReason.END_TURN, Usage(output_tokens=7), (call("a"),), RunEnd.COMPLETED),
     ]  # fmt: skip
     assert not handle.is_active
     assert [spec.name for spec in script.requests[1].tools] == ["add"]

@@ -24,17 +24,17 @@ REFUSALS: dict[str, tuple[Plain, str, str]] = {
     "wrong key": (
         error(401, "Incorrect API key provided.", "invalid_api_key"),
         "The API key was not accepted: Incorrect API key provided.",
-        "Check the API key for this provider in the settings.",
+        "Check the API key for this provider.",
     ),
     "unknown model": (
         error(404, "The model does not exist.", "model_not_found"),
         "The model does not exist.",
-        "Choose another model, or check the server's address in the settings.",
+        "Choose another model, or check the server's address.",
     ),
     "a web page": (
         Plain(LOGIN_PAGE, 200, {"content-type": "text/html"}),
         "The address answered, but not like a model server",
-        "Check the address in the settings",
+        "Check the server's address",
     ),
 }
 

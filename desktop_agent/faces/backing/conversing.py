@@ -4,9 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from desktop_agent.conversation.repair import unanswered
+from desktop_agent.faces.backing.answer_format import AnswerFormat
 from desktop_agent.faces.backing.results import GivenResults, sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.stopping import InterruptHandle
@@ -19,7 +20,7 @@ from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
 from desktop_agent.vocabulary.errors import AgentError, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.options import AgentOptions, OptionValues
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -40,6 +41,7 @@ class Conversing:
     ) -> None:
         self.options = options
         self.begins_with = options
+        self.answer_format = AnswerFormat()
         self.run: RunEvents | None = None
         # The one that hears the events, and those that nobody reads yet.
         self._newest: RunEvents | None = None
@@ -119,19 +121,19 @@ class Conversing:
             raise WrongUse("This is closed.", "Make a new one.")
         self.opened_session.steer(message, when, expected_turn)
 
-    def begin_with(self, **changes: Any) -> None:
+    def begin_with(self, **changes: Unpack[OptionValues]) -> None:
         """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together."""
-        self.begins_with = AgentOptions.checked(**{**dict(self.begins_with), **changes})
+        self.begins_with = self.begins_with.with_values(**changes)
 
     def set_mode(self, mode: str | Mode) -> None:
         """Change it at once; one of the caller's own becomes one of those that can be chosen. Raises WrongUse."""
         name = mode if isinstance(mode, str) else mode.name
-        changes: dict[str, Any] = {}
+        changes: OptionValues = {}
         if isinstance(mode, Mode):
             others = tuple(each for each in self.begins_with.modes if each.name != name)
             changes["modes"] = (*others, mode)
         if self._opened is None:
-            self.begin_with(mode=name, **changes)
+            self.begin_with(**{**changes, "mode": name})
             return
         if changes:
             self.begin_with(**changes)
@@ -217,7 +219,13 @@ class Conversing:
 
             connection = await connected(self.options)
             # In one go: what is changed from now on is changed in the session.
-            self._opened = opened(self.begins_with, lambda: self.begins_with.modes, connection, self._first)
+            self._opened = opened(
+                self.begins_with,
+                connection,
+                self._first,
+                modes=lambda: self.begins_with.modes,
+                config=lambda: self.answer_format.apply(self.options.run_config),
+            )
             self._opened.session.subscribe(on_event=self._hear)
             self._opened.begin_with(self.begins_with)
         return self._opened
@@ -276,12 +284,13 @@ class Conversing:
         self._next_to_read.append(self._newest)
 
     def _hear(self, envelope: Envelope) -> None:
-        if envelope.parent_run_id is None:
-            begins = isinstance(envelope.event, RunStarted)
-            if begins and (self._newest is None or self._newest.end is not None):
-                self._await_next()
-            if self._newest is not None:
-                self._newest.hear(envelope)
+        is_root = envelope.parent_run_id is None
+        begins = is_root and isinstance(envelope.event, RunStarted)
+        if begins and (self._newest is None or self._newest.end is not None):
+            self._await_next()
+        if self._newest is not None:
+            self._newest.hear(envelope)
+        if is_root:
             self._results.handle(envelope.event)
         if self._listener is not None:
             self._listener(envelope)

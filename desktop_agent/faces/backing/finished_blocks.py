@@ -39,7 +39,7 @@ class FinishedBlocks:
     @property
     def usage(self) -> Usage | None:
         """So far."""
-        return _sum(self._spent, self._answer.total_usage)
+        return sum_of(self._spent, self._answer.total_usage)
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -65,7 +65,8 @@ class FinishedBlocks:
         return self._answer.rest()
 
 
-def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
+def sum_of(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Both together; one that is not known is no part of it."""
     if first is None or second is None:
         return first or second
     return first + second

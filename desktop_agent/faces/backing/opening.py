@@ -1,7 +1,7 @@
 """From options to a session of the engine that keeps nothing on the disk."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.setup import SessionSetup
@@ -19,6 +19,7 @@ from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.options import AgentOptions
+from desktop_agent.vocabulary.requests import ProviderConfig
 
 THE_PROGRAM = "the program"
 
@@ -44,7 +45,7 @@ async def connected(options: AgentOptions) -> Connection:
     catalogue = Catalogue(shipped=True)
     await catalogue.warm_up()
     http = HttpClient()
-    provider = make_provider(options.dialect, options.address, options.api_key, http, None, catalogue)
+    provider = make_provider(options.dialect, options.address, options.key, http, None, catalogue)
     return Connection(provider, http)
 
 
@@ -79,21 +80,27 @@ class Opened:
 
 def opened(
     options: AgentOptions,
-    modes: Callable[[], tuple[Mode, ...]],
     connection: Connection,
     history: Sequence[Message],
+    *,
+    modes: Callable[[], tuple[Mode, ...]],
+    config: Callable[[], ProviderConfig],
 ) -> Opened:
-    """A session with these options behind this history; `modes` are those that can be chosen. Raises WrongUse."""
+    """A session with these options behind this history. Raises WrongUse.
+
+    `modes` are those that can be chosen, `config` says how a run asks; both are looked at when they are needed.
+    """
     tools = ToolRegistry(options.tools)
     provider = Remembering(connection.provider)
-    session = unkept_session(_setup(options, modes, tools, provider), model=options.model, messages=history)
+    setup = replace(_setup(options, tools, provider, config), modes=modes)
+    session = unkept_session(setup, model=options.model, messages=history)
     approving = Approving(session.approvals, options.approver)
     session.subscribe(on_event=approving.hear)
     return Opened(session, connection, provider, approving)
 
 
 def _setup(
-    options: AgentOptions, modes: Callable[[], tuple[Mode, ...]], tools: ToolRegistry, provider: Provider
+    options: AgentOptions, tools: ToolRegistry, provider: Provider, config: Callable[[], ProviderConfig]
 ) -> SessionSetup:
     async def open_provider(_record: object, _model: str) -> Provider:
         return provider
@@ -102,10 +109,9 @@ def _setup(
         open_provider=open_provider,
         read_picture=_no_picture,
         tools_for=lambda _: tools,
-        config_for=lambda _: options.run_config,
+        config_for=lambda _: config(),
         limits=lambda: options.run_limits,
         hooks=options.hooks,
-        modes=modes,
         guards=options.guards,
         specialists=lambda: options.specialists,
         rules=(*options.rules, *_consent(options)),

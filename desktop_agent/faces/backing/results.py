@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from desktop_agent.conversation.repair import missing_result, unanswered
 from desktop_agent.permissions.foreign_messages import sound
 from desktop_agent.tools.foreign_code import kind_of
-from desktop_agent.vocabulary.blocks import Json, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.blocks import Image, Json, Outcome, ResultPart, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import Event, TurnStarted
 from desktop_agent.vocabulary.errors import DuplicateToolResult, StaleToolCall, UnknownToolCall, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
@@ -99,11 +99,30 @@ def sound_results(given: Sequence[object]) -> tuple[ToolResult, ...]:
     return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
 
 
-def result_of(tool_use_id: str, content: Any, *, is_error: bool) -> ToolResult:
-    """A result of a JSON value, copied; a string is text. Raises WrongUse for what is no JSON."""
-    part = Text(text=content) if isinstance(content, str) else Json(value=_copied(content))
+def result_of(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
+    """A result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for what is none of these."""
+    if isinstance(content, ToolResult):
+        if content.tool_use_id not in {"", tool_use_id}:
+            raise WrongUse(
+                f"This is the result of “{content.tool_use_id}”, not of “{tool_use_id}”.", "Give it under its own id."
+            )
+        return content.model_copy(
+            update={"tool_use_id": tool_use_id, **({"outcome": Outcome.FAILED} if is_error else {})}
+        )
     outcome = Outcome.FAILED if is_error else Outcome.SUCCEEDED
-    return ToolResult(tool_use_id=tool_use_id, content=(part,), outcome=outcome)
+    return ToolResult(tool_use_id=tool_use_id, content=_parts_of(content), outcome=outcome)
+
+
+def _parts_of(content: object) -> tuple[ResultPart, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    if isinstance(content, Text | Json | Image):
+        return (content,)
+    if isinstance(content, list | tuple):
+        elements = tuple(cast("Sequence[object]", content))
+        if any(isinstance(each, Text | Json | Image) for each in elements):
+            return tuple(part for each in elements for part in _parts_of(each))
+    return (Json(value=_copied(content)),)
 
 
 def _copied(content: Any) -> Any:

@@ -3,11 +3,14 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import reduce
 
 from desktop_agent.faces.backing.failures import error_of
+from desktop_agent.faces.backing.finished_blocks import FinishedBlocks, sum_of
 from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ErrorOccurred, Event, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.usage import Usage
 
 
 class RunEvents:
@@ -24,13 +27,17 @@ class RunEvents:
         self.error: AgentError | None = None
         self._failure = failure
         self._has_spoken = False
+        self._below: dict[str, FinishedBlocks] = {}
         self._unread = deque[Event]()
         self._news = asyncio.Event()
 
     def hear(self, envelope: Envelope) -> None:
         """One more."""
         event = envelope.event
-        if envelope.parent_run_id is not None or not envelope.run_id or self.end is not None:
+        if not envelope.run_id or self.end is not None:
+            return
+        if envelope.parent_run_id is not None:
+            self._below.setdefault(envelope.run_id, FinishedBlocks()).feed(event)
             return
         self._unread.append(event)
         if isinstance(event, ErrorOccurred):
@@ -41,6 +48,11 @@ class RunEvents:
             self._has_spoken = isinstance(event, ContentDelta)
             self.begun = self.begun or not isinstance(event, EngineEvent)
         self._news.set()
+
+    @property
+    def usage_below(self) -> Usage | None:
+        """What specialists used so far."""
+        return reduce(sum_of, (each.usage for each in self._below.values()), None)
 
     def take_unread(self) -> tuple[Event, ...]:
         """All that nobody has read."""

@@ -8,6 +8,7 @@ from desktop_agent.faces.backing.leaving import abandon
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.usage import Usage
 
 
 class EventStream(AsyncIterator[Event]):
@@ -24,6 +25,11 @@ class EventStream(AsyncIterator[Event]):
         self._run = run
         self._keep = keep
         self._left = False
+
+    @property
+    def usage_below(self) -> Usage | None:
+        """What specialists used, whose events are not among these; None when there was none."""
+        return None if self._run is None else self._run.usage_below
 
     async def __anext__(self) -> Event:
         if self._left:

@@ -281,7 +281,7 @@ def not_a_model_server(headers: Mapping[str, str], start: str) -> UnreadableAnsw
 def redirected(status: int, target_host: str) -> UnreadableAnswer:
     """For a 3xx: the key is not carried to another address."""
     where = f"it points to another address, at {target_host}" if target_host else "it points to another address"
-    remedy = "If you trust that address, enter it in the settings as this server's base URL."
+    remedy = "If you trust that address, use it as this server's base URL."
     return UnreadableAnswer(where, status=status, retryable=False, remedy=remedy)
 
 

@@ -139,6 +139,7 @@ class Rule(_Frozen):
             scope: RuleScope = RuleScope.CONVERSATION,
             conversation_id: str | None = None,
             workspace: str | None = None,
+            answers: Sequence[str] = (),
             origin: str = "you",
             created_at: datetime = ...,
             expires_at: datetime | None = None,

@@ -255,7 +255,8 @@ async def test_steering__what_waits_when_the_turn_is_stopped_is_sent_next(tmp_pa
 
     stage = await steered(tmp_path, do, DONE)
     assert roles(stage) == ["user:go", "user:rather this", "assistant:Done."]
-    assert stage.of(UserMessageReturned) == stage.of(UserMessageDelivered) == []
+    assert stage.of(UserMessageReturned) == []
+    assert len(stage.of(UserMessageDelivered)) == 1
 
 
 def question(**more: Any) -> ToolUse:

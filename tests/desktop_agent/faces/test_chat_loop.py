@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
 from desktop_agent.vocabulary.errors import AuthenticationFailed, Truncated, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
-from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, UsageUpdate
+from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, ThinkingDelta, UsageUpdate
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.faces.acting import LIMIT, Gate, adder, call, listed, says
@@ -49,17 +49,19 @@ async def test_all_steps_of_two_rounds() -> None:
     async for step in handle:
         steps.append(step)
         if isinstance(step, ToolCallsRequested):
-            handle.submit_tool_results([result(call.id) for call in reversed(step.calls)])
+            handle.submit_tool_results([result(call.id) for call in reversed(step.tool_calls)])
     assert steps == [
         ThinkingDelta("hm"),
         ContentDelta("see"),
-        ToolCallsRequested((call("a"), call("b"))),
+        ToolCallsRequested((call("a"), call("b")), "see"),
         ToolResultsReceived(2),
         ToolCallsRequested((call("c"),)),
         ToolResultsReceived(1),
         ContentDelta("do"),
         ContentDelta("ne"),
-        LoopDone(Usage(output_tokens=13), (call("a"), call("b"), call("c")), RunEnd.COMPLETED),
+        LoopDone(
+            "done", StopReason.END_TURN, Usage(output_tokens=13), (call("a"), call("b"), call("c")), RunEnd.COMPLETED
+        ),
     ]
     assert not handle.is_active
     assert not handle._conversing.is_open
@@ -114,7 +116,7 @@ async def test_cancelling_while_it_streams_closes_the_connection() -> None:
         steps.append(step)
         handle.cancel()
         handle.cancel()
-    assert steps == [ContentDelta("a"), LoopDone(None, (), RunEnd.CANCELLED)]
+    assert steps == [ContentDelta("a"), LoopDone("a", None, None, (), RunEnd.CANCELLED)]
     assert script.closed_early == 1
     assert handle.history[-1].text == "a"
 
@@ -123,7 +125,7 @@ async def test_cancelling_before_the_first_step_asks_nothing() -> None:
     handle, script = await begun(Turn(call("a")))
     handle.cancel()
     handle.cancel()
-    assert await listed(handle) == [LoopDone(None, (), RunEnd.CANCELLED)]
+    assert await listed(handle) == [LoopDone("", None, None, (), RunEnd.CANCELLED)]
     assert script.requests == []
     assert [message.text for message in handle.history] == ["go"]
 
@@ -133,7 +135,7 @@ async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> N
     reading = asyncio.create_task(listed(handle))
     await asyncio.sleep(0)
     handle.cancel()
-    assert await reading == [LoopDone(None, (), RunEnd.CANCELLED)]
+    assert await reading == [LoopDone("", None, None, (), RunEnd.CANCELLED)]
     assert script.requests == []
 
 
@@ -148,14 +150,19 @@ async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_sa
     handle.cancel()
     handle._conversing.interrupt = stop
     assert await reading == ToolCallsRequested((call("a"),))
-    assert await listed(handle) == [LoopDone(None, (call("a"),), RunEnd.CANCELLED)]
+    assert await listed(handle) == [LoopDone("", StopReason.TOOL_USE, None, (call("a"),), RunEnd.CANCELLED)]
 
 
 async def test_a_second_reader_is_refused_and_does_not_end_the_first_ones_loop() -> None:
     handle, script = await begun(Turn(*[says(letter) for letter in "abc"]))
     first, second = await asyncio.gather(listed(handle), listed(handle), return_exceptions=True)
     assert isinstance(second, WrongUse)
-    assert first == [ContentDelta("a"), ContentDelta("b"), ContentDelta("c"), LoopDone(None, (), RunEnd.COMPLETED)]
+    assert first == [
+        ContentDelta("a"),
+        ContentDelta("b"),
+        ContentDelta("c"),
+        LoopDone("abc", StopReason.END_TURN, None, (), RunEnd.COMPLETED),
+    ]
     script.assert_finished()
 
 
@@ -183,7 +190,10 @@ async def test_cancelling_while_results_are_waited_for_closes_the_calls(after_re
                 handle.submit_tool_results([result("a")])
             asyncio.get_running_loop().call_soon(handle.cancel)
             await asyncio.sleep(0)
-    assert steps == [ToolCallsRequested((call("a"),)), LoopDone(None, (call("a"),), RunEnd.CANCELLED)]
+    assert steps == [
+        ToolCallsRequested((call("a"),)),
+        LoopDone("", StopReason.TOOL_USE, None, (call("a"),), RunEnd.CANCELLED),
+    ]
     assert len(script.requests) == 1
     (closed,) = handle.history[-1].blocks
     assert isinstance(closed, ToolResult)
@@ -231,7 +241,7 @@ async def test_a_malformed_call_wants_a_result_too() -> None:
     handle, script = await begun(Turn(bad), Turn(says("done")))
     async for step in handle:
         if isinstance(step, ToolCallsRequested):
-            assert step.calls == (bad,)
+            assert step.tool_calls == (bad,)
             handle.submit_tool_results([ToolResult(tool_use_id="a", outcome=Outcome.FAILED)])
     script.assert_finished()
 
@@ -257,13 +267,13 @@ async def test_every_dialect_over_real_sockets(dialect: Dialect) -> None:
             async for step in handle:
                 match step:
                     case ToolCallsRequested():
-                        assert [call.input for call in step.calls] == [{"expression": "6 * 7"}]
-                        handle.submit_tool_results([result(call.id, "6 * 7 = 42") for call in step.calls])
+                        assert [call.input for call in step.tool_calls] == [{"expression": "6 * 7"}]
+                        handle.submit_tool_results([result(call.id, "6 * 7 = 42") for call in step.tool_calls])
                     case ContentDelta():
                         text += step.text
                     case LoopDone():
                         assert step.end is RunEnd.COMPLETED
-                        assert step.usage is not None
+                        assert step.total_usage is not None
                     case _:
                         pass
         assert "`calculate` **succeeded**" in text

@@ -103,7 +103,7 @@ async def test_results_of_the_callers_own(bad: Any) -> None:
                 with pytest.raises(WrongUse):
                     handle.submit_tool_results([given])
                 # What the caller does with the calls is the caller's own.
-                step.calls[0].input.clear()
+                step.tool_calls[0].input.clear()
                 handle.submit_tool_results([result()])
         assert handle.history[-1].text == "ok"
         assert handle.history[1].tool_uses[0].input == {"a": 1, "b": 2}

@@ -22,6 +22,9 @@ that speak a vendor's dialect want more, or something else, than the vendor; wha
 and nothing else is let through. Written by `tests/desktop_agent/providers/deviations.py`; a test keeps the two equal.
 
 `[]` stands for any place in a list.
+
+Two names of the library differ from those that its ancestors had, because `Done` is the event that ends a stream: the
+last chunk of `Provider.chat` is `ChatDone`, the last step of a chat loop `LoopDone`. Their fields are the ancestors'.
 """
 
 

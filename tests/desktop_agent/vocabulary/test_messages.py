@@ -129,13 +129,13 @@ def test_base64_is_strict(text: str) -> None:
 
 
 def test_a_wrong_label_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ValidationError, match="labelled image/jpeg but contains image/png"):
+    with pytest.raises(ImageRefused, match="labelled image/jpeg but contains image/png"):
         Message.user_with_base64_image("x", base64.b64encode(PNG).decode(), "image/jpeg")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/y.png", "javascript:1", ""])
 def test_only_web_addresses_are_pictures_by_address(url: str) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ImageRefused):
         Message.user_with_image("x", url)
 
 

@@ -1,0 +1,70 @@
+"""Answers of a type: the model is bound to a schema where its server can do that, and told what does not fit."""
+
+from pydantic import ValidationError
+
+from desktop_agent.faces.backing.conversing import Conversing, as_prompt
+from desktop_agent.faces.backing.streaming import EventStream
+from desktop_agent.faces.collecting import Output, Response, StructuredResponse, collect_response
+from desktop_agent.vocabulary.engine_events import RunEnd
+from desktop_agent.vocabulary.errors import CapabilityMissing, OutputInvalid
+from desktop_agent.vocabulary.messages import Message
+
+_AGAIN = "The answer does not fit. {problems} Answer again, with the whole JSON and nothing else."
+MOST_SHOWN = 5
+
+
+async def complete_as(
+    conversing: Conversing, prompt: str | Message, output_type: type[Output], retries: int, keep: object
+) -> StructuredResponse[Output]:
+    """Ask until an answer fits. Raises OutputInvalid, and what breaks an answer off."""
+    conversing.answer_format.bind(output_type)
+    try:
+        response = await _asked_surely(conversing, as_prompt(prompt) if prompt else None, keep)
+        for left in range(retries, -1, -1):
+            problems = ""
+            try:
+                return _structured(response, output_type)
+            except ValidationError as error:
+                problems = _problems_of(error)
+            if not left or response.end is not RunEnd.COMPLETED:
+                break
+            response = await _asked(conversing, Message.user(_AGAIN.format(problems=problems)), keep)
+        raise OutputInvalid(f"The answer is no {output_type.__name__}.", detail=response.text)
+    finally:
+        conversing.answer_format.bind(None)
+
+
+async def _asked_surely(conversing: Conversing, prompt: Message | None, keep: object) -> Response:
+    try:
+        return await _asked(conversing, prompt, keep)
+    except CapabilityMissing:
+        # The prompt is in the history: only the way of binding the answer changes.
+        conversing.answer_format.say_in_words()
+        return await _asked(conversing, None, keep)
+
+
+async def _asked(conversing: Conversing, prompt: Message | None, keep: object) -> Response:
+    response = await collect_response(EventStream(conversing, prompt, keep=keep))
+    if response.error is not None and conversing.run is not None and conversing.run.error is not None:
+        raise conversing.run.error
+    return response
+
+
+def _structured(response: Response, output_type: type[Output]) -> StructuredResponse[Output]:
+    """Raises ValidationError."""
+    output = output_type.model_validate_json(_without_fence(response.text))
+    return StructuredResponse(
+        response.blocks, response.usage, response.stop_reason, response.end, response.error, output=output
+    )
+
+
+def _without_fence(text: str) -> str:
+    stripped = text.strip()
+    if not (stripped.startswith("```") and stripped.endswith("```")):
+        return stripped
+    return stripped.strip("`").removeprefix("json").strip()
+
+
+def _problems_of(error: ValidationError) -> str:
+    problems = error.errors(include_input=False, include_url=False)[:MOST_SHOWN]
+    return " ".join(f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}." for each in problems)
