@@ -9,7 +9,7 @@ run="libglib2.0-0 libgl1 libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libfre
      libxcb-xkb1 libxkbcommon-x11-0 fonts-dejavu-core"
 # A private screen with a window manager, keys and clipboard; what a screen reader sees; a keyring; what confines
 # commands; many writing systems.
-test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring bubblewrap
+test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring dunst bubblewrap
       fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji"
 # What PyInstaller reads libraries with, what shows the result, and what judges its certificates and desktop entry.
 package="$run binutils xvfb openbox x11-utils openssl desktop-file-utils"

@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, Remed
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop_notifications import DesktopNotifications
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
 from ui.bridge.leftover import Leftover
@@ -28,6 +29,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.icons import app_icon
 from ui.shell.actions import Actions
+from ui.shell.attention import Attention
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.closing import Closing
 from ui.shell.conversation_page import ConversationPage
@@ -95,6 +97,8 @@ class Desk:
         self._garbage = Garbage(clock.tick, lambda: self.library.working, app)
         settings = Settings(engine, self._tasks, app)
         self._settings = settings
+        self._notifications = DesktopNotifications(self._tasks, app)
+        Attention(self.window, self.library, self._notifications, settings, front)
         self._help = Help(themes, pictures, engine.folder, self.window)
         palette = Palette(themes, self.window, self.library, self.servers)
         Actions(self.window, settings, self._help, palette)
@@ -180,6 +184,7 @@ class Desk:
         self._servers_at_work.close()
         self._help.close()
         await self._tasks.close()
+        await self._notifications.close()
         self.library.close()
         self._clock.stop()
         # MCP servers have something to say while they end; nobody looks any more.

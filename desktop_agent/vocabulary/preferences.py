@@ -70,6 +70,11 @@ class Chat(_Section):
         title="Enter sends",
         description="Otherwise Ctrl+Enter sends and Enter makes a new line.",
     )
+    notifications: bool = Field(
+        default=True,
+        title="Notifications",
+        description="Says on the desktop that an answer is done or a call waits, while the window is not in front.",
+    )
     max_tool_iterations: int = Field(
         default=50,
         ge=1,

@@ -157,6 +157,7 @@ async def list_long(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     desk.window.sidebar.set_badge(records[0].id, "working")
     desk.window.sidebar.set_badge(records[2].id, "attention")
+    desk.window.sidebar.set_badge(records[5].id, "unread")
 
 
 @scene("list-menu")
@@ -195,6 +196,12 @@ async def palette_typed(desk: Desk) -> None:
 @scene("palette-narrow", 560, 760)
 async def palette_narrow(desk: Desk) -> None:
     await open_palette(desk, "zz")
+
+
+@scene("demo-empty", connected=False, listed=False)
+async def demo_empty(desk: Desk) -> None:
+    desk.library.new_demo()
+    await until(lambda: desk.library.current is not None)
 
 
 @scene("help-guide")

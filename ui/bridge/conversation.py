@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.conversation.items import Change, Updated, UserItem
 from desktop_agent.conversation.spending import Spending
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import (
@@ -92,6 +93,11 @@ class ConversationFacts(QObject):
     def is_empty(self) -> bool:
         """Whether nothing was said yet."""
         return len(self._session.transcript) == 0
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the scripted demo answers."""
+        return self.endpoint_id == DEMO
 
     @property
     def is_kept(self) -> bool:

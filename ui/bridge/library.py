@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationRecord
+from desktop_agent.vocabulary.conduct.conduct_events import QuestionAnswered, QuestionAsked
 from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
     Envelope,
     ErrorOccurred,
+    RunEnd,
     RunFinished,
     RunStarted,
     TurnStarted,
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
     from desktop_agent.engine.following import Follower
     from desktop_agent.engine.session import Session
 
+Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
+"""What a conversation does; `idle` where the person stopped it."""
+
+_ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
+
 # The list shows this many at once; older ones are found by searching.
 LISTED = 2000
 
@@ -37,6 +46,8 @@ class Library(QObject):
     listed = Signal(list)
     opened = Signal(OpenConversation)
     deleted = Signal(str, str)
+    activity = Signal(str, str, str)
+    """Of a conversation, shown or not: its id, its title, and an Activity."""
     restored = Signal(str)
     trash_listed = Signal(list)
     """What is in the trash, the one deleted last first."""
@@ -154,7 +165,12 @@ class Library(QObject):
 
     def hear(self, session: "Session", envelope: Envelope) -> None:
         """What happened in a conversation that was shown once."""
-        if self._open is None or envelope.parent_run_id is not None:
+        if self._open is None:
+            return
+        activity = _activity(session, envelope)
+        if activity is not None:
+            self.activity.emit(session.record.id, session.record.title, activity)
+        if envelope.parent_run_id is not None:
             return
         match envelope.event:
             case RunStarted() | RunFinished():
@@ -247,3 +263,23 @@ class _Hearing:
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.hear(self.session, envelope)
+
+
+def _activity(session: "Session", envelope: Envelope) -> Activity | None:
+    """What this event changes about what the person should know; None where it changes nothing."""
+    match envelope.event:
+        case ApprovalRequested():
+            return "waits"
+        case QuestionAsked():
+            return "asks"
+        case ApprovalResolved(approval_id=decided):
+            others = [each for each in session.approvals.open_approvals if each.approval_id != decided]
+            return None if others else "working"
+        case _ if envelope.parent_run_id is not None:
+            return None
+        case RunStarted() | QuestionAnswered():
+            return "working"
+        case RunFinished(reason=reason):
+            return _ENDS.get(reason, "idle")
+        case _:
+            return None

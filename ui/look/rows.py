@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from ui.look.fonts import body_font
 from ui.look.icons import pixmap
-from ui.look.style import chosen_ground
+from ui.look.style import chosen_ground, mixed
 from ui.look.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource
 
 
@@ -18,7 +18,7 @@ class RowRole(IntEnum):
     DETAIL = Qt.ItemDataRole.UserRole + 1
     """Muted text at the right, a string."""
     BADGE = Qt.ItemDataRole.UserRole + 2
-    """One of "", "working", "attention", "problem"."""
+    """One of "", "working", "attention", "unread", "problem"."""
     HEADING = Qt.ItemDataRole.UserRole + 3
     """Whether this row is the heading of a group."""
     ICON = Qt.ItemDataRole.UserRole + 4
@@ -83,9 +83,9 @@ class RowDelegate(QStyledItemDelegate):
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
         area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
         area = self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
-        # Muted text would be hard to read on the ground of a chosen row.
+        # What is muted elsewhere would be hard to read on the ground of a chosen row.
         chosen = option.state & QStyle.StateFlag.State_Selected
-        painter.setPen(QColor(theme.text if chosen else theme.muted))
+        painter.setPen(QColor(mixed(theme.muted, theme.text, 0.35) if chosen else theme.muted))
         area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
         area = self._paint_under(painter, area, str(index.data(RowRole.UNDER) or ""), option.fontMetrics.height())
         painter.setFont(option.font)
@@ -102,15 +102,25 @@ class RowDelegate(QStyledItemDelegate):
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
     def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> QRect:
-        colours = {"working": theme.accent, "attention": theme.warning, "problem": theme.danger}
+        colours = {
+            "working": theme.accent,
+            "attention": theme.warning,
+            "unread": theme.accent,
+            "problem": theme.danger,
+        }
         if badge not in colours:
             return area
         side = 8
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours[badge]))
         dot = self._mirrored(painter, QRect(area.right() - side, area.center().y() - side // 2, side, side))
-        if badge == "attention":  # shape, not only colour
+        # Shape, not only colour.
+        if badge == "attention":
             painter.drawRoundedRect(dot.adjusted(-1, -1, 1, 1), 2, 2)
+        elif badge == "working":
+            painter.setPen(QPen(QColor(colours[badge]), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(dot.adjusted(0, 0, -1, -1))
         else:
             painter.drawEllipse(dot)
         return area.adjusted(0, 0, -side - SPACE_S, 0)

@@ -31,6 +31,7 @@ from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
 from ui.shell.ways.ways import Ways
 from ui.transcript.view import TranscriptView
+from ui.welcome.starters import Starters
 
 REMARK_MS = 12_000
 
@@ -78,8 +79,9 @@ class ConversationPage(QObject):
         self.composer.add_control(self.workspace_picker)
         self.composer.add_control(self.models.parameters)
         self.context_check = ContextCheck(self.composer, servers, self)
+        self.starters = Starters()
         self._drafts = Drafts(self.composer, library, tasks, self)
-        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.conduct.above)
+        frame.fill(self._usage, self.ways.find_bar, self.transcript, self.starters, self.conduct.above)
         self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]
         self._connect()
 
@@ -121,6 +123,7 @@ class ConversationPage(QObject):
         self.undoing.show(conversation)
         self.context_check.show(conversation)
         self._show_record()
+        self._offer_starters()
         if conversation.endpoint_id and not conversation.model:
             self._servers.refresh_models()
         self._drafts.show(conversation)
@@ -136,6 +139,7 @@ class ConversationPage(QObject):
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
+        self.starters.chosen.connect(self._send_starter)
         self.composer.later_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
         self.composer.edit_last_requested.connect(self._edit_last)
@@ -155,6 +159,7 @@ class ConversationPage(QObject):
     def _on_changed(self, changes: Sequence[Change]) -> None:
         if self.sender() is self._conversation:
             self.transcript.apply(changes)
+            self._offer_starters()
 
     def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
         conversation = self._conversation
@@ -172,6 +177,9 @@ class ConversationPage(QObject):
             self.composer.give_back(text, attached)
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when))
+
+    def _send_starter(self, message: str) -> None:
+        self._send(message, [])
 
     async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         try:
@@ -234,6 +242,10 @@ class ConversationPage(QObject):
     def _choose_folder(self, folder: Path | None) -> None:
         if self._conversation is not None:
             self._conversation.change(workspace=str(folder) if folder else None)
+
+    def _offer_starters(self) -> None:
+        conversation = self._conversation
+        self.starters.setVisible(conversation is not None and conversation.is_demo and conversation.is_empty)
 
     def _show_record(self) -> None:
         conversation = self._conversation

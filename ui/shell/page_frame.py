@@ -41,7 +41,7 @@ class PageFrame(QWidget):
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._keep)
 
-    def fill(self, figures: QWidget, find_bar: QWidget, transcript: QWidget, above: QWidget) -> None:
+    def fill(self, figures: QWidget, find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
         """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
         self._heading.addWidget(figures)
         at = self._column.indexOf(self._room)
@@ -49,10 +49,11 @@ class PageFrame(QWidget):
         self._room.deleteLater()
         self._column.insertWidget(at, find_bar)
         self._column.insertWidget(at + 1, transcript, 1)
-        self._writing.insertWidget(0, above)
-        self._above.append(above)
+        for at, each in enumerate(above):
+            self._writing.insertWidget(at, each)
+        self._above += above
         self._fit()
-        _put_in_order([self.title, figures, self.banners, find_bar, transcript, above, self.composer])
+        _put_in_order([self.title, figures, self.banners, find_bar, transcript, *above, self.composer])
 
     def take_over(self) -> list[tuple[str, "list[Attached]"]]:
         """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""

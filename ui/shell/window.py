@@ -174,7 +174,6 @@ class MainWindow(QMainWindow):
         picker = self.page.conduct.picker
         self.approvals.mode_chosen.connect(picker.mode_chosen)
         self.approvals.mode_refused.connect(picker.request_refused)
-        self.page.conduct.question_came.connect(self._ask_for_attention)
 
     @Slot(object)
     def _show(self, conversation: "OpenConversation") -> None:
@@ -183,7 +182,6 @@ class MainWindow(QMainWindow):
         self.sidebar.set_current(conversation.id)
         self._stack.setCurrentWidget(self.frame)
         conversation.record_changed.connect(self._show_title)
-        conversation.finished.connect(self._ask_for_attention)
         self._show_title()
 
     def _early_key(self, keys: str, do: Callable[[], object]) -> QShortcut:
@@ -202,10 +200,6 @@ class MainWindow(QMainWindow):
         if current is not None:
             title = self.tr("New conversation") if current.is_empty else current.title
             self.setWindowTitle(f"{title} — Desktop Agent")
-
-    def _ask_for_attention(self) -> None:
-        if self.isVisible() and not self.isActiveWindow():
-            self.windowHandle().alert(0)
 
     @Slot(str, str)
     def _offer_undo(self, conversation_id: str, title: str) -> None:

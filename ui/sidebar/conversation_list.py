@@ -60,8 +60,12 @@ class ConversationList(QWidget):
         self._mark_current()
 
     def set_badge(self, conversation_id: str, badge: "Badge") -> None:
-        """Mark a conversation as working or in need of attention; empty takes the mark off."""
+        """Mark a conversation; empty takes the mark off."""
         self._rows.set_badge(conversation_id, badge)
+
+    def mark_read(self, conversation_id: str) -> None:
+        """The person looks at it: it is unread no more."""
+        self._rows.mark_read(conversation_id)
 
     def choose_row(self, row: int) -> None:
         """Open the conversation in this row, beginning with 0; nothing happens where there is none."""

@@ -10,8 +10,8 @@ from ui.look.parts.dates import relative_date
 from ui.look.rows import RowRole
 from ui.look.sentences import plain_tip
 
-Badge = Literal["", "working", "attention"]
-"""Nothing, the agent works, or a tool call waits for approval."""
+Badge = Literal["", "working", "attention", "unread"]
+"""Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
 
 _ROOT = QModelIndex()
 Index = QModelIndex | QPersistentModelIndex
@@ -90,6 +90,11 @@ class ConversationModel(QAbstractListModel):
             self._badges.pop(conversation_id, None)
         self._repaint()
 
+    def mark_read(self, conversation_id: str) -> None:
+        """What came has been seen; that something works or waits stays."""
+        if self._badges.get(conversation_id) == "unread":
+            self.set_badge(conversation_id, "")
+
     def id_at(self, row: int) -> str:
         """The conversation in a row."""
         return self._shown[row].id
@@ -135,9 +140,15 @@ class ConversationModel(QAbstractListModel):
 
     def _spoken(self, each: Conversation) -> str:
         words = [each.title or self.tr("New conversation"), relative_date(each.updated_at, self._now())]
-        badge = self._badges.get(each.id)
-        if badge:
-            words.append(self.tr("working") if badge == "working" else self.tr("waits for your approval"))
+        match self._badges.get(each.id):
+            case "working":
+                words.append(self.tr("working"))
+            case "attention":
+                words.append(self.tr("waits for you"))
+            case "unread":
+                words.append(self.tr("unread"))
+            case _:
+                pass
         return ", ".join(words)
 
     def _repaint(self) -> None:

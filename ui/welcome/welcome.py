@@ -197,7 +197,7 @@ class Welcome(QScrollArea):
         return part
 
     def _demo_card(self) -> QFrame:
-        """First, and quiet: who only looks round need not read about servers and keys."""
+        """First: who only looks round need not read about servers and keys."""
         words = self.tr(
             "Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does."
         )
@@ -207,5 +207,5 @@ class Welcome(QScrollArea):
         row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
         row.setSpacing(SPACE_M)
         row.addWidget(label(words, "muted", wrap=True), 1)
-        row.addWidget(button(self.tr("Try the demo"), self.demo_requested.emit))
+        row.addWidget(button(self.tr("Try the demo"), self.demo_requested.emit, "primary"))
         return card

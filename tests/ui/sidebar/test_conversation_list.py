@@ -201,13 +201,20 @@ def test_neighbours_and_rows(driver):
     assert [fact[1] for fact in driver.facts] == ["0", "1", "0"]
 
 
-def test_badges_are_shown_and_spoken(driver):
-    driver.pane.set_badge("0", "attention")
+@pytest.mark.parametrize(
+    ("badge", "words"), [("working", "working"), ("attention", "waits for you"), ("unread", "unread")]
+)
+def test_badges_are_shown_each_in_its_shape_and_spoken(driver, badge, words):
     index = driver.rows.model().index(0, 0)
-    assert index.data(RowRole.BADGE) == "attention"
-    assert "waits for your approval" in index.data(Qt.ItemDataRole.AccessibleTextRole)
+    plain = driver.rows.grab().toImage()
+    driver.pane.set_badge("0", badge)
+    assert index.data(RowRole.BADGE) == badge
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole).endswith(f", {words}")
+    assert driver.rows.grab().toImage() != plain
+    driver.pane.mark_read("0")
+    assert index.data(RowRole.BADGE) == ("" if badge == "unread" else badge)
     driver.pane.set_badge("0", "")
-    assert index.data(RowRole.BADGE) == ""
+    assert driver.rows.grab().toImage() == plain
 
 
 def test_an_untitled_conversation_has_words(qtbot):

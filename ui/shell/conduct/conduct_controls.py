@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.queue import When
@@ -22,7 +22,6 @@ from ui.shell.banners import BannerArea
 class ConductControls(QObject):
     """Puts the mode picker into the composer, and the rest into `above`, which belongs over it."""
 
-    question_came = Signal()
     """One that was not seen yet."""
 
     def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
@@ -30,7 +29,6 @@ class ConductControls(QObject):
         self._composer = composer
         self._banners = banners
         self._conversation: OpenConversation | None = None
-        self._seen: set[str] = set()
         self.picker = ModePicker(themes)
         self.request = ModeRequestBar()
         self.waiting = WaitingMessages(themes)
@@ -71,10 +69,6 @@ class ConductControls(QObject):
             questions = self._conversation.conduct.questions
             self.questions.show_questions(questions)
             self._make_room()
-            ids = {each.id for each in questions}
-            if ids - self._seen:
-                self.question_came.emit()
-            self._seen = ids
 
     def _make_room(self) -> None:
         parts = (self.request, self.questions, self.waiting)

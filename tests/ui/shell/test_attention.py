@@ -1,0 +1,59 @@
+"""What happens in a conversation that nobody looks at is marked in the list, and said on the desktop."""
+
+import asyncio
+
+from PySide6.QtWidgets import QListView
+
+from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.desktop_agent.agent.desk import call
+from tests.ui.bridge.in_loop import until
+from ui.approval.approval_dialog import ApprovalDialog
+from ui.look.rows import RowRole
+
+
+def badges(screen):
+    model = screen.find(QListView, "Conversations").model()
+    rows = [model.index(n, 0) for n in range(model.rowCount())]
+    return {row.data(): row.data(RowRole.BADGE) for row in rows if row.data(RowRole.BADGE)}
+
+
+def test_a_conversation_that_works_is_marked_and_unread_until_it_is_looked_at(on_screen):
+    wait = Wait(asyncio.Event(), asyncio.Event())
+
+    async def work(screen):
+        screen.write("Tides")
+        screen.press("Send")
+        await wait.reached.wait()
+        first = screen.conversation.id
+        await until(lambda: badges(screen) == {"Tides": "working"})
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert badges(screen) == {"Tides": "working"}
+        wait.until.set()
+        await until(lambda: badges(screen) == {"Tides": "unread"})
+        screen.desk.library.open(first)
+        await until(lambda: badges(screen) == {})
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("half"), wait))
+
+
+def test_a_call_that_waits_is_marked_until_it_is_decided(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    write = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.write("Write")
+        screen.press("Send")
+        await screen.wait_for(ApprovalDialog, "Approve tool call")
+        await until(lambda: badges(screen) == {"Write": "attention"})
+        screen.conversation.approvals.waiting()
+        await until(lambda: screen.find(ApprovalDialog, "Approve tool call") is not None)
+        screen.conversation.stop()
+        await until(lambda: badges(screen) == {})
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, Turn(write))

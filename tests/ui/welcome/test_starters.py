@@ -1,0 +1,58 @@
+"""First messages to click in the demo."""
+
+import re
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from desktop_agent.providers.demo.actor import play
+from desktop_agent.providers.demo.question import Question
+from desktop_agent.providers.demo.script import Call
+from tests.ui.bridge.in_loop import until
+from ui.welcome.starters import DEMO_STARTERS, Starters
+
+
+def test_a_click_or_a_key_sends(qtbot):
+    starters = Starters(("Why?", "How?"))
+    qtbot.addWidget(starters)
+    starters.show()
+    first, second = starters.findChildren(QPushButton)
+    with qtbot.waitSignal(starters.chosen) as said:
+        qtbot.mouseClick(second, Qt.MouseButton.LeftButton)
+    assert said.args == ["How?"]
+    with qtbot.waitSignal(starters.chosen) as said:
+        qtbot.keyClick(first, Qt.Key.Key_Space)
+    assert said.args == ["Why?"]
+
+
+@pytest.mark.parametrize("message", DEMO_STARTERS)
+def test_each_shows_another_side_of_the_demo(message):
+    tools = ("calculate", "write_file", "read_file")
+    question = Question(True, message, 1, (), tools, (), len(message))
+    called = [step.name for step in play(question) if isinstance(step, Call)]
+    wanted = {"Calculate 6 * 7": ["calculate"], "Write a file": ["write_file"]}
+    assert called == wanted.get(message, [])
+    said = [re.sub(r"\W+", " ", repr(play(Question(True, each, 1, (), tools, (), 9)))) for each in DEMO_STARTERS]
+    assert len(set(said)) == len(said)
+
+
+def test_the_demo_offers_them_until_something_is_said(on_screen):
+    async def work(screen):
+        screen.press("Try the demo")
+        await until(lambda: screen.conversation is not None)
+        await screen.idle()
+        assert screen.find(QWidget, "Suggestions") is not None
+        screen.press("Calculate 6 * 7")
+        await until(lambda: screen.answers() and "42" in screen.answers()[-1])
+        await until(lambda: not screen.conversation.working)
+        assert screen.find(QWidget, "Suggestions") is None
+
+    on_screen(work, connected=False)
+
+
+def test_other_models_are_offered_nothing(on_screen):
+    async def work(screen):
+        assert screen.find(QWidget, "Suggestions") is None
+
+    on_screen(work)

@@ -1,0 +1,157 @@
+"""The desktop's notifications, shown by a real server on a bus of its own."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.frame import displays
+from tests.whole_app.model_server import MODEL, ModelServer, Story
+from tests.whole_app.window import Screen, opened, wait_until
+
+TITLE = "Is <b>3 < 4</b> & true?"
+
+# Dunst runs this for each notification that it shows: name of the program, title, text.
+SCRIPT = """#!/usr/bin/env python3
+import json, sys
+with open({file!r}, "a") as file:
+    file.write(json.dumps(sys.argv[1:4]) + "\\n")
+"""
+CONFIGURATION = """
+[global]
+markup = full
+timeout = 0
+[all]
+summary = *
+script = {script}
+"""
+
+
+class Server:
+    """Dunst, and what it was given to show."""
+
+    def __init__(self, environment: dict[str, str], shown: Path) -> None:
+        self.environment = environment
+        self._shown = shown
+
+    @property
+    def shown(self) -> list[list[str]]:
+        lines = self._shown.read_text().splitlines() if self._shown.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def wait_shown(self, count: int) -> list[list[str]]:
+        return wait_until(f"{count} notifications", lambda: self.shown[count - 1 :] and self.shown)
+
+    @property
+    def waiting(self) -> int:
+        """How many stand on the screen."""
+        return int(self._ask("count", "displayed"))
+
+    def click(self) -> None:
+        """What a click on the newest does."""
+        self._ask("action")
+
+    def _ask(self, *words: str) -> str:
+        command = [displays.program("dunstctl"), *words]
+        return subprocess.run(command, env=self.environment, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def server(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("notifications")
+    shown, script, configuration = folder / "shown", folder / "script.py", folder / "dunstrc"
+    script.write_text(SCRIPT.format(file=str(shown)))
+    script.chmod(0o700)
+    configuration.write_text(CONFIGURATION.format(script=script))
+    made = Server(real_display, shown)
+    with displays.running([displays.program("dunst"), "-conf", str(configuration)], real_display) as process:
+        ask = [displays.program("dunstctl"), "count"]
+
+        def answers() -> bool:
+            return subprocess.run(ask, env=real_display, check=False, capture_output=True).returncode == 0
+
+        displays.wait_for("dunst", answers, process)
+        yield made
+
+
+@contextmanager
+def in_front(environment: dict[str, str], screen: Screen) -> Iterator[None]:
+    """Another window, with the keyboard; the program knows that it has lost it."""
+    with displays.running([displays.program("xev")], environment):
+        wait_until("another window is in front", lambda: active(environment) == "Event Tester")
+        wait_until("the program knows", lambda: "active" not in (screen.find("", "frame") or {"states": ()})["states"])
+        yield
+
+
+def active(environment: dict[str, str]) -> str:
+    command = [displays.program("xdotool"), "getactivewindow", "getwindowname"]
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True).stdout.strip()
+
+
+def connected(server: ModelServer) -> tuple[str, ...]:
+    return ("--base-url", server.url, "--model", MODEL)
+
+
+def test_an_answer_behind_another_window_is_notified_and_a_click_leads_to_it(server: Server, tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def words() -> Iterator[str]:
+        yield "half "
+        gate.wait(60)
+        yield "whole"
+
+    environment = server.environment
+    with (
+        ModelServer(lambda _: Story(words())) as model,
+        opened(environment, tmp_path / "data", *connected(model)) as (_, screen),
+    ):
+        screen.wait_for("Message")
+        screen.send(TITLE)
+        screen.wait_says("half")
+        with in_front(environment, screen):
+            gate.set()
+            ((program, title, text),) = server.wait_shown(1)
+            assert (program, title, text) == ("Desktop Agent", TITLE, "The answer is done.")
+            server.click()
+            wait_until("the window is in front", lambda: active(environment).endswith("Desktop Agent"))
+        # Who looks at it needs no notification any more.
+        wait_until("the notification goes", lambda: server.waiting == 0)
+        _in_view_nothing_is_said(screen, server)
+
+
+def _in_view_nothing_is_said(screen: Screen, server: Server) -> None:
+    before = len(server.shown)
+    screen.send("And now?")
+    wait_until("the second answer is there", lambda: len(screen.texts("Assistant said")) == 2)
+    screen.wait_for("Send")
+    assert len(server.shown) == before
+
+
+def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "preferences.json").write_text(json.dumps({"chat": {"notifications": False}}))
+    gate = threading.Event()
+
+    def words() -> Iterator[str]:
+        yield "half "
+        gate.wait(60)
+        yield "whole"
+
+    before = len(server.shown)
+    with (
+        ModelServer(lambda _: Story(words())) as model,
+        opened(server.environment, data, *connected(model)) as (_, screen),
+    ):
+        screen.wait_for("Message")
+        screen.send("Quiet, please")
+        screen.wait_says("half")
+        with in_front(server.environment, screen):
+            gate.set()
+            screen.wait_says("half whole")
+            screen.wait_for("Send")
+        assert len(server.shown) == before

@@ -1,0 +1,94 @@
+"""Tells the person about conversations that nobody looks at: marks in the list, and notifications of the desktop."""
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop_notifications import DesktopNotifications
+from ui.bridge.library import Activity, Library
+from ui.bridge.settings import Settings
+from ui.shell.start.front import Front
+from ui.shell.window import MainWindow
+from ui.sidebar.conversation_model import Badge
+
+LONGEST_TITLE = 80
+
+_BADGES: dict[Activity, Badge] = {
+    "working": "working",
+    "waits": "attention",
+    "asks": "attention",
+    "done": "unread",
+    "failed": "unread",
+}
+
+
+class Attention(QObject):
+    """Marks what works, waits or is unread; notifies while the window is not in front, where the person wants it."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        library: Library,
+        notifications: DesktopNotifications,
+        settings: Settings,
+        front: Front,
+    ) -> None:
+        super().__init__(window)
+        app = front.app
+        self._window = window
+        self._library = library
+        self._notifications = notifications
+        self._settings = settings
+        self._front = front
+        library.activity.connect(self._on_activity)
+        library.opened.connect(self._on_opened)
+        notifications.activated.connect(self._on_activated)
+        app.applicationStateChanged.connect(self._on_looked_at)
+
+    @Slot(str, str, str)
+    def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
+        is_shown = self._library.current is not None and self._library.current.id == conversation_id
+        badge = _BADGES.get(activity, "")
+        self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and is_shown else badge)
+        words = self._words(activity)
+        if not words or _is_in_front():
+            return
+        self._window.windowHandle().alert(0)
+        if self._settings.preferences.chat.notifications:
+            self._notifications.show(conversation_id, _short(title) or self.tr("New conversation"), words)
+
+    def _words(self, activity: Activity) -> str:
+        match activity:
+            case "done":
+                return self.tr("The answer is done.")
+            case "failed":
+                return self.tr("The answer could not be finished.")
+            case "waits":
+                return self.tr("A call waits for your approval.")
+            case "asks":
+                return self.tr("A question waits for your answer.")
+            case _:
+                return ""
+
+    @Slot(OpenConversation)
+    def _on_opened(self, conversation: OpenConversation) -> None:
+        self._window.sidebar.mark_read(conversation.id)
+        self._notifications.withdraw(conversation.id)
+
+    def _on_looked_at(self) -> None:
+        if _is_in_front() and self._library.current is not None:
+            self._notifications.withdraw(self._library.current.id)
+
+    @Slot(str)
+    def _on_activated(self, conversation_id: str) -> None:
+        self._front.raise_window()
+        self._library.open(conversation_id)
+
+
+def _short(title: str) -> str:
+    flat = " ".join(title.split())
+    return flat if len(flat) <= LONGEST_TITLE else flat[: LONGEST_TITLE - 1] + "…"
+
+
+def _is_in_front() -> bool:
+    return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive
