@@ -7,11 +7,18 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
+from desktop_agent.engine.unsaved import Unsaved
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
-from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import (
+    AuthenticationFailed,
+    ConnectionFailed,
+    DiskFull,
+    RemedyAction,
+    Sentence,
+)
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny
@@ -20,7 +27,10 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
+from ui.bridge.leftover import Leftover
 from ui.bridge.servers import ModelGroup
+from ui.look.theme import ThemeSource
+from ui.shell.closing import Closing
 from ui.preferences.trash_dialog import TrashDialog
 
 
@@ -230,6 +240,26 @@ async def closing(desk: Desk) -> None:
     await desk.converse("Why is the sky blue?")
     await arrived.wait()
     desk.window.close()
+
+
+@scene("closing-unsaved")
+async def closing_unsaved(desk: Desk) -> None:
+    desk.play(Turn(ContentDelta(answers.HALF)))
+    session = await desk.converse("Why is the sky blue?")
+    await session.wait_idle()
+    full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
+    left = Leftover((Unsaved(session.record, session.history, (), full),), "and why is it red in the evening?")
+
+    async def leftover() -> Leftover:
+        return left
+
+    closing = Closing(desk.window, ThemeSource(), leftover, lambda: True)
+
+    async def ask() -> None:
+        await closing.is_agreed()
+
+    desk.tasks.start(ask())
+    await asyncio.sleep(0.3)
 
 
 def settings_page(name: str, title: str) -> None:

@@ -15,6 +15,8 @@ from ui.composer.offers.chip_row import Attached
 from ui.composer.pictures import PendingPicture
 from ui.shell.mcp.attached import attached_of, draft_of
 
+_NOTHING: tuple[str, list[Attached]] = ("", [])
+
 
 class Drafts(QObject):
     """Puts the open conversation's draft into the composer, and keeps it whenever it changed."""
@@ -32,8 +34,11 @@ class Drafts(QObject):
     def show(self, conversation: OpenConversation) -> None:
         """Change over to this conversation; what was written in the one before stays with that one."""
         if self._shown is not None:
-            # Else another change-over is under way, and what stands there has been kept already.
             self.keep()
+            self._composer.set_draft("")
+        elif self._wanted is not None and (draft := self._composer.draft()) != _NOTHING:
+            # Written before the draft of that one was there: it goes behind it.
+            self._tasks.start(self._keep_behind(self._wanted, draft))
             self._composer.set_draft("")
         self._shown, self._wanted = None, conversation
         self._tasks.start(self._load(conversation))
@@ -45,6 +50,8 @@ class Drafts(QObject):
     def kept(self) -> Coroutine[Any, Any, None]:
         """The same, to be awaited; what stands there is read at once. Raises StorageFailed."""
         draft = self._composer.draft()
+        if self._shown is None and self._wanted is not None and draft != _NOTHING:
+            return self._keep_when_loaded(self._wanted)
         if self._shown is None or draft == self._kept:
             return _nothing()
         self._kept = draft
@@ -53,6 +60,17 @@ class Drafts(QObject):
     async def keep_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attached]) -> None:
         """Keep this as the draft of a conversation that need not be the one shown. Raises StorageFailed."""
         await self._library.drafts.keep(conversation, draft_of(text, attached))
+
+    async def _keep_when_loaded(self, conversation: OpenConversation) -> None:
+        # Also where loading has failed before: it is tried again with whatever is written.
+        await self._load(conversation)
+        if self._shown is conversation:
+            await self.kept()
+
+    async def _keep_behind(self, conversation: OpenConversation, written: tuple[str, list[Attached]]) -> None:
+        kept = await self._library.drafts.load(conversation)
+        text = "\n\n".join(each for each in (kept.text, written[0]) if each)
+        await self.keep_for(conversation, text, [*attached_of(kept), *written[1]])
 
     async def _keep_again(self, conversation: OpenConversation, draft: tuple[str, list[Attached]]) -> None:
         try:

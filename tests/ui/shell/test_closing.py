@@ -1,7 +1,9 @@
 """Closing the window while the disk refuses what was said."""
 
+import asyncio
 import json
 import shutil
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 from desktop_agent.engine import connections
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from tests.ui.bridge.in_loop import until
+from tests.ui.bridge.in_loop import LIMIT, until
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +132,70 @@ def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
             assert screen.desk.exit_code() == 1
 
     on_screen(work)
+
+
+class Busy:
+    """The disk, from the moment in which a conversation is shown until it is let go: no draft can be read."""
+
+    def __init__(self, screen):
+        self._free = threading.Event()
+        self._screen = screen
+        self._seen = 0
+        screen.desk.library.opened.connect(self._hold)
+
+    def _hold(self):
+        self._seen += 1
+        if self._seen == 1:
+            self._screen.engine.store._worker.submit(lambda: self._free.wait(LIMIT))
+
+    async def shown(self, id_):
+        self._screen.desk.library.open(id_)
+        await until(lambda: self._screen.conversation.id == id_)
+
+    def let_go(self):
+        self._free.set()
+
+
+def test_what_is_written_before_the_draft_is_there_is_kept_at_the_end(on_screen):
+    async def work(screen):
+        await screen.say("one")
+        first = screen.conversation.id
+        screen.write("old")
+        await until(lambda: screen.window.page._drafts._kept[0] == "old")
+        screen.desk.library.new()
+        await screen.idle()
+        busy = Busy(screen)
+        await busy.shown(first)
+        screen.write("new")
+        asyncio.get_running_loop().call_later(0, busy.let_go)
+
+    async def look(screen):
+        assert screen.editor.toPlainText() == "old\n\nnew"
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+    on_screen(look)
+
+
+def test_what_is_written_before_the_draft_is_there_stays_with_its_conversation(on_screen):
+    async def work(screen):
+        await screen.say("one")
+        first = screen.conversation.id
+        screen.desk.library.new()
+        await screen.idle()
+        busy = Busy(screen)
+        await busy.shown(first)
+        screen.write("about one")
+        screen.desk.library.new()
+        await until(lambda: screen.conversation.id != first)
+        busy.let_go()
+        await screen.idle()
+        assert screen.editor.toPlainText() == ""
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "about one"
+
+    on_screen(work, Turn(ContentDelta("Hi")))
 
 
 def test_the_system_asks_nobody_and_hears_that_something_was_lost(on_screen, tmp_path, capsys):
