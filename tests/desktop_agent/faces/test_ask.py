@@ -415,7 +415,7 @@ async def test_a_reader_that_leaves_stops_the_run(ask: Asker) -> None:
             await server.disconnected.wait()
             assert process.stderr is not None
             said = (await process.stderr.read()).decode()
-            assert await process.wait() == 130
+            assert await process.wait() == 141
         assert "Traceback" not in said
         assert "Exception ignored" not in said
 
