@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from desktop_agent.network.handshakes import NotHttp
 from desktop_agent.vocabulary.errors import (
     AgentError,
     ConnectionFailed,
@@ -65,6 +64,9 @@ def from_reading(error: Exception, where: str, silence: float) -> ProviderError:
 
 
 def _from_causes(error: BaseException, where: str) -> ProviderError:
+    # Late: it loads the HTTP library, which the start of the window does without.
+    from desktop_agent.network.handshakes import NotHttp
+
     host = where.rpartition(":")[0] or where
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
