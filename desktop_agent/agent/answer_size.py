@@ -4,7 +4,7 @@ import math
 from typing import Any, cast
 
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import Event, RequestAdjusted
+from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.provider_events import (
     AnswerNamed,
@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     Done,
     MessageDelta,
+    RequestAdjusted,
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,

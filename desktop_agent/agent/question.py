@@ -11,10 +11,10 @@ from desktop_agent.agent.request import BuiltRequest, RunSettings, build_request
 from desktop_agent.agent.surroundings import Surroundings
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.provider import Provider
-from desktop_agent.vocabulary.engine_events import Event, RequestAdjusted, RetryScheduled
+from desktop_agent.vocabulary.engine_events import Event, RetryScheduled
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, UsageUpdate
+from desktop_agent.vocabulary.provider_events import MessageDelta, RequestAdjusted, StopReason, UsageUpdate
 
 _MISWRITTEN = "The model wrote a call that its own server could not read."
 

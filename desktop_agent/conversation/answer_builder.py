@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from desktop_agent.vocabulary.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import Event, RequestAdjusted
+from desktop_agent.vocabulary.engine_events import Event
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     MessageDelta,
     Origin,
+    RequestAdjusted,
     StopReason,
     TextClosed,
     ThinkingBlock,

@@ -29,7 +29,6 @@ from desktop_agent.vocabulary.engine_events import (
     ErrorOccurred,
     Event,
     LimitReached,
-    RequestAdjusted,
     RetryScheduled,
     RunEnd,
     RunFinished,
@@ -44,7 +43,7 @@ from desktop_agent.vocabulary.errors import (
     WrongUse,
 )
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta
+from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta, RequestAdjusted
 from desktop_agent.vocabulary.requests import ProviderConfig, Timeouts
 from desktop_agent.vocabulary.servers.dialects import API_KEY_VARIABLE
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny

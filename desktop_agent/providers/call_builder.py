@@ -53,6 +53,7 @@ class CallBuilder:
 
     def __init__(self, provider: str, call_id: Callable[[], str], *, keeps_arguments: bool = False) -> None:
         self.ended = 0
+        self.characters = 0  # of all arguments that came
         self._opened = 0
         self._provider = provider
         self._keeps_arguments = keeps_arguments
@@ -87,6 +88,7 @@ class CallBuilder:
         elif piece:
             call.pieces.append(piece)
             call.size += len(piece)
+        self.characters += len(piece) or (arguments is not None and not isinstance(arguments, str))
         if not call.id and (call.size > LONGEST_LOOKED_AT or self._opened > MOST_UNNAMED):
             # Nobody would see the pieces of a call that is never named, nor count them.
             call.id = self._new_id()

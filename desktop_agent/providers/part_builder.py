@@ -12,12 +12,14 @@ from desktop_agent.providers.open_part import OpenPart
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.json_text import mended, mended_json
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import new_id
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
     AnswerNamed,
     MessageDelta,
     ProviderEvent,
+    RequestAdjusted,
     StopReason,
     ThinkingBlock,
     UsageUpdate,
@@ -58,18 +60,33 @@ class PartBuilder:
         self.provider = provider
         self.tags = tags
         self.citations: list[Citation] = []
+        self.told: dict[str, Any] = {}  # of the end, beside what its dialect says
         self._out: list[ProviderEvent] = []
         self.main = OpenPart(self, self._out.append)
         self._parts: dict[int, OpenPart] = {}
         self._open_items: set[int] = set()
         self._waiting: list[tuple[int, ProviderEvent]] = []
         self._is_named = False
+        self._taken = 0
+        self._adjustments: list[Sentence] = []
 
     def take(self) -> list[ProviderEvent]:
         """The events since the last call."""
         out = self._out.copy()
         self._out.clear()
+        self._taken += len(out)
         return out
+
+    @property
+    def progress(self) -> int:
+        """Grows with everything that came; pieces of calls that cannot be shown yet count too."""
+        return self._taken + self.calls.characters
+
+    def adjusted(self, sentence: Sentence) -> None:
+        """What the server sent in a way of its own was made to fit; said once."""
+        if sentence not in self._adjustments:
+            self._adjustments.append(sentence)
+            self._out.append(RequestAdjusted((sentence,)))
 
     def text(self, piece: str) -> None:
         """Visible text; see OpenPart."""
@@ -163,6 +180,8 @@ class PartBuilder:
             details = {**(details or {}), "empty": True}
         if self.citations:
             details = {**(details or {}), "citations": [each.model_dump(exclude_none=True) for each in self.citations]}
+        if self.told:
+            details = {**(details or {}), **self.told}
         self._out.append(
             MessageDelta(reason, mended(raw) if raw is not None else None, details and mended_json(details))
         )

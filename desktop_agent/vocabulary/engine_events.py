@@ -60,14 +60,6 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestAdjusted:
-    """Before it was sent, something was made to fit the model: a picture scaled down, for example, and why."""
-
-    adjustments: tuple[Sentence, ...]
-    type: Literal["request_adjusted"] = "request_adjusted"
-
-
-@dataclass(frozen=True, slots=True)
 class ToolCallPending:
     """The model's turn ended with this call; its gates come next."""
 
@@ -283,7 +275,6 @@ class RunFinished:
 EngineEvent = (
     RunStarted
     | TurnStarted
-    | RequestAdjusted
     | ModeChanged
     | ModeChangeRequested
     | ContinuationInjected

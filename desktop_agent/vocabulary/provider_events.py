@@ -65,6 +65,14 @@ class AnswerStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestAdjusted:
+    """Something was made to fit, and why: a picture before it was sent, or what a server sent in a way of its own."""
+
+    adjustments: tuple[Sentence, ...]
+    type: Literal["request_adjusted"] = "request_adjusted"
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerNamed:
     """The server's own id of this answer."""
 
@@ -134,8 +142,9 @@ class ToolArgsDelta:
 class MessageDelta:
     """Once, at the end. `raw` is the server's own word for the stop reason.
 
-    `details` in our own words, each only where there is something to say: `empty`, `citations`, `continuation_token`
-    (asks for the rest of an answer whose reason is `continuation`); beside them the server's own, as it wrote them.
+    `details` in our own words, each only where there is something to say: `empty`, `unended` (the server said that the
+    model was finished, and then kept the answer open), `citations`, `continuation_token` (asks for the rest of an
+    answer whose reason is `continuation`); beside them the server's own, as it wrote them.
     """
 
     stop_reason: StopReason
@@ -161,6 +170,7 @@ class Done:
 
 ProviderEvent = (
     AnswerStarted
+    | RequestAdjusted
     | AnswerNamed
     | ContentDelta
     | TextClosed

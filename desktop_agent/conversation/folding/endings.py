@@ -14,6 +14,7 @@ TOO_LONG = Sentence("The conversation has become longer than this model can read
 SHORTER = Sentence("Start a new conversation, or choose a model with a larger context.")
 MISWRITTEN = Sentence("The model wrote a call that its own server could not read.")
 UNKNOWN_END = Sentence("The answer ended for a reason that this version does not know.")
+UNENDED = Sentence("The server did not end its answer.")
 _LONGEST_DETAIL = 1000
 # The servers' own words: Anthropic's explanation, Gemini's finishMessage and statusMessage.
 _EXPLANATIONS = ("explanation", "finishMessage", "message")
@@ -47,7 +48,7 @@ def ending(reason: StopReason | None, details: JsonObject | None, raw: str | Non
             word = raw or details.get("raw")
             return Ending(_explained(_unknown(word), details))
         case _:
-            return None
+            return Ending(UNENDED) if details.get("unended") else None
 
 
 def _unknown(word: Any) -> Sentence:

@@ -6,7 +6,6 @@ broken one, counts, prices, and closes the connection however it ends.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol
@@ -30,7 +29,13 @@ from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
 from desktop_agent.vocabulary.messages import now
-from desktop_agent.vocabulary.provider_events import AnswerStarted, Done, Origin, ProviderEvent, UsageUpdate
+from desktop_agent.vocabulary.provider_events import (
+    AnswerStarted,
+    Done,
+    Origin,
+    ProviderEvent,
+    UsageUpdate,
+)
 from desktop_agent.vocabulary.requests import (
     Capabilities,
     ModelRequest,
@@ -39,8 +44,8 @@ from desktop_agent.vocabulary.requests import (
     Timeouts,
 )
 
-# What may follow the finish reason is sent right behind it; in seconds.
-ENDING_PATIENCE = 5.0
+# Some servers write a finish reason on every chunk, so the last content counts; in seconds.
+ENDING_PATIENCE = 30.0
 _DRAIN_SECONDS = 0.1
 EVENT_STREAM = "text/event-stream, application/json"
 
@@ -58,8 +63,13 @@ class FrameReader(Protocol):
     end_mark: str
 
     @property
+    def has_finished(self) -> bool:
+        """Whether the server said that the model is finished; more may come all the same."""
+        ...
+
+    @property
     def has_ended(self) -> bool:
-        """Whether the end was announced; after that only usage and the end mark can follow."""
+        """Whether the answer is whole, should nothing more come."""
         ...
 
     def read(self, frame: Frame) -> None:
@@ -89,30 +99,36 @@ async def answered(
     """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
     opened = await opening()
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
+    chunks: _UntilSilent | None = None
     failure: ProviderError | None = None
     try:
         answer.wait_for_first_event()
-        async with answer.body() as chunks:
+        async with answer.body() as body:
             yield _started(opened)
             has_begun = False
-            async for chunk in _UntilSilent(chunks, reader):
+            chunks = _UntilSilent(body, reader, builder)
+            async for chunk in chunks:
                 for event in _events(decoder.feed(answer.without_key(chunk)), reader, builder):
                     yield event
                 has_begun = has_begun or _has_begun(decoder, answer)
-                if reader.done or reader.failure is not None or _is_a_page(decoder):
+                if reader.failure is not None or _is_a_page(decoder):
                     break
             else:
                 for event in _events(decoder.finish(), reader, builder):
                     yield event
-            if reader.done:
-                for event in _last_events(opened, state, failed=False):
-                    yield event
-                await _drained(chunks)
     except (Truncated, TimedOut, UnreadableAnswer) as error:
+        failure = error
+    is_silent = isinstance(failure, TimedOut) or (chunks is not None and chunks.was_silent)
+    if is_silent and reader.has_finished and not reader.done:
+        builder.told["unended"] = True
+        failure = None
+    elif reader.has_ended:
         # After its end mark an answer is whole, however the connection ended.
-        failure = None if reader.has_ended else error
-    failure = reader.failure or failure or _broken_off(reader, decoder, answer)
-    for event in _last_events(opened, state, failed=failure is not None):
+        failure = None
+    else:
+        failure = failure or _broken_off(reader, decoder, answer)
+    failure = reader.failure or failure
+    for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
         yield event
     if failure is not None:
         # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
@@ -200,11 +216,14 @@ def _started(opened: Opened) -> AnswerStarted:
     return AnswerStarted(origin, opened.adjustments)
 
 
-def _last_events(opened: Opened, state: ProviderState, *, failed: bool) -> list[ProviderEvent]:
+def _last_events(opened: Opened, state: ProviderState, *, damaged: int, failed: bool) -> list[ProviderEvent]:
     if failed:
         opened.builder.close_parts()
-    elif opened.reader.end():
-        state.conversation_turns += 1
+    else:
+        if damaged:
+            opened.builder.adjusted(_damaged(damaged))
+        if opened.reader.end():
+            state.conversation_turns += 1
     return [_counted(event, opened.pricing, state) for event in opened.builder.take()]
 
 
@@ -222,29 +241,38 @@ def _counted(event: ProviderEvent, pricing: Pricing | None, state: ProviderState
 
 
 class _UntilSilent:
-    """All chunks. Once the model has finished only usage and the end mark can follow, so a server that then keeps the
-    answer open, with or without signs of life, is waited for no longer than that takes.
+    """All chunks. A server that said that the model is finished and keeps the answer open, with or without signs of
+    life, is waited for so long after its last content; one that sent its end mark no longer than the rest takes that is
+    on its way.
 
     Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
     """
 
-    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader) -> None:
+    def __init__(self, chunks: AsyncIterator[bytes], reader: FrameReader, builder: PartBuilder) -> None:
+        self.was_silent = False
         self._chunks = chunks
         self._reader = reader
-        self._until: float | None = None
+        self._builder = builder
+        self._progress = -1
+        self._until = 0.0
+        self._is_done = False
 
     def __aiter__(self) -> "_UntilSilent":
         return self
 
     async def __anext__(self) -> bytes:
-        if not self._reader.has_ended:
+        if not self._reader.has_finished:
             return await anext(self._chunks)
-        if self._until is None:
-            self._until = monotonic() + ENDING_PATIENCE
+        if self._reader.done:
+            if not self._is_done:
+                self._is_done, self._until = True, monotonic() + _DRAIN_SECONDS
+        elif self._progress != self._builder.progress:
+            self._progress, self._until = self._builder.progress, monotonic() + ENDING_PATIENCE
         try:
             async with asyncio.timeout(self._until - monotonic()):
                 return await anext(self._chunks)
         except TimeoutError:
+            self.was_silent = not self._is_done
             raise StopAsyncIteration from None
 
 
@@ -252,8 +280,11 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
     if not frames:
         return []
     for frame in frames:
+        was_done = reader.done
         reader.read(frame)
-        if reader.done or reader.failure is not None:
+        if reader.failure is not None:
+            if was_done:
+                reader.failure = None  # a whole answer cannot fail any more
             break
     return builder.take()
 
@@ -270,21 +301,21 @@ def _has_begun(decoder: SseDecoder, answer: HttpAnswer) -> bool:
     return decoder.frames > 0
 
 
-def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError | None:
-    """What an end without an end mark means; None when the mark was there."""
-    if reader.has_ended:
-        return None
+def _damaged(count: int) -> Sentence:
+    """What is said of events that nobody could read, where the answer ended well all the same."""
+    if count == 1:
+        return Sentence("One event of the answer was damaged and could not be read. Something may be missing.")
+    return Sentence(
+        "{count} events of the answer were damaged and could not be read. Something may be missing.",
+        {"count": str(count)},
+    )
+
+
+def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError:
+    """What an end without an end mark means."""
     if not reader.recognised and (decoder.frames or decoder.strange):
         return not_a_model_server(answer.headers, decoder.strange)
     if not (decoder.frames or decoder.bad_events):
         return Truncated("it was empty", request_id=request_id(answer.headers))
     unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""
     return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
-
-
-async def _drained(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the end mark, normally nothing, so that the connection can be used again; wait no longer."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for _ in chunks:
-                pass

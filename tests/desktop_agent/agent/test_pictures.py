@@ -11,11 +11,11 @@ from desktop_agent.agent.pictures import Pictures, with_pictures
 from desktop_agent.conversation.picture_fitting import PictureFitter
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult
-from desktop_agent.vocabulary.engine_events import ErrorOccurred, RequestAdjusted, RunEnd
+from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd
 from desktop_agent.vocabulary.errors import ImageRefused, ImagesNotSupported
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message
-from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.provider_events import ContentDelta, RequestAdjusted
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
 from tests.desktop_agent.agent.desk import Desk
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import RequestAdjusted
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import MessageState
 from desktop_agent.vocabulary.provider_events import (
@@ -16,6 +15,7 @@ from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     MessageDelta,
     Origin,
+    RequestAdjusted,
     StopReason,
     TextClosed,
     ThinkingBlock,

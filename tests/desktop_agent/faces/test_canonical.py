@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.faces.canonical import canonical
 from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.engine_events import Event, RequestAdjusted, RetryScheduled, TurnStarted
+from desktop_agent.vocabulary.engine_events import Event, RetryScheduled, TurnStarted
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.provider_events import (
     AnswerNamed,
@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     MessageDelta,
     Origin,
+    RequestAdjusted,
     StopReason,
     TextClosed,
     ThinkingBlock,

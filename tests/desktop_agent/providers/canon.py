@@ -21,6 +21,7 @@ from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     Done,
     MessageDelta,
+    RequestAdjusted,
     TextClosed,
     ThinkingBlock,
     ThinkingDelta,
@@ -75,7 +76,15 @@ def as_dict(event: Any) -> dict[str, Any] | None:
             return {"type": "usage", **event.usage.model_dump(exclude={"cost"})}
         case Done():
             return {"type": "done"}
-        case ToolArgsDelta() | AnswerStarted() | AnswerNamed() | TextClosed() | ServerStep() | Unknown():
+        case (
+            RequestAdjusted()
+            | ToolArgsDelta()
+            | AnswerStarted()
+            | AnswerNamed()
+            | TextClosed()
+            | ServerStep()
+            | Unknown()
+        ):
             return None
     raise AssertionError(event)
 
@@ -119,8 +128,10 @@ def fold_with(chunks: list[bytes], builder: PartBuilder, reader: answering.Frame
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     for frame in frames:
+        was_done = reader.done
         reader.read(frame)
-        if reader.done or reader.failure:
+        if reader.failure:
+            reader.failure = None if was_done else reader.failure
             break
     error: dict[str, Any] | None = None
     if reader.failure is not None:

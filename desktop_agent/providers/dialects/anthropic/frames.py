@@ -10,6 +10,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.anthropic.steps import block_of, citation_of, is_step
 from desktop_agent.providers.dialects.anthropic.usage import UsageCounter
+from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
 from desktop_agent.providers.transport.json_text import (
@@ -225,6 +226,11 @@ class FrameReader:
         self._is_over = False
 
     @property
+    def has_finished(self) -> bool:
+        """Whether a stop_reason came."""
+        return self.done or self._reason is not None
+
+    @property
     def has_ended(self) -> bool:
         """Whether message_stop came: without it an answer is cut, whatever was said before."""
         return self.done
@@ -254,7 +260,7 @@ class FrameReader:
             return False
         self._is_over = True
         raw = self._reason
-        reason = StopReason.END_TURN if raw is None else _REASONS.get(raw, StopReason.UNKNOWN)
+        reason = StopReason.END_TURN if raw is None else (_REASONS.get(raw) or reason_of(raw))
         self._blocks.end()
         if reason is StopReason.REFUSAL:
             self._builder.end_calls(cut=True)
@@ -301,9 +307,10 @@ class FrameReader:
 
     def _report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
         """Why it stopped, and what the server says about that; the last one that says anything counts."""
-        reason = delta.get("stop_reason")
-        if isinstance(reason, str) and reason:
+        reason = finish_word(delta.get("stop_reason"))
+        if reason is not None:
             self._reason = reason
+            self.failure = self.failure or failure_of(reason, failures.request_id(self._headers))
         self._details |= mended_json(object_in(delta, "stop_details"))
         said = {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_details")}
         self._details |= {name: mended_json(value) for name, value in said.items() if value is not None}

@@ -7,6 +7,7 @@ Without `alt=sse` the same chunks stand in one JSON array, which is read too.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
 from desktop_agent.providers.dialects.gemini.grounding import Grounding
 from desktop_agent.providers.dialects.gemini.parts import PROVIDER, Parts
 from desktop_agent.providers.dialects.gemini.usage import usage_of
@@ -99,6 +100,11 @@ class FrameReader:
             self._chunk(data)
 
     @property
+    def has_finished(self) -> bool:
+        """The same: there is no end mark of its own."""
+        return self.has_ended
+
+    @property
     def has_ended(self) -> bool:
         """Whether a finishReason or a blockReason came."""
         return self.finish is not None or bool(self._blocked)
@@ -125,7 +131,7 @@ class FrameReader:
             told = self._blocked.get("blockReasonMessage")
             details: dict[str, Any] = {"blockReasonMessage": mended(told)} if isinstance(told, str) and told else {}
             return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
-        reason = _REASONS.get(self.finish, StopReason.UNKNOWN)
+        reason = _REASONS.get(self.finish) or reason_of(self.finish)
         details = {"finishMessage": self._message} if self._message else {}
         if reason is StopReason.CONTINUATION:
             if self._token is None:
@@ -158,11 +164,12 @@ class FrameReader:
         self._grounding.add(candidate)
         for part in objects_in(candidate.get("content"), "parts"):
             self._parts.part(part)
-        token, finish = candidate.get("continuationToken"), candidate.get("finishReason")
+        token, finish = candidate.get("continuationToken"), finish_word(candidate.get("finishReason"))
         if isinstance(token, str) and token:
             self._token = token
-        if isinstance(finish, str) and finish:
+        if finish is not None:
             self.finish = mended(finish)
+            self.failure = self.failure or failure_of(self.finish, failures.request_id(self._headers))
         message = candidate.get("finishMessage")
         if isinstance(message, str) and message:
             self._message = mended(message)

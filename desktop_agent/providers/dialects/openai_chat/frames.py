@@ -7,6 +7,7 @@ of servers. A whole completion in place of a stream is read the same way, `messa
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
 from desktop_agent.providers.dialects.openai_chat.citations import citations_of
 from desktop_agent.providers.dialects.openai_chat.reasoning_details import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.openai_chat.usage import usage_of
@@ -15,28 +16,9 @@ from desktop_agent.providers.transport import failures
 from desktop_agent.providers.transport.json_text import is_array, is_object, mended_json
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.vocabulary.blocks import Citation, Unknown
-from desktop_agent.vocabulary.errors import Overloaded, ProviderError, ServerFailed
+from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.provider_events import StopReason
 
-_REASONS: Mapping[str, StopReason] = {
-    "stop": StopReason.END_TURN,
-    "eos": StopReason.END_TURN,
-    "eos_token": StopReason.END_TURN,
-    "end_turn": StopReason.END_TURN,
-    "stop_sequence": StopReason.STOP_SEQUENCE,
-    "length": StopReason.MAX_TOKENS,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "model_length": StopReason.MAX_TOKENS,
-    "tool_calls": StopReason.TOOL_USE,
-    "function_call": StopReason.TOOL_USE,
-    "content_filter": StopReason.CONTENT_FILTER,
-    "guardrail_intervened": StopReason.CONTENT_FILTER,
-}
-# Words that stand where a reason would, of answers that failed: OpenRouter's and Mistral's, DeepSeek's.
-_FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
-    "error": (ServerFailed, "the server ended the answer with an error"),
-    "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
-}
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
@@ -86,9 +68,7 @@ class FrameReader:
             self._fail(data)
             return
         self._builder.named(data.get("id"))
-        usage = data.get("usage")
-        if usage and is_object(usage):
-            self._builder.usage = usage_of(usage)
+        self._count(data.get("usage"))
         if "x_groq" in data:
             self._groq(data["x_groq"])
         if "choices" in data:
@@ -96,6 +76,11 @@ class FrameReader:
             choices = data["choices"]
             if choices and is_array(choices) and is_object(choices[0]):
                 self._choice(choices[0])
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether a finish_reason came: usage and the end mark follow, or more text where it stands on every chunk."""
+        return self.has_ended
 
     @property
     def has_ended(self) -> bool:
@@ -108,7 +93,7 @@ class FrameReader:
             return False
         self._is_over = True
         raw = self.finish
-        reason = StopReason.END_TURN if raw is None else _REASONS.get(raw.lower(), StopReason.UNKNOWN)
+        reason = StopReason.END_TURN if raw is None else reason_of(raw)
         if self._refused and reason is StopReason.END_TURN:
             reason = StopReason.REFUSAL
         self._end_text()
@@ -119,12 +104,14 @@ class FrameReader:
         if self.failure is None:
             self.failure = failures.from_stream(self._without_key(data), self._headers)
 
+    def _count(self, usage: Any) -> None:
+        if usage and is_object(usage):
+            self._builder.usage = usage_of(usage)
+
     def _groq(self, extra: Any) -> None:
         if not is_object(extra):
             return
-        usage = extra.get("usage")
-        if usage and is_object(usage):
-            self._builder.usage = usage_of(usage)
+        self._count(extra.get("usage"))
         if extra.get("error"):
             self._fail(extra)
 
@@ -135,12 +122,11 @@ class FrameReader:
         delta = choice.get("delta") or choice.get("message")
         if delta and is_object(delta):
             self._delta(delta)
-        finish = choice.get("finish_reason")
-        if finish and isinstance(finish, str):
+        self._count(choice.get("usage"))
+        finish = finish_word(choice.get("finish_reason"))
+        if finish is not None:
             self.finish = finish
-            kind, words = _FAILED.get(finish, (None, ""))
-            if kind is not None and self.failure is None:
-                self.failure = kind(words, request_id=failures.request_id(self._headers))
+            self.failure = self.failure or failure_of(finish, failures.request_id(self._headers))
 
     def _delta(self, delta: dict[str, Any]) -> None:
         """Reasoning first, then text, then calls: a whole message holds all three."""

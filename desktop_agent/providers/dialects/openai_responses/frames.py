@@ -94,6 +94,11 @@ class FrameReader:
             self._read(name, data)
 
     @property
+    def has_finished(self) -> bool:
+        """The same: the last event says both."""
+        return self.done
+
+    @property
     def has_ended(self) -> bool:
         """Whether the last event came: nothing follows it."""
         return self.done

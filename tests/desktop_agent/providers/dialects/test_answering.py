@@ -13,7 +13,7 @@ from desktop_agent.providers.dialects.answering import Opened, answered, key_hea
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient, SecretHeader
 from desktop_agent.providers.transport.json_text import dumps
-from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.vocabulary.errors import (
     InvalidRequest,
     Overloaded,
@@ -31,6 +31,7 @@ from desktop_agent.vocabulary.provider_events import (
     MessageDelta,
     Origin,
     ProviderEvent,
+    RequestAdjusted,
     StopReason,
     ThinkingBlock,
     ThinkingDelta,
@@ -54,13 +55,14 @@ class Plain:
         self.failure: ProviderError | None = None
         self.recognised = False
         self.has_ended = False
+        self.has_finished = False
         self._builder = builder
         self._is_over = False
 
     def read(self, frame: Frame) -> None:
         data: Any = frame[1]
         if data is DONE:
-            self.done = self.has_ended = True
+            self.done = self.has_ended = self.has_finished = True
             return
         self.recognised = self.recognised or "text" in data or "think" in data
         self._builder.text(data.get("text", ""))
@@ -71,6 +73,7 @@ class Plain:
         if "error" in data:
             self.failure = Overloaded(data["error"])
         self.has_ended = self.has_ended or "end" in data
+        self.has_finished = self.has_ended or self.has_finished or "finish" in data
 
     def end(self) -> bool:
         if self._is_over:
@@ -173,17 +176,100 @@ async def test_an_end_mark_makes_an_answer_whole_and_nothing_else_does(
     assert asking.state.conversation_turns == ends
 
 
-async def test_silence_after_the_end_was_announced_is_not_waited_for(
-    http: HttpClient, monkeypatch: pytest.MonkeyPatch
+UNENDED = [MessageDelta(StopReason.END_TURN, "end", {"unended": True}), Done()]
+
+
+@pytest.mark.parametrize("said", ["end", "finish"])
+async def test_an_answer_kept_open_after_its_finish_is_closed_and_marked(
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     monkeypatch.setattr(answering, "ENDING_PATIENCE", 0.05)
-    held = Reply(sse({"text": "hi"}, {"end": 1}, done=False), hold=asyncio.Event())
+    held = Reply(sse({"text": "hi"}, {said: 1}, done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
         async with asyncio.timeout(10):
             found, error = await collected(Asking(http, server).stream())
-        assert found[2:] == END
+        assert found[2:] == UNENDED
         assert error is None
         await asyncio.wait_for(server.disconnected.wait(), 5)
+
+
+async def test_an_idle_limit_below_the_patience_marks_it_too(http: HttpClient) -> None:
+    held = Reply(sse({"text": "hi"}, {"finish": 1}, done=False), hold=asyncio.Event())
+    async with Loopback(held) as server:
+        found, error = await collected(Asking(http, server).stream(idle=0.1))
+    assert (found[2:], error) == (UNENDED, None)
+
+
+class Waiting:
+    """Chunks with moments between them, on a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[float, Any]) -> None:
+        self.now = 0.0
+        self._steps = list(steps)
+        monkeypatch.setattr(answering, "monotonic", lambda: self.now)
+
+    def __aiter__(self) -> "Waiting":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._steps:
+            raise StopAsyncIteration
+        wait, data = self._steps.pop(0)
+        self.now += wait
+        return data if isinstance(data, bytes) else sse(data, done=False)
+
+
+async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that write a finish reason on every chunk: it is the last content that counts, however slow."""
+    steps = [(0.0, {"text": "a", "finish": 1}), *((29.0, {"text": str(number), "finish": 1}) for number in range(9))]
+    source = Waiting(monkeypatch, *steps)
+    builder, decoder = PartBuilder("plain"), SseDecoder()
+    reader = Plain(builder)
+    chunks = answering._UntilSilent(source, reader, builder)
+    limits: list[float | None] = []
+    real = asyncio.timeout
+    monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
+    async for chunk in chunks:
+        for frame in decoder.feed(chunk):
+            reader.read(frame)
+        builder.take()
+    assert limits == [30.0] * 10
+
+
+async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Waiting(monkeypatch, (0.0, {"text": "a", "finish": 1}), *((10.0, b": ping\n\n") for _ in range(3)))
+    builder, decoder = PartBuilder("plain"), SseDecoder()
+    reader = Plain(builder)
+    limits: list[float | None] = []
+    real = asyncio.timeout
+    monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
+    async for chunk in answering._UntilSilent(source, reader, builder):
+        for frame in decoder.feed(chunk):
+            reader.read(frame)
+        builder.take()
+    assert limits == [30.0, 20.0, 10.0, 0.0]
+
+
+async def test_what_follows_the_end_mark_counts_but_no_error_does(http: HttpClient) -> None:
+    body = [
+        sse({"text": "hi"}),
+        sse({"usage": {"input_tokens": 1}}, {"text": "!"}, {"error": "late"}, {"text": "no"}, done=False),
+    ]
+    async with Loopback(Reply(body)) as server:
+        found, error = await collected(Asking(http, server).stream())
+    assert error is None
+    assert [each.text for each in found if isinstance(each, ContentDelta)] == ["hi", "!"]
+    assert [each.usage.input_tokens for each in found if isinstance(each, UsageUpdate)] == [1]
+
+
+async def test_a_damaged_event_in_an_answer_that_ends_well_is_told(http: HttpClient) -> None:
+    body = sse({"text": "a"}, '{"text": "lo', {"text": "b"})
+    async with Loopback(Reply(body)) as server:
+        found, error = await collected(Asking(http, server).stream())
+    assert error is None
+    (notice,) = [each for each in found if isinstance(each, RequestAdjusted)]
+    assert "One event of the answer was damaged" in str(notice.adjustments[0])
+    assert "".join(each.text for each in found if isinstance(each, ContentDelta)) == "ab"
 
 
 async def test_silence_before_it_is_an_error_and_open_parts_are_closed(http: HttpClient) -> None:

@@ -220,9 +220,8 @@ REASONS = {
     "MAX_TOKENS": StopReason.MAX_TOKENS,
     "CONTINUATION": StopReason.MAX_TOKENS,  # without a token nobody can go on
     **dict.fromkeys((*SLIPS, "MISSING_THOUGHT_SIGNATURE"), StopReason.MALFORMED_TOOL_CALL),
-    **dict.fromkeys(
-        ("OTHER", "FINISH_REASON_UNSPECIFIED", "PUP_LIMITED_DISABLED", "BRAND_NEW", "stop"), StopReason.UNKNOWN
-    ),
+    **dict.fromkeys(("OTHER", "FINISH_REASON_UNSPECIFIED", "PUP_LIMITED_DISABLED", "BRAND_NEW"), StopReason.UNKNOWN),
+    "stop": StopReason.END_TURN,  # a gateway's
 }
 
 

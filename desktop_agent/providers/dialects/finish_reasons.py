@@ -1,0 +1,55 @@
+"""The words with which servers say why a model stopped, by what they mean.
+
+A dialect has its vendor's own words; these are the others that servers of any dialect were seen to write. Sources:
+OpenAI's and Mistral's types, LiteLLM's `map_finish_reason`, Zhipu's "sensitive" and "network_error" (docs.bigmodel.cn),
+DeepSeek's "insufficient_system_resource", vLLM's "abort", Hugging Face TGI's "eos_token".
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from desktop_agent.vocabulary.errors import Overloaded, ProviderError, ServerFailed
+from desktop_agent.vocabulary.provider_events import StopReason
+
+_BY_KIND: Mapping[StopReason, str] = {
+    StopReason.END_TURN: "stop eos eos_token end_turn stop_token complete completed finish finished done",
+    StopReason.STOP_SEQUENCE: "stop_sequence",
+    StopReason.MAX_TOKENS: "length max_tokens model_length max_output_tokens max_length token_limit incomplete",
+    StopReason.TOOL_USE: "tool_calls tool_call tool_use function_call function_calls",
+    StopReason.CONTENT_FILTER: "content_filter content_filtered guardrail_intervened sensitive safety recitation "
+    "blocklist prohibited_content spii",
+    StopReason.REFUSAL: "refusal",
+    StopReason.PAUSE_TURN: "pause_turn",
+    StopReason.CONTEXT_WINDOW_EXCEEDED: "model_context_window_exceeded context_length_exceeded context_window_exceeded",
+}
+_REASONS: Mapping[str, StopReason] = {word: kind for kind, words in _BY_KIND.items() for word in words.split()}
+_FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
+    **dict.fromkeys(
+        ("error", "server_error", "internal_error", "api_error"),
+        (ServerFailed, "the server ended the answer with an error"),
+    ),
+    "network_error": (ServerFailed, "the server lost its connection to the model"),
+    **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
+    "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
+}
+_NOTHING = frozenset({"", "null", "none", "nil", "undefined"})
+
+
+def finish_word(value: Any) -> str | None:
+    """What a server said about the end, as it wrote it; None where it said nothing, in whatever way."""
+    return value if isinstance(value, str) and _plain(value) not in _NOTHING else None
+
+
+def reason_of(word: str) -> StopReason:
+    """What the word means; UNKNOWN for those that nobody knows here."""
+    return _REASONS.get(_plain(word), StopReason.UNKNOWN)
+
+
+def failure_of(word: str, request_id: str | None) -> ProviderError | None:
+    """The error where the word says that the answer failed."""
+    kind, said = _FAILED.get(_plain(word), (None, ""))
+    return None if kind is None else kind(said, request_id=request_id)
+
+
+def _plain(word: str) -> str:
+    return word.strip().lower().replace("-", "_")

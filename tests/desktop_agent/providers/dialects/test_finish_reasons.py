@@ -1,0 +1,102 @@
+"""Words for the end of an answer, in every dialect."""
+
+import json
+from typing import Any
+
+import pytest
+
+from desktop_agent.conversation.folding.endings import UNENDED, ending
+from desktop_agent.providers.dialects.answering import FrameReader
+from desktop_agent.providers.dialects.anthropic.frames import FrameReader as AnthropicReader
+from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_word, reason_of
+from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader as ChatReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.vocabulary.errors import Overloaded, ServerFailed
+from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, UsageUpdate
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("stop", StopReason.END_TURN),
+        ("STOP", StopReason.END_TURN),
+        ("eos", StopReason.END_TURN),
+        ("function_call", StopReason.TOOL_USE),
+        ("tool-calls", StopReason.TOOL_USE),
+        ("length", StopReason.MAX_TOKENS),
+        ("MAX_TOKENS", StopReason.MAX_TOKENS),
+        ("sensitive", StopReason.CONTENT_FILTER),
+        ("SAFETY", StopReason.CONTENT_FILTER),
+        ("banana", StopReason.UNKNOWN),
+    ],
+)
+def test_words_by_what_they_mean(word: str, reason: StopReason) -> None:
+    assert (finish_word(word), reason_of(word), failure_of(word, None)) == (word, reason, None)
+
+
+@pytest.mark.parametrize("nothing", ["", "null", "None", " NULL ", None, 0, False, {}])
+def test_nothing_is_said_in_many_ways(nothing: Any) -> None:
+    assert finish_word(nothing) is None
+
+
+def test_words_for_answers_that_failed() -> None:
+    assert isinstance(failure_of("network_error", "q1"), ServerFailed)
+    assert isinstance(failure_of("insufficient_system_resource", None), Overloaded)
+
+
+def chat(word: str) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": "hi "}, "finish_reason": word}]}
+
+
+def gemini(word: str) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": [{"text": "hi "}]}, "finishReason": word}]}
+
+
+def anthropic(word: str) -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": word}}
+
+
+READERS = [(ChatReader, chat), (GeminiReader, gemini), (AnthropicReader, anthropic)]
+
+
+@pytest.mark.parametrize(("kind", "frame"), READERS)
+def test_the_word_null_is_no_end_in_any_dialect(kind: Any, frame: Any) -> None:
+    builder = PartBuilder("p")
+    reader: FrameReader = kind(builder, {})
+    reader.read(("", frame("null")))
+    assert not reader.has_finished
+    reader.read(("", frame("length" if kind is not GeminiReader else "MAX_TOKENS")))
+    assert reader.has_finished
+    reader.end()
+    (end,) = [each for each in builder.take() if isinstance(each, MessageDelta)]
+    assert end.stop_reason is StopReason.MAX_TOKENS
+
+
+@pytest.mark.parametrize(("kind", "frame"), READERS)
+def test_an_answer_that_failed_says_so_in_any_dialect(kind: Any, frame: Any) -> None:
+    reader: FrameReader = kind(PartBuilder("p"), {})
+    reader.read(("", frame("network_error")))
+    assert isinstance(reader.failure, ServerFailed)
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_usage_inside_choices_or_behind_the_end_mark(behind: bool) -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    inside = json.loads(json.dumps(chat("stop")))
+    inside["choices"][0]["usage"] = usage
+    builder = PartBuilder("p")
+    reader = ChatReader(builder, {})
+    reader.read(("", chat("stop") if behind else inside))
+    reader.done = True
+    if behind:
+        reader.read(("", {"choices": [], "usage": usage}))
+    reader.end()
+    (update,) = [each for each in builder.take() if isinstance(each, UsageUpdate)]
+    assert (update.usage.input_tokens, update.usage.output_tokens) == (3, 2)
+
+
+def test_an_answer_that_its_server_did_not_end_is_marked() -> None:
+    found = ending(StopReason.END_TURN, {"unended": True})
+    assert found is not None
+    assert found.sentence == UNENDED
