@@ -21,7 +21,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.faces.arguments import AskArguments
 from desktop_agent.faces.canonical import canonical
-from desktop_agent.vocabulary.blocks import Block, Image, Text
+from desktop_agent.vocabulary.blocks import Block, Image, Text, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
@@ -181,6 +181,7 @@ class _Conversation:
         self._deaf = False
         self._told: set[str] = set()
         self._unwritten = False
+        self._unread = False
         self._is_waiting = False
         self._unstored: StorageFailed | None = None
         self._is_read = True
@@ -205,7 +206,7 @@ class _Conversation:
             return WRONG_USE
         if not self._is_read:
             return NOBODY_READS
-        if self._unwritten or self._unstored is not None:
+        if self._unwritten or self._unread or self._unstored is not None:
             return ERROR
         if self._error is not None and self._error.kind == WrittenElsewhere.kind:
             return ERROR
@@ -252,6 +253,10 @@ class _Conversation:
                 self._tell_once(event.adjustments)
             case MessageDelta():
                 self._explain(event)
+            case ToolUse(malformed=str()):
+                # With tools the model hears of it, and may call again; without, nobody would.
+                self._unread = self._arguments.tools == "none"
+                _say(f"A call of “{event.name[:_LONGEST_NAME]}” could not be read. It was not run.")
             case AnswerAwaited() if sys.stderr.isatty():
                 # One line that counts on, and is wiped by whatever comes next.
                 self._is_waiting = True

@@ -1,7 +1,9 @@
 """Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from desktop_agent.providers.transport.json_text import dumps, is_strict, loads_object, mended, mended_json
@@ -14,6 +16,8 @@ NAMELESS = "unnamed"
 LONGEST_LOOKED_AT = 64 * 1024
 # No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
 LONGEST_NAME = 256
+# Arguments said more often than that are read by nobody.
+_MOST_DOCUMENTS = 1_000
 # From so many calls of one answer on, one without an id is given one right away.
 MOST_UNNAMED = 1_000
 
@@ -46,7 +50,8 @@ class CallBuilder:
     """Assembles the calls of one answer.
 
     Whose piece it is: by index; a new id on a known index opens a new call; without an index by id; else a name opens
-    a call; else the last one goes on. Empty ids and names never overwrite. `ended` counts the calls handed out.
+    a call; else the last one goes on. Empty ids and names never overwrite. A call that is said again, whole or with
+    more in it, is the same call. `ended` counts the calls handed out.
     `provider` is what calls with metadata are marked with; `keeps_arguments` puts arguments that would be written
     differently here into it.
     """
@@ -62,6 +67,7 @@ class CallBuilder:
         self._by_index: dict[int, _Call] = {}
         self._by_wire_id: dict[str, _Call] = {}
         self._used_ids: set[str] = set()
+        self._handed_out: dict[str, tuple[str, JsonObject, str | None]] = {}  # by the wire's id
 
     def fragment(
         self,
@@ -75,7 +81,7 @@ class CallBuilder:
         wire_id = "" if id in (None, "null") else mended(id)
         name = name or ""
         piece = arguments if isinstance(arguments, str) else ""
-        call = self._whose(index, wire_id, name, has_arguments=bool(piece) or isinstance(arguments, dict))
+        call = self._whose(index, wire_id, name, arguments)
         if wire_id and not call.wire_id:
             call.wire_id = wire_id
             self._by_wire_id[wire_id] = call
@@ -83,16 +89,28 @@ class CallBuilder:
         if name and not call.name:
             call.name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
         if arguments is not None and not isinstance(arguments, str):
-            call.pieces, call.shown = [dumps(arguments).decode()], min(call.shown, 0)
-            call.size = len(call.pieces[0])
-        elif piece:
+            piece = dumps(arguments).decode()
+            if not call.is_whole or _says_again(call.arguments, arguments):
+                call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
+        if piece:
             call.pieces.append(piece)
             call.size += len(piece)
-        self.characters += len(piece) or (arguments is not None and not isinstance(arguments, str))
+        self.characters += len(piece)
         if not call.id and (call.size > LONGEST_LOOKED_AT or self._opened > MOST_UNNAMED):
             # Nobody would see the pieces of a call that is never named, nor count them.
             call.id = self._new_id()
         return self._showable(call)
+
+    def goes_on(self, name: str | None, arguments: Any) -> bool:
+        """Whether this is the last call, said again."""
+        last = self._calls[-1] if self._calls else None
+        return last is not None and last.name == name and _says_again(last.arguments or "{}", arguments)
+
+    def has(self, name: str, arguments: Any) -> bool:
+        """Whether a call like this is open: of what a server repeats at the end, ids may be others."""
+        alike = (call for call in self._calls if call.name == name and call.size <= LONGEST_LOOKED_AT)
+        wanted = _as_object(arguments)
+        return any(loads_object(call.arguments or "{}") == wanted for call in alike)
 
     def attach(self, wire_id: str | None, state: JsonObject) -> None:
         """Replay state of the call with this id, or of the last one."""
@@ -119,7 +137,7 @@ class CallBuilder:
         ended: list[tuple[JsonObject | None, ToolUse]] = []
         for call in calls:
             block = self._block(call, cut=cut)
-            if block is not None:
+            if block is not None and not self._was_handed_out(call, block):
                 ended.append((call.state, block))
         self._forget(calls)
         self.ended += len(ended)
@@ -131,9 +149,19 @@ class CallBuilder:
         self._used_ids.difference_update(call.id for call in calls)
         self._forget(calls)
 
+    def _was_handed_out(self, call: _Call, block: ToolUse) -> bool:
+        """The same id, name and input a second time in one answer is one call, which must not run twice."""
+        if not call.wire_id:
+            return False
+        said = (block.name, block.input, block.malformed)
+        return self._handed_out.setdefault(call.wire_id, said) is not said and self._handed_out[call.wire_id] == said
+
     def _block(self, call: _Call, *, cut: bool) -> ToolUse | None:
         text = call.arguments
         arguments = loads_object(text)
+        if arguments is None and not cut:
+            text = _read_once(call.pieces) or text
+            arguments = loads_object(text)
         if arguments is None and not text.strip() and not cut:
             arguments = {}
         if cut and (arguments is None or not call.name):
@@ -156,30 +184,46 @@ class CallBuilder:
         self._by_index = {index: call for index, call in self._by_index.items() if call not in gone}
         self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in gone}
 
-    def _whose(self, index: int | None, wire_id: str, name: str, *, has_arguments: bool) -> _Call:
+    def _whose(self, index: int | None, wire_id: str, name: str, arguments: Any) -> _Call:
+        known = self._by_wire_id.get(wire_id) if wire_id else None
         if index is not None:
             call = self._by_index.get(index)
-            if call is None or self._is_another(call, wire_id, name, has_arguments=has_arguments):
-                known = self._by_wire_id.get(wire_id) if wire_id else None
-                return known if known is not None and known.index == index else self._open(index)
+            if call is None or self._is_another(call, wire_id, name, arguments):
+                return (
+                    known if known is not None and self._is_same(known, index, name, arguments) else self._open(index)
+                )
             return call
         if wire_id:
-            return self._by_wire_id.get(wire_id) or self._open(None)
+            return known or self._open(None)
         last = self._calls[-1] if self._calls else None
         if last is None:
             return self._open(None)
-        if not name or (name == last.name and last.pieces and not last.is_whole):
+        if not name or (name == last.name and last.pieces and (not last.is_whole or self._goes_on(last, arguments))):
             return last
         return self._open(None)
 
-    def _is_another(self, call: _Call, wire_id: str, name: str, *, has_arguments: bool) -> bool:
+    def _is_another(self, call: _Call, wire_id: str, name: str, arguments: Any) -> bool:
         """Whether a piece with the index of this call belongs to another one all the same."""
         if wire_id and call.wire_id:
-            return wire_id != call.wire_id
+            # Some servers make a new id for every piece: what has no name goes on with a call that is not whole.
+            return wire_id != call.wire_id and (bool(name) or not call.name or call.is_whole)
         if not name or wire_id:
             return False
         # No ids at all and the same index for every call: a name that comes again, beside whole arguments.
-        return bool(call.name) and (name != call.name or (has_arguments and call.is_whole))
+        if not call.name or name != call.name:
+            return bool(call.name)
+        return arguments not in (None, "") and call.is_whole and not self._goes_on(call, arguments)
+
+    @staticmethod
+    def _is_same(call: _Call, index: int, name: str, arguments: Any) -> bool:
+        """Whether a call's id under another index means that call."""
+        return call.index == index or not name or (name == call.name and _says_again(call.arguments, arguments))
+
+    @staticmethod
+    def _goes_on(call: _Call, arguments: Any) -> bool:
+        """Whether arguments beside a name but without an id are those of this call, said again. Empty ones may be
+        another call's."""
+        return bool(loads_object(call.arguments)) and _says_again(call.arguments, arguments)
 
     def _open(self, index: int | None) -> _Call:
         self._opened += 1
@@ -203,3 +247,56 @@ class CallBuilder:
         fresh = "".join(call.pieces[max(call.shown, 0) :])
         call.shown = len(call.pieces)
         return [ToolArgsDelta(call.id, call.name or None, mended(fresh))]
+
+
+def _as_object(arguments: Any) -> JsonObject | None:
+    if isinstance(arguments, str):
+        return loads_object(arguments or "{}") if len(arguments) <= LONGEST_LOOKED_AT else None
+    return {} if arguments is None else loads_object(dumps(arguments).decode())
+
+
+def _says_again(before: str, arguments: Any) -> bool:
+    """Whether these are the arguments that came before, with more in them or as they were; `{}` may become anything."""
+    old, new = loads_object(before), _as_object(arguments)
+    return old is not None and new is not None and _holds(new, old)
+
+
+def _holds(new: JsonObject, old: JsonObject) -> bool:
+    return all(name in new and new[name] == value for name, value in old.items())
+
+
+def _read_once(pieces: list[str]) -> str | None:
+    """The arguments in pieces that are not one object, where they can be read in one way only; else None.
+
+    Each piece the whole so far; or one document after the other, each the one before with more in it or as it was,
+    empty ones apart.
+    """
+    growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
+    is_growing = len(growing) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(growing))
+    if is_growing and loads_object(growing[-1]) is not None:
+        return growing[-1]
+    documents = _documents("".join(pieces))
+    said = [(text, value) for text in documents if (value := loads_object(text))]
+    if not documents or any(loads_object(text) is None for text in documents):
+        return None
+    if any(not _holds(later, earlier) for (_, earlier), (_, later) in pairwise(said)):
+        return None
+    return said[-1][0] if said else "{}"
+
+
+def _documents(text: str) -> list[str]:
+    """The JSON documents that stand one after the other; none where anything else stands there."""
+    found: list[str] = []
+    reader = json.JSONDecoder(strict=False)
+    at = 0
+    while at < len(text) and len(found) <= _MOST_DOCUMENTS:
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            _, end = reader.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        found.append(text[at:end])
+        at = end
+    return found if at >= len(text) else []

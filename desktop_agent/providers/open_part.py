@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from desktop_agent.providers.repeated_text import RepeatedText
 from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.json_text import SurrogateJoiner, mended_json
 from desktop_agent.vocabulary.blocks import Citation, JsonObject
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.provider_events import (
     ContentDelta,
     ProviderEvent,
@@ -22,6 +24,14 @@ class Answer(Protocol):
     said_anything: bool
     tags: ThinkTags | None
     citations: list[Citation]
+    repeats: bool
+
+    def adjusted(self, sentence: Sentence) -> None:
+        """Say what was made to fit."""
+        ...
+
+
+_REPEATED = Sentence("The server said parts of its answer again and again. They are shown once.")
 
 
 class OpenPart:
@@ -30,10 +40,14 @@ class OpenPart:
     def __init__(self, answer: Answer, show: Callable[[ProviderEvent], None], number: int = 0) -> None:
         self.phase: str | None = None  # of the text that comes
         self.number = number
+        self.may_repeat_all = False  # the next piece may say all again
+        self.is_whole = False  # the next piece says all, beside what was lost
         self._answer = answer
         self._out = show
         self._tags: ThinkTags | None = None
         self._is_plain = False  # text follows text: nothing to close, nothing held back
+        self._repeated = RepeatedText() if answer.repeats else None
+        self._repeated_thought = RepeatedText() if answer.repeats else None
         self._joiner = SurrogateJoiner()
         self._thought_joiner = SurrogateJoiner()
         self._thought: list[str] = []
@@ -52,6 +66,8 @@ class OpenPart:
 
     def text(self, piece: str) -> None:
         """Visible text. An empty piece is nothing; a single space is something."""
+        if self._repeated is not None:
+            piece = self._fresh(self._repeated, piece)
         if self._is_plain and piece.isascii():
             if piece:
                 self._out(ContentDelta(piece, self.phase, self.number))
@@ -73,6 +89,10 @@ class OpenPart:
 
         A piece may be empty: that opens a block which only has state.
         """
+        if self._repeated_thought is not None and piece:
+            piece = self._fresh(self._repeated_thought, piece)
+            if not piece and self._metadata is None and not set(metadata) - {"field"}:
+                return  # nothing new, and no state
         self._answer.tags = None  # a server with a field for reasoning does not use tags
         if self._tags is not None:
             self._tags.drop_blanks()
@@ -88,6 +108,8 @@ class OpenPart:
             self._think("", metadata)
         if self._metadata is None:
             return
+        if self._repeated_thought is not None and (rest := self._repeated_thought.rest()):
+            self._think(rest, {})
         rest = self._thought_joiner.flush()
         if rest:
             self._add_thought(rest)
@@ -98,6 +120,7 @@ class OpenPart:
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
         """Close the open text as a part of its own, with what goes back with it. Nothing where no text is open."""
+        self._let_text_go()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
@@ -108,11 +131,23 @@ class OpenPart:
 
     def close(self) -> None:
         """Nothing more comes: what is open is finished as it is."""
+        self._let_text_go()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
         self._text_is_open = False
         self.end_thinking()
+
+    def _fresh(self, repeated: RepeatedText, piece: str) -> str:
+        fresh = repeated.fresh(piece, may_be_all=self.may_repeat_all, is_whole=self.is_whole)
+        if fresh is not piece and repeated.found:
+            self._answer.adjusted(_REPEATED)
+        return fresh
+
+    def _let_text_go(self) -> None:
+        """What was held back to see whether the server repeats itself."""
+        if self._repeated is not None and (rest := self._repeated.rest()):
+            self._show(rest)
 
     def _split(self, parts: list[tuple[bool, str]]) -> None:
         for is_thought, part in parts:
@@ -143,6 +178,7 @@ class OpenPart:
 
     def _think(self, piece: str, metadata: JsonObject) -> None:
         if self._metadata is None:
+            self._let_text_go()
             self._metadata = {}
             self._is_plain = False
             self._flush_text()

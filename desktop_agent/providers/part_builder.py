@@ -39,7 +39,7 @@ class PartBuilder:
 
     `provider` is what thinking blocks are marked with. `tags` watches the start of the text for `<think>`; None where
     a server never sends such tags. `call_id` makes ids for calls that have none. `keeps_arguments`: arguments go
-    back as the text that they came as, so calls keep it.
+    back as the text that they came as, so calls keep it. `repeats`: the server may say again what it said.
 
     `main` is where text and thinking go that come one after the other. A server that writes several items side by
     side has a part for each, by `part`: their pieces are shown as they come. What comes whole, a call or a step, waits
@@ -53,7 +53,9 @@ class PartBuilder:
         tags: ThinkTags | None = None,
         call_id: Callable[[], str] = new_call_id,
         keeps_arguments: bool = False,
+        repeats: bool = False,
     ) -> None:
+        self.repeats = repeats
         self.calls = CallBuilder(provider, call_id, keeps_arguments=keeps_arguments)
         self.said_anything = False
         self.usage: Usage | None = None  # the last report counts and is yielded at the end
@@ -176,6 +178,7 @@ class PartBuilder:
             reason = StopReason.TOOL_USE
         elif reason is StopReason.TOOL_USE:
             reason = StopReason.END_TURN
+            self.told["no_call"] = True
         if reason is StopReason.END_TURN and not self.said_anything:
             details = {**(details or {}), "empty": True}
         if self.citations:

@@ -7,7 +7,16 @@ stream tells, and holding all text back until a closing tag might come would end
 (`opened_by_template`); without it the text before a lone closing tag stays text.
 """
 
-_PAIRS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"))
+# DeepSeek-R1, Qwen and most others: think. Seed-OSS, Magistral, Command A, Kimi-VL and OpenThinker have their own.
+_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "thoughts", "reflection", "analysis", "seed:think")
+_PAIRS = (
+    *((f"<{name}>", f"</{name}>") for name in _NAMES),
+    ("[think]", "[/think]"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("◁think▷", "◁/think▷"),
+)
+_LONGEST = max(len(opening) for opening, _ in _PAIRS)
 _CLOSING_BY_TEMPLATE = "</think>"
 
 
@@ -48,12 +57,13 @@ class ThinkTags:
     def _opens(self) -> bool:
         """Whether the thought has begun; settles when it cannot any more."""
         start = self._held.lstrip()
+        word = start[:_LONGEST].lower()
         for opening, closing in _PAIRS:
-            if start.startswith(opening):
+            if word.startswith(opening):
                 self._held = start[len(opening) :]
                 self._closing = closing
                 return True
-        if any(opening.startswith(start) for opening, _ in _PAIRS):
+        if len(start) < _LONGEST and any(opening.startswith(word) for opening, _ in _PAIRS):
             return False
         if self._opened_by_template:
             self._closing = _CLOSING_BY_TEMPLATE
@@ -62,11 +72,13 @@ class ThinkTags:
         return False
 
     def _inside(self) -> list[tuple[bool, str]]:
-        thought, found, rest = self._held.partition(self._closing)
-        if found:
-            self._held, self._closing, self._after = rest, "", True
+        lowered = self._held.lower()
+        at = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
+        if at >= 0:
+            thought, self._held = self._held[:at], self._held[at + len(self._closing) :]
+            self._closing, self._after = "", True
             return [(True, thought)] if thought else []
-        keep = _overlap(self._held, self._closing)
+        keep = _overlap(self._held.lower(), self._closing)
         thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
         return [(True, thought)] if thought else []
 

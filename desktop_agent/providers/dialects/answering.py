@@ -282,9 +282,9 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
     for frame in frames:
         was_done = reader.done
         reader.read(frame)
-        if reader.failure is not None:
-            if was_done:
-                reader.failure = None  # a whole answer cannot fail any more
+        if was_done:
+            reader.failure = None  # a whole answer cannot fail any more
+        elif reader.failure is not None:
             break
     return builder.take()
 

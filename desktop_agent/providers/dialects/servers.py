@@ -160,6 +160,7 @@ _HOSTS: tuple[tuple[str, Family], ...] = (
     (".api.x.ai", "xai"),
     ("generativelanguage.googleapis.com", "google-openai"),
 )
+_VENDORS = (*(name for name, _ in _HOSTS), "anthropic.com", "googleapis.com")
 _PORTS: Mapping[int, Family] = {11434: "ollama", 1234: "lmstudio"}
 _LOOPBACK_PORTS: Mapping[int, Family] = {8080: "llamacpp", 8000: "vllm", 4000: "litellm"}
 _OWNERS: Mapping[str, Family] = {
@@ -194,6 +195,12 @@ def by_address(base_url: str) -> Quirks:
     if family is None and is_loopback(host):
         family = _LOOPBACK_PORTS.get(parts.port or 0)
     return FAMILIES[family or "stranger"]
+
+
+def repeats(base_url: str) -> bool:
+    """Whether a server at this address may say again what it said: any but the vendors' own."""
+    host = (urlsplit(base_url).hostname or "").lower()
+    return not any(host == name or host.endswith(f".{name.lstrip('.')}") for name in _VENDORS)
 
 
 def by_listing(entries: list[dict[str, Any]], guess: Quirks) -> Quirks:

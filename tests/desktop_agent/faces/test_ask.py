@@ -362,6 +362,56 @@ def test_the_demo_answers(ask: Asker) -> None:
     assert "demo" in asked.out.lower()
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        [{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a": 1}{"a": 2}'}}],
+        [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "[1]"}}],
+        ["f(1)"],
+        "f(1)",
+        [{"index": 0, "id": "c", "function": {"arguments": "{}"}}],
+    ],
+)
+def test_a_call_that_nobody_can_read_is_told_and_is_no_success(ask: Asker, given: Any) -> None:
+    with serving(Loopback(Reply(sse(chunk({"tool_calls": given}), chunk(finish="tool_calls"))))) as server:
+        asked = ask("hi", server=server)
+    assert "could not be read. It was not run." in asked.err
+    assert asked.code == 1
+
+
+def test_a_call_that_nobody_can_read_is_told_to_the_model(ask: Asker, tmp_path: Path) -> None:
+    broken = [{"index": 0, "id": "c", "function": {"name": "read_file", "arguments": '{"path": 1}{"path": 2}'}}]
+    first = Reply(sse(chunk({"tool_calls": broken}), chunk(finish="tool_calls")))
+    with serving(Loopback(first, says("Sorry."))) as server:
+        asked = ask("--tools", "read", "--workspace", str(tmp_path), "hi", server=server)
+        answer = sent(server)[1]["messages"][-1]
+    assert (answer["role"], asked.out, asked.code) == ("tool", "Sorry.\n", 0)
+    assert "could not be read" in asked.err
+
+
+def test_a_call_that_was_announced_and_never_came_is_told(ask: Asker) -> None:
+    with serving(Loopback(says("Let me look.", finish="tool_calls"))) as server:
+        asked = ask("hi", server=server)
+    assert "no call came" in asked.err
+
+
+def test_what_a_server_repeated_is_shown_once_and_told(ask: Asker) -> None:
+    message = {"role": "assistant", "content": "Hello there, you."}
+    end = {"choices": [{"index": 0, "delta": {}, "message": message, "finish_reason": "stop"}]}
+    with serving(Loopback(Reply(sse(chunk({"content": "Hello there, "}), chunk({"content": "you."}), end)))) as server:
+        asked = ask("hi", server=server)
+    assert asked.out == "Hello there, you.\n"
+    assert "They are shown once." in asked.err
+
+
+def test_a_damaged_event_is_told(ask: Asker) -> None:
+    body = sse(chunk({"content": "One "}), '{"choices":[{"delta":', chunk({"content": "two."}), chunk(finish="stop"))
+    with serving(Loopback(Reply(body))) as server:
+        asked = ask("hi", server=server)
+    assert (asked.out, asked.code) == ("One two.\n", 0)
+    assert "damaged" in asked.err
+
+
 def test_a_limit_is_told(ask: Asker) -> None:
     with serving(Loopback(says("half", finish="length"))) as server:
         asked = ask("hi", server=server)

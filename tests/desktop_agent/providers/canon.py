@@ -130,8 +130,9 @@ def fold_with(chunks: list[bytes], builder: PartBuilder, reader: answering.Frame
     for frame in frames:
         was_done = reader.done
         reader.read(frame)
-        if reader.failure:
-            reader.failure = None if was_done else reader.failure
+        if was_done:
+            reader.failure = None
+        elif reader.failure:
             break
     error: dict[str, Any] | None = None
     if reader.failure is not None:
@@ -154,7 +155,7 @@ def counted_ids() -> Callable[[], str]:
 
 def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
     """The same for Chat Completions."""
-    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids())
+    builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids(), repeats=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 

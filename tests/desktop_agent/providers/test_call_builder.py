@@ -1,4 +1,67 @@
+import pytest
+
 from desktop_agent.providers.call_builder import LONGEST_LOOKED_AT, LONGEST_NAME, CallBuilder
+from desktop_agent.vocabulary.blocks import ToolUse
+
+
+def ended(*pieces: object, cut: bool = False) -> list[ToolUse]:
+    """The calls that these pieces of arguments become, all of one call by its number."""
+    builder = CallBuilder("p", lambda: "made")
+    builder.fragment(index=0, id="c", name="f")
+    for piece in pieces:
+        builder.fragment(index=0, arguments=piece)
+    return [call for _, call in builder.end(cut=cut)]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("{}", '{"a": [1]}'),
+        ("{}", '{"a"', ": [1]}"),
+        ('{"a": [1]}', '{"a": [1]}'),
+        ('{"a"', ": [1]}", '{"a": [1]}'),
+        ('{"a"', '{"a": [1', '{"a": [1]}'),
+        ("{}", '{"a"', '{"a": [1]}', '{"a": [1]}'),
+        ('{"a": [1]}', "{}"),
+        ({}, '{"a": [1]}'),
+        ({"a": [1]}, {"a": [1]}),
+        ('{"a": [1]}', {"a": [1]}),
+        ('{"a"', {"a": [1]}),
+    ],
+)
+def test_what_can_be_read_in_one_way_only_is_read(pieces: tuple[object, ...]) -> None:
+    ((call),) = ended(*pieces)
+    assert (call.input, call.malformed) == ({"a": [1]}, None)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ('{"a": 1}', '{"a": 2}'),
+        ('{"a": 1}', '{"b": 2}'),
+        ({"a": 1}, {"b": 2}),
+        ('{"a": 1}', "nonsense"),
+        ('{"a": ', '{"b": 1}'),
+        ("[1]", "[1]"),
+    ],
+)
+def test_what_cannot_is_a_call_that_failed(pieces: tuple[object, ...]) -> None:
+    ((call),) = ended(*pieces)
+    assert call.malformed
+    assert call.input == {}
+
+
+def test_nothing_is_read_into_a_call_that_was_cut() -> None:
+    assert ended('{"a"', '{"a": 1', cut=True) == []
+
+
+def test_a_call_handed_out_once_is_not_handed_out_again() -> None:
+    builder = CallBuilder("p", lambda: "made")
+    handed: list[ToolUse] = []
+    for index, city in enumerate(["Paris", "Paris", "Rome"]):
+        builder.fragment(index=index, id="c", name="f", arguments={"city": city})
+        handed += [call for _, call in builder.end(index=index)]
+    assert [call.input for call in handed] == [{"city": "Paris"}, {"city": "Rome"}]
 
 
 def test_a_name_that_comes_again_beside_whole_arguments_is_another_call() -> None:

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
     Opened,
@@ -171,7 +172,7 @@ class Anthropic:
 
     async def _open(self, request: ModelRequest) -> Opened:
         answer, body, more = await self._asked(request)
-        builder = PartBuilder(PROVIDER)
+        builder = PartBuilder(PROVIDER, repeats=servers.repeats(self._root))
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret), body.names)
         origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
         price = self.model_info(request.model).price

@@ -14,6 +14,7 @@ from desktop_agent.providers.dialects.finish_reasons import failure_of, finish_w
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
 from desktop_agent.providers.transport.json_text import (
+    dumps,
     is_array,
     is_object,
     loads_object,
@@ -139,7 +140,7 @@ class _Blocks:
             case "signature_delta" if kind in ("thinking", ""):
                 part.thinking("", type="thinking", signature=_string(delta, "signature"))
             case "input_json_delta" if block is not None:
-                self._input(place, block, _string(delta, "partial_json"))
+                self._input(place, block, _json_in(delta, "partial_json"))
             case "citations_delta" if block is not None:
                 block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
             case "compaction_delta" if block is not None:
@@ -173,7 +174,7 @@ class _Blocks:
             self._builder.part(block.number).end_thinking()
         elif block.kind == "tool_use":
             is_empty = not "".join(block.pieces).strip()
-            if is_empty and object_in(block.raw, "input"):
+            if is_empty and block.raw.get("input"):
                 self._builder.call_fragment(index=place, arguments=block.raw["input"])
             elif block.input is None:
                 self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})
@@ -331,6 +332,12 @@ class FrameReader:
 def _number(place: int, started: int) -> int:
     """The order of the indices; of the starts, where a server uses one index for all."""
     return (min(max(place, 0), 1 << 16) << 16) + min(started, 0xFFFF) + 1
+
+
+def _json_in(data: dict[str, Any], name: str) -> str:
+    """JSON in pieces of text; gateways put the whole object there instead."""
+    value = data.get(name)
+    return value if isinstance(value, str) else dumps(value).decode() if value is not None else ""
 
 
 def _string(data: dict[str, Any], name: str) -> str:

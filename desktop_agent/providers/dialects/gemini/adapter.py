@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.estimating import estimated
 from desktop_agent.providers.catalogue.pricing import Pricing
+from desktop_agent.providers.dialects import servers
 from desktop_agent.providers.dialects.answering import (
     EVENT_STREAM,
     Opened,
@@ -148,7 +149,7 @@ class Gemini:
     async def _open(self, request: ModelRequest) -> Opened:
         body = self._body(request)
         answer = await self._asked(request, body)
-        builder = PartBuilder(PROVIDER)
+        builder = PartBuilder(PROVIDER, repeats=servers.repeats(self._root))
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request.model))
         price = self.model_info(request.model).price

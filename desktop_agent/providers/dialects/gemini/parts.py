@@ -4,7 +4,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.gemini.grounding import Grounding
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.json_text import dumps, is_object, mended, mended_json, object_in
+from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, mended, mended_json, object_in
 from desktop_agent.vocabulary.blocks import Citation, ServerStep, Unknown
 
 PROVIDER = "gemini"
@@ -19,6 +19,7 @@ class Parts:
         self._builder = builder
         self._show = builder.main.text
         self._calls = 0
+        self._call_id: str | None = None  # of the open call
         self._before = ""  # the answer's text up to the piece that is open
         self._open: list[str] = []
         # A signature waits for what follows its text: citations come behind it, and belong to the text.
@@ -28,7 +29,7 @@ class Parts:
         """A piece of text that has no signature."""
         if not piece:
             return
-        if self._signature is not None:
+        if self._signature is not None or self._call_id is not None:
             self.release()
         self._open.append(piece)
         self._show(piece)
@@ -39,9 +40,9 @@ class Parts:
         if not isinstance(signature, str) or not signature:
             signature = None
         call, text = part.get("functionCall"), part.get("text")
-        if is_object(call):
-            self.release()
-            self._call(call, signature)
+        if is_object(call) or is_array(call):
+            for each in call if is_array(call) else [call]:
+                self._call(each if is_object(each) else {"args": each}, signature)
         elif isinstance(text, str) or (text is None and not part.keys() - {"thought", "thoughtSignature"}):
             if part.get("thought") is True:
                 self._thought(text or "", signature)
@@ -63,7 +64,11 @@ class Parts:
         return () if has_text else citations
 
     def release(self) -> None:
-        """Something else than text follows: the piece of text is over, and its signature stands behind it."""
+        """Something else follows: the piece of text is over, and its signature stands behind it. So is a call, which
+        gateways say again with more in it."""
+        if self._call_id is not None:
+            self._call_id = None
+            self._builder.end_calls(index=self._calls)
         if self._open:
             self._before += "".join(self._open)
             self._open.clear()
@@ -93,11 +98,14 @@ class Parts:
     def _call(self, call: dict[str, Any], signature: str | None) -> None:
         """A call comes whole; missing arguments are none. Arguments in pieces (Vertex, where asked for) are not read,
         and a call without them must not run."""
-        call_id, name, index = call.get("id"), call.get("name"), self._calls
-        self._calls += 1
+        call_id, name = call.get("id"), call.get("name")
         own = call_id if isinstance(call_id, str) and call_id else None
         named = name if isinstance(name, str) else None
         arguments: Any = call.get("args")
+        if own is None or own != self._call_id or not self._builder.calls.goes_on(named, arguments):
+            self.release()
+            self._calls += 1
+        index = self._calls
         if call.get("partialArgs") or call.get("willContinue"):
             arguments = f"in pieces: {dumps(call).decode()}"
         self._builder.call_fragment(index=index, id=own, name=named, arguments=arguments)
@@ -106,7 +114,10 @@ class Parts:
             self._builder.calls.keep(None, {"id": own})
         if signature is not None:
             self._builder.call_state(None, thoughtSignature=signature, on="functionCall")
-        self._builder.end_calls(index=index)
+        if own is None:
+            self._builder.end_calls(index=index)
+        else:
+            self._call_id = own
 
 
 def _block(part: dict[str, Any]) -> ServerStep | Unknown:

@@ -126,7 +126,9 @@ class OpenAIChat:
         quirks, account = self._quirks, account_of(self._root, request.model)
         answer, body = await self._asked(request, Recipient(quirks, account))
         tags = ThinkTags(opened_by_template=quirks.opened_by_template) if quirks.think_tags else None
-        builder = PartBuilder(quirks.thinking_provider, tags=tags, keeps_arguments=True)
+        builder = PartBuilder(
+            quirks.thinking_provider, tags=tags, keeps_arguments=True, repeats=servers.repeats(self._root)
+        )
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
         origin = Origin(provider=quirks.thinking_provider, account=account)
         price = self.model_info(request.model).price

@@ -19,7 +19,22 @@ from desktop_agent.vocabulary.blocks import Citation, Unknown
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.provider_events import StopReason
 
-_REASONING_FIELDS = ("reasoning_content", "reasoning")
+# The first that says something is shown. reasoning_text: GitHub Copilot; thinking: Ollama's and Cohere's own interfaces
+# behind gateways; the others: proxies of many makes.
+_REASONING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "thinking_content",
+    "thought",
+    "thoughts",
+    "reasoning_summary",
+)
+_REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content", "thought"})
+_TEXT_PARTS = frozenset({"text", "output_text"})
+_ARGUMENTS = ("arguments", "parameters", "input")
+_LONGEST_INDEX = 10
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
@@ -45,6 +60,7 @@ class FrameReader:
         self._without_key = without_key
         self._refused = False
         self._is_over = False
+        self._has_deltas = False
         self._citations: list[Citation] = []
         self._details: list[dict[str, Any]] = []
         self._blocks: list[dict[str, Any]] = []
@@ -54,7 +70,7 @@ class FrameReader:
         name, data = frame
         text = None if name else _only_text(data)
         if text is not None:
-            self.recognised = True
+            self.recognised = self._has_deltas = True
             self._show(text)
             return
         if data is DONE:
@@ -74,8 +90,9 @@ class FrameReader:
         if "choices" in data:
             self.recognised = True
             choices = data["choices"]
-            if choices and is_array(choices) and is_object(choices[0]):
-                self._choice(choices[0])
+            first = choices[0] if choices and is_array(choices) else choices
+            if is_object(first):
+                self._choice(first)
 
     @property
     def has_finished(self) -> bool:
@@ -119,39 +136,70 @@ class FrameReader:
         if choice.get("error"):
             self._fail(choice)
             return
-        delta = choice.get("delta") or choice.get("message")
-        if delta and is_object(delta):
-            self._delta(delta)
-        self._count(choice.get("usage"))
         finish = finish_word(choice.get("finish_reason"))
+        delta, message = choice.get("delta"), choice.get("message")
+        is_last = finish is not None and self.finish is None
+        if delta and is_object(delta):
+            self._delta(delta, says_all=is_last)
+        elif isinstance(choice.get("text"), str):
+            self._builder.text(choice["text"])
+        self._has_deltas = self._has_deltas or bool(delta)
+        if message and is_object(message) and (not delta or self._builder.repeats):
+            self._delta(message, says_all=self._has_deltas or is_last, is_whole=self._has_deltas)
+        if choice.get("tool_calls"):
+            self._calls(choice["tool_calls"], is_whole=self._has_deltas)
+        self._count(choice.get("usage"))
         if finish is not None:
             self.finish = finish
             self.failure = self.failure or failure_of(finish, failures.request_id(self._headers))
 
-    def _delta(self, delta: dict[str, Any]) -> None:
-        """Reasoning first, then text, then calls: a whole message holds all three."""
+    def _delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
+        """Reasoning first, then text, then calls: a whole message holds all three.
+
+        `says_all`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
+        """
+        part = self._builder.main
+        part.may_repeat_all = part.may_repeat_all or says_all
+        part.is_whole = is_whole
         self._reasoning(delta)
         content = delta.get("content")
         if isinstance(content, str):
             self._text(content, delta)
         elif is_array(content):
             self._parts(content)
+        elif is_object(content):
+            self._parts([content])
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._refused = True
             self._builder.text(refusal)
+        part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
             self._citations += citations_of(annotations)
-        calls = delta.get("tool_calls")
-        if calls:
-            self._end_text()
-        for call in calls if is_array(calls) else ():
-            if is_object(call):
-                self._call(call)
+        if delta.get("tool_calls"):
+            self._calls(delta["tool_calls"], is_whole=is_whole)
         function = delta.get("function_call")
-        if is_object(function):
+        if is_object(function) and not (is_whole and self._is_known(function)):
             self._function(function, index=_FUNCTION_CALL_INDEX, call_id=None)
+
+    def _calls(self, calls: Any, *, is_whole: bool) -> None:
+        """A list of calls, one call, or calls by their numbers; anything else is a call that nobody can read."""
+        self._end_text()
+        if is_object(calls):
+            is_one = any(name in calls for name in ("function", "name", "id", "arguments", "index"))
+            entries: list[Any] = [calls] if is_one else [_numbered(key, each) for key, each in calls.items()]
+        else:
+            entries = calls if is_array(calls) else [calls]
+        for call in entries:
+            if is_object(call):
+                if not (is_whole and self._is_known(_function_of(call))):
+                    self._call(call)
+            elif call is not None:
+                self._builder.call_fragment(arguments=call if isinstance(call, str) else [call])
+
+    def _is_known(self, function: dict[str, Any]) -> bool:
+        return self._builder.calls.has(str(function.get("name")), _arguments_of(function))
 
     def _end_text(self) -> None:
         """The text is closed only where there is something to keep with it."""
@@ -169,8 +217,8 @@ class FrameReader:
         if blocks and is_array(blocks):
             state["thinking_blocks"] = self._merged(self._blocks, blocks, merge_thinking_block)
         for name in _REASONING_FIELDS:
-            text = delta.get(name)
-            if text and isinstance(text, str):
+            text = _words_of(delta.get(name))
+            if text:
                 self._builder.thinking(text, field=name, **state)
                 return
         if state:
@@ -206,27 +254,29 @@ class FrameReader:
         for part in parts:
             if not is_object(part):
                 continue
-            if part.get("type") == "text" and isinstance(part.get("text"), str):
+            kind = part.get("type")
+            word = kind if isinstance(kind, str) else ""
+            if (word in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
                 self._builder.text(part["text"])
-            elif part.get("type") == "thinking":
-                inner = part.get("thinking")
-                pieces = inner if is_array(inner) else [{"text": inner}]
-                text = "".join(each["text"] for each in pieces if is_object(each) and isinstance(each.get("text"), str))
+            elif word in _REASONING_PARTS:
+                text = next(filter(None, (_words_of(part.get(name)) for name in (word, "text", "content"))), "")
                 signature = part.get("signature")
                 state = {"signature": signature} if signature else {}
                 self._builder.thinking(text, field="content.thinking", **state)
-            elif part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
+            elif word == "refusal" and isinstance(part.get("refusal"), str):
                 self._refused = True
                 self._builder.text(part["refusal"])
-            elif part.get("type"):
+            elif kind:
                 self._builder.block(Unknown(raw=mended_json(part), provider=self._builder.provider))
 
     def _call(self, call: dict[str, Any]) -> None:
-        function = call.get("function")
-        index = call.get("index")
-        call_id = call.get("id")
+        index, call_id = call.get("index"), call.get("id")
+        if isinstance(index, str) and index.isdecimal() and len(index) < _LONGEST_INDEX:
+            index = int(index)
+        if type(call_id) is int:
+            call_id = str(call_id)
         self._function(
-            function if is_object(function) else {},
+            _function_of(call),
             index=index if type(index) is int else None,
             call_id=call_id if isinstance(call_id, str) else None,
         )
@@ -240,8 +290,34 @@ class FrameReader:
             index=index,
             id=call_id,
             name=name if isinstance(name, str) else None,
-            arguments=function.get("arguments"),
+            arguments=_arguments_of(function),
         )
+
+
+def _words_of(value: Any) -> str:
+    """Text that stands bare, in an object under one of a few names, or in a list of either."""
+    if is_array(value):
+        return "".join(map(_words_of, value))
+    if is_object(value):
+        found = (value.get(name) for name in ("text", "content", "thinking", "summary"))
+        value = next((each for each in found if isinstance(each, str) and each), "")
+    return value if isinstance(value, str) else ""
+
+
+def _function_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Name and arguments; some servers leave out the object around them."""
+    function = call.get("function")
+    if is_object(function):
+        return function
+    return {**call, "name": function} if isinstance(function, str) else call
+
+
+def _arguments_of(function: dict[str, Any]) -> Any:
+    return next((each for name in _ARGUMENTS if (each := function.get(name)) is not None), None)
+
+
+def _numbered(key: str, call: Any) -> Any:
+    return {"index": key, **call} if is_object(call) else call
 
 
 def _only_text(data: Any) -> str | None:

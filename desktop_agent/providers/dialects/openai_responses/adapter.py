@@ -139,7 +139,7 @@ class OpenAIResponses:
     async def _open(self, request: ModelRequest) -> Opened:
         answer, body, adjustments = await self._asked(request)
         tags = ThinkTags(opened_by_template=self._quirks.opened_by_template) if self._quirks.think_tags else None
-        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True)
+        builder = PartBuilder(PROVIDER, tags=tags, keeps_arguments=True, repeats=servers.repeats(self._root))
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request), prefix=body.prefix)
         price = self.model_info(request.model).price

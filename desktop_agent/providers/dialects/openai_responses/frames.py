@@ -195,7 +195,8 @@ class FrameReader:
         if usage and is_object(usage):
             self._builder.usage = usage_of(usage)
         self._ending = {**response, "status": status}
-        self._settle(objects_in(response, "output"), was_cut=status == "incomplete")
+        output = response.get("output")
+        self._settle([output] if is_object(output) else objects_in(response, "output"), was_cut=status == "incomplete")
         self.done = True
 
     def _settle(self, output: list[dict[str, Any]], *, was_cut: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from desktop_agent.providers.dialects.openai_responses.server_steps import PROVIDER, kept
 from desktop_agent.providers.open_part import OpenPart
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.json_text import is_object, mended, mended_json, object_in, objects_in
+from desktop_agent.providers.transport.json_text import dumps, is_object, mended, mended_json, object_in, objects_in
 from desktop_agent.vocabulary.blocks import Citation, Unknown
 
 MOST_PARTS = 1024
@@ -231,7 +231,8 @@ class CallFold:
             self._item |= object_in(data, "item")
             self._fragment(None)
         elif event == "function_call_arguments.delta":
-            self._add(_string(data.get("delta")))
+            piece = data.get("delta")
+            self._add(piece if isinstance(piece, str) else "" if piece is None else dumps(piece).decode())
         elif event == "function_call_arguments.done":
             self._complete(data.get("arguments"))
 

@@ -253,12 +253,12 @@ async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_what_follows_the_end_mark_counts_but_no_error_does(http: HttpClient) -> None:
     body = [
         sse({"text": "hi"}),
-        sse({"usage": {"input_tokens": 1}}, {"text": "!"}, {"error": "late"}, {"text": "no"}, done=False),
+        sse({"usage": {"input_tokens": 1}}, {"text": "!"}, {"error": "late"}, {"text": "?"}, done=False),
     ]
     async with Loopback(Reply(body)) as server:
         found, error = await collected(Asking(http, server).stream())
     assert error is None
-    assert [each.text for each in found if isinstance(each, ContentDelta)] == ["hi", "!"]
+    assert [each.text for each in found if isinstance(each, ContentDelta)] == ["hi", "!", "?"]
     assert [each.usage.input_tokens for each in found if isinstance(each, UsageUpdate)] == [1]
 
 

@@ -374,7 +374,8 @@ def test_unknown_usage_is_not_zero(usage: Any) -> None:
 )
 def test_stop_reasons(raw: str | None, reason: StopReason) -> None:
     found = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end(raw)))
-    assert (found.stop_reason, found.raw, found.details) == (reason, raw, None)
+    told = {"no_call": True} if raw == "tool_use" else None
+    assert (found.stop_reason, found.raw, found.details) == (reason, raw, told)
 
 
 def test_details_of_the_end() -> None:

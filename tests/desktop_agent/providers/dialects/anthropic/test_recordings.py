@@ -31,7 +31,7 @@ def name(path: Path) -> str:
 
 
 def fold(chunks: list[bytes]) -> list[dict[str, Any]]:
-    builder = PartBuilder("anthropic", call_id=counted_ids())
+    builder = PartBuilder("anthropic", call_id=counted_ids(), repeats=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 

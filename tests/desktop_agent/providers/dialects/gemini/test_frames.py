@@ -262,12 +262,12 @@ def test_an_answer_without_words_says_so() -> None:
 
 def test_ids_of_the_server_are_remembered() -> None:
     data = sse(
-        chunk({"functionCall": {"name": "f", "id": "a"}}, {"functionCall": {"name": "f", "id": "a"}}),
+        chunk({"functionCall": {"name": "f", "id": "a"}}, {"functionCall": {"name": "f", "id": "b"}}),
         chunk({"functionCall": {"name": "f"}}),
         STOP,
     )
     calls = [each for each in read(data)[0] if isinstance(each, ToolUse)]
-    assert [each.metadata for each in calls] == [{"id": "a"}, {"id": "a"}, {}]
+    assert [each.metadata for each in calls] == [{"id": "a"}, {"id": "b"}, {}]
     assert [each.provider for each in calls] == ["gemini", "gemini", ""]
     assert len({each.id for each in calls}) == 3
 

@@ -43,7 +43,7 @@ def wire_parts(draw: st.DrawFn) -> list[dict[str, Any]]:
         else:
             given_id = draw(st.none() | st.sampled_from(["a", "b"]))
             call = {"name": draw(NAMES), "args": draw(ARGUMENTS)}
-            parts.append({"functionCall": call | ({"id": given_id} if given_id else {}), **signature})
+            parts.append({"functionCall": call | ({"id": f"{given_id}{len(parts)}"} if given_id else {}), **signature})
     return parts
 
 

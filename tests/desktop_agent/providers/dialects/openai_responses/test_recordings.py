@@ -27,7 +27,7 @@ SIZES = (0, 1, 2, 3, 7, 4096)
 
 
 def fold(chunks: list[bytes]) -> list[dict[str, object]]:
-    builder = PartBuilder("openai-responses", call_id=counted_ids(), keeps_arguments=True)
+    builder = PartBuilder("openai-responses", call_id=counted_ids(), keeps_arguments=True, repeats=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 
