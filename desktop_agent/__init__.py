@@ -61,13 +61,14 @@ if TYPE_CHECKING:
     from desktop_agent.vocabulary.engine_events import (
         AnswerAwaited, ApprovalRequested, ApprovalResolved, CheckpointCreated, CheckpointRestored,
         ContextCompacted, CostUpdated, EngineEvent, Envelope, ErrorOccurred, Event, LimitReached,
-        RequestAdjusted, RetryScheduled, RunEnd, RunFinished, RunStarted, ToolCallPending, ToolFinished,
+        RetryScheduled, RunEnd, RunFinished, RunStarted, ToolCallPending, ToolFinished,
         ToolProgress, ToolResultsReceived, ToolStarted, TurnStarted, UserMessageDelivered, UserMessageQueued,
         UserMessageReturned,
     )
     from desktop_agent.vocabulary.errors import (
         AgentError, AuthenticationFailed, CachingNotSupported, CapabilityMissing, Conflict, ConnectionFailed,
-        ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseTooNew, DiskFull,
+        ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseReplaced, DatabaseTooNew,
+        DiskFull,
         DuplicateToolResult, ImageRefused, ImagesNotSupported, InvalidRequest, KeyringLocked, KeyringMissing,
         LocksRefused, NotFound, OutputInvalid, OutsideWorkspace, Overloaded, PermissionRefused, ProviderError,
         QuotaExhausted, RateLimited, RemedyAction, SecretsUnavailable, Sentence, ServerFailed,
@@ -81,8 +82,8 @@ if TYPE_CHECKING:
     from desktop_agent.vocabulary.messages import Message, MessageState, Role
     from desktop_agent.vocabulary.options import AgentOptions, Approver, OptionValues, OptionsBuilder
     from desktop_agent.vocabulary.provider_events import (
-        AnswerNamed, AnswerStarted, ContentDelta, Done, MessageDelta, Origin, ProviderEvent, StopReason,
-        TextClosed, ThinkingBlock, ThinkingDelta, ToolArgsDelta, UsageUpdate,
+        AnswerNamed, AnswerStarted, ContentDelta, Done, MessageDelta, Origin, ProviderEvent, RequestAdjusted,
+        StopReason, TextClosed, ThinkingBlock, ThinkingDelta, ToolArgsDelta, UsageUpdate,
     )
     from desktop_agent.vocabulary.requests import (
         CachedPrompt, Capabilities, Effort, JsonFormat, ModelInfo, ModelRequest, Price, PromptCaching,
@@ -106,7 +107,8 @@ __all__ = [  # noqa: RUF022
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
     "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
-    "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged", "DatabaseTooNew",
+    "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged", "DatabaseReplaced",
+    "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "FileChanges", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
@@ -189,14 +191,14 @@ _PLACES = {
     "vocabulary.engine_events": (
         "AnswerAwaited", "ApprovalRequested", "ApprovalResolved", "CheckpointCreated", "CheckpointRestored",
         "ContextCompacted", "CostUpdated", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "LimitReached",
-        "RequestAdjusted", "RetryScheduled", "RunEnd", "RunFinished", "RunStarted", "ToolCallPending",
+        "RetryScheduled", "RunEnd", "RunFinished", "RunStarted", "ToolCallPending",
         "ToolFinished", "ToolProgress", "ToolResultsReceived", "ToolStarted", "TurnStarted",
         "UserMessageDelivered", "UserMessageQueued", "UserMessageReturned",
     ),
     "vocabulary.errors": (
         "AgentError", "AuthenticationFailed", "CachingNotSupported", "CapabilityMissing", "Conflict",
         "ConnectionFailed", "ContextLengthExceeded", "ConversationInUse", "DatabaseBusy", "DatabaseDamaged",
-        "DatabaseTooNew", "DiskFull", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
+        "DatabaseReplaced", "DatabaseTooNew", "DiskFull", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
         "InvalidRequest", "KeyringLocked", "KeyringMissing", "LocksRefused", "NotFound", "OutputInvalid",
         "OutsideWorkspace", "Overloaded", "PermissionRefused", "ProviderError", "QuotaExhausted",
         "RateLimited", "RemedyAction", "SecretsUnavailable", "Sentence", "ServerFailed",
@@ -209,7 +211,7 @@ _PLACES = {
     "vocabulary.options": ("AgentOptions", "Approver", "OptionValues", "OptionsBuilder",),
     "vocabulary.provider_events": (
         "AnswerNamed", "AnswerStarted", "ContentDelta", "Done", "MessageDelta", "Origin", "ProviderEvent",
-        "StopReason", "TextClosed", "ThinkingBlock", "ThinkingDelta", "ToolArgsDelta", "UsageUpdate",
+        "RequestAdjusted", "StopReason", "TextClosed", "ThinkingBlock", "ThinkingDelta", "ToolArgsDelta", "UsageUpdate",
     ),
     "vocabulary.requests": (
         "CachedPrompt", "Capabilities", "Effort", "JsonFormat", "ModelInfo", "ModelRequest", "Price",
