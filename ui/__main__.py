@@ -87,7 +87,7 @@ def _window(place: "Place", early: "EarlySignals") -> int:
     try:
         folder = data_folder(place.data_dir)
     except AgentError as error:
-        sys.stderr.write(f"{error} {error.remedy}\n")
+        sys.stderr.write(f"{error.whole}\n")
         return 1
     instance = SingleInstance(folder)
     if not instance.is_first():

@@ -41,6 +41,7 @@ from desktop_agent.vocabulary.errors import (
     StorageFailed,
     WrittenElsewhere,
     WrongUse,
+    with_remedy,
 )
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, MessageDelta, RequestAdjusted
@@ -201,7 +202,7 @@ class _Conversation:
         if self._unstored is not None:
             _say(f"The answer was not stored: {self._unstored.sentence} {_NOT_STORED}")
         if self._error is not None:
-            _say(f"{self._error.sentence} {self._error.remedy}")
+            _say(str(with_remedy(self._error.sentence, self._error.remedy)))
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
         if not self._is_read:
@@ -347,7 +348,7 @@ def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[
 
 
 def _fail(error: AgentError, code: int = ERROR) -> int:
-    _say(f"{error} {error.remedy}")
+    _say(str(error.whole))
     return code
 
 

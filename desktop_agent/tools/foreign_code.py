@@ -43,7 +43,7 @@ class Fault:
         """What an error of ours says, and its remedy; of any other nothing, since its text may hold anything."""
         if issubclass(type(self.error), AgentError):
             try:
-                return f"{self.error} {cast('AgentError', self.error).remedy}"
+                return str(cast("AgentError", self.error).whole)
             except BaseException:  # noqa: BLE001 - even the words of a foreign error may fail
                 _log.warning("an error of kind %s cannot say what happened", self.kind)
         return ""

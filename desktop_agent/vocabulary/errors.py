@@ -26,6 +26,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Self
 
+# The last three are those of Chinese and Japanese.
+_MARKS = (".", "!", "?", "…", "\u3002", "\uff01", "\uff1f")
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -36,6 +39,12 @@ class Sentence:
 
     def __str__(self) -> str:
         return self.template.format(**self.values) if self.values else self.template
+
+
+def with_remedy(what: Sentence, remedy: Sentence) -> Sentence:
+    """Put both into one line, with a full stop between them: what others said ends as they please."""
+    ends = str(what).rstrip("”\"')»").endswith(_MARKS)
+    return Sentence("{what} {remedy}" if ends else "{what}. {remedy}", {"what": what, "remedy": remedy})
 
 
 class RemedyAction(StrEnum):
@@ -67,6 +76,11 @@ class AgentError(Exception):
         self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)
         self.detail = detail
         super().__init__(str(self.sentence))
+
+    @property
+    def whole(self) -> Sentence:
+        """What happened and what to do about it, in one line."""
+        return with_remedy(self.sentence, self.remedy)
 
 
 class WrongUse(AgentError):

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.connections import FoundServer, lacks_listing
 from desktop_agent.engine.engine import Engine
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, with_remedy
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, PictureLimits
 from ui.bridge.kept_servers import KeptServers
 from ui.bridge.tasks import Tasks
@@ -128,7 +128,7 @@ class Servers(QObject):
         try:
             models = await self._connections.models(endpoint_id, refresh=True)
         except AgentError as error:
-            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            both = error.whole
             self.state_changed.emit(endpoint_id, "error", both)
         else:
             found = Sentence("It answers and has {count} models.", {"count": str(len(models))})
@@ -148,13 +148,13 @@ class Servers(QObject):
             return
         except AgentError as error:
             remedy = _TYPE_ONE if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
-            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": remedy})
+            both = with_remedy(error.sentence, remedy)
             self.state_changed.emit(endpoint.id, "error", both)
             return
         if not models:
             sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
             if endpoint.kind == "custom":
-                sentence = Sentence("{what} {remedy}", {"what": sentence, "remedy": _TYPE_ONE})
+                sentence = with_remedy(sentence, _TYPE_ONE)
             self.state_changed.emit(endpoint.id, "error", sentence)
             return
         await self.kept.use(endpoint, models[0].id, has_new_key=key is not None, session_only=session_only)
@@ -167,7 +167,7 @@ class Servers(QObject):
         try:
             is_elsewhere = await self.kept.edit(changed)
         except AgentError as error:
-            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            both = error.whole
             self.state_changed.emit(changed.id, "error", both)
             return
         self.endpoints_changed.emit()

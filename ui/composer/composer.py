@@ -133,7 +133,9 @@ class Composer(QWidget):
 
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
         """Say what did not work, under what was said before, until the person goes on writing or sends."""
-        words = spoken(sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
+        from desktop_agent.vocabulary.errors import with_remedy
+
+        words = spoken(sentence if remedy is None else with_remedy(sentence, remedy))
         before = self._problems.text().split("\n") if self._problems.text() else []
         self._problems.setText("\n".join(dict.fromkeys([*before, words])))
         self._problems.show()

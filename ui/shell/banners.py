@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, with_remedy
 from ui.look.controls import IconButton, announce, button, label
 from ui.look.icons import pixmap
 from ui.look.sentences import spoken
@@ -172,7 +172,7 @@ class BannerFrame(QFrame):
     def words(self) -> str:
         """All that it says."""
         remedy = self.banner.remedy
-        return spoken(self.banner.sentence) + (f" {spoken(remedy)}" if remedy is not None else "")
+        return spoken(self.banner.sentence if remedy is None else with_remedy(self.banner.sentence, remedy))
 
     def _build(self) -> None:
         words = QVBoxLayout()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget
 
@@ -145,7 +145,8 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
-        self.resize(1180, 800)
+        # No larger than the screen: what lies beyond its edge cannot be reached.
+        self.resize(QSize(1180, 800).boundedTo(self.screen().availableSize()))
         self.setMinimumSize(560, 420)
         self._stack.addWidget(self.frame)
         self._splitter.addWidget(self.sidebar)

@@ -53,7 +53,7 @@ class ImportPreview:
 
 def told(error: AgentError) -> Sentence:
     """What happened, and what to do about it."""
-    return Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+    return error.whole
 
 
 def preview_of(text: str, taken: Collection[str]) -> ImportPreview:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence, with_remedy
 from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import McpServer
 from desktop_agent.vocabulary.mcp.sign_in_words import PageWords
@@ -195,7 +195,7 @@ def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
 def _whole(state: ServerState) -> Sentence:
     """Why nobody is signed in, and what to do about it."""
     why = state.why or Sentence("You are not signed in.")
-    return Sentence("{what} {remedy}", {"what": why, "remedy": state.remedy}) if state.remedy is not None else why
+    return with_remedy(why, state.remedy) if state.remedy is not None else why
 
 
 async def _tested(engine: Engine, server_id: str, folder: Path | None, tell: Callable[[str, object], object]) -> None:

@@ -92,7 +92,7 @@ class Start:
                 call.use.id, self._scope.message_id, paths, tool=tool.identity, arguments=arguments
             )
         except AgentError as error:
-            raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} {error} {error.remedy}") from error
+            raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} {error.whole}") from error
         except Exception as error:
             _log.error("the files of a call of tool %s could not be saved: %s", tool.name, trace_of(error))
             raise NotRun(Outcome.FAILED, f"{_NOT_SAVED} ({type(error).__name__})") from error

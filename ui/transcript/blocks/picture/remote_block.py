@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
 from PySide6.QtGui import QFontMetricsF, QPainterPath, QPen, QPixmap
 
+from desktop_agent.vocabulary.errors import Sentence, with_remedy
 from ui.transcript.blocks.block import Action, Brush, Control
 from ui.transcript.blocks.buttons import focus_ring, framed_button, framed_width
 from ui.transcript.blocks.flow import Flow
@@ -79,7 +80,7 @@ class RemoteBlock(WholePicture):
     def _lay_box(self, remote: Remote, look: Look) -> None:
         buttons = self._buttons(remote)
         if remote.progress is Progress.FAILED:
-            words = f"{remote.sentence} {remote.remedy}".strip()
+            words = str(with_remedy(Sentence(remote.sentence), Sentence(remote.remedy))).strip()
             room = self._width - look.px(60)
             self._problem = Flow(Line(words), look.small, look, room, look.line_of(look.small))
             x, y = look.px(48), look.px(54) + self._problem.height

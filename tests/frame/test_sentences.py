@@ -1,0 +1,83 @@
+"""Every sentence for the person ends before what follows it."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.vocabulary import errors
+from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, with_remedy
+
+ROOT = Path(__file__).parents[2]
+ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
+"""With a mark, or with what somebody else said: who joins a remedy to that looks how it ends (`with_remedy`)."""
+
+# Parts of sentences: names of modes and tools, what a rule allows, why something did not start.
+PARTS = {
+    "desktop_agent/permissions/rule_words.py",
+    "desktop_agent/storage/conversation_locks.py",
+    "desktop_agent/tools/mcp/faults.py",
+    "desktop_agent/tools/mcp/upkeep.py",
+    "desktop_agent/conversation/picture_fitting.py",
+    "desktop_agent/conversation/folding/facts.py",
+    "ui/bridge/conduct/rule_words.py",
+}
+REMEDY_BY_HAND = re.compile(r"\{\w*\.?_?(?:what|sentence|error)\w*\} \{[\w.]*remedy\}")
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    for folder in ("desktop_agent", "ui"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+
+
+def literals() -> Iterator[tuple[str, str]]:
+    """Each text that is written as the template of a sentence, and where."""
+    for where, text in sources():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sentence":
+                first = node.args[0] if node.args else None
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    yield where, first.value
+
+
+def kinds() -> list[type[AgentError]]:
+    found = [each for _, each in inspect.getmembers(errors, inspect.isclass)]
+    return [each for each in found if issubclass(each, AgentError)]
+
+
+def test_every_sentence_ends() -> None:
+    found = list(literals())
+    assert len(found) > 250, "too few were read"
+    open_ones = [(where, text) for where, text in found if where not in PARTS and not ENDS.search(text.rstrip())]
+    assert open_ones == [], "put a full stop at the end, or a part of a sentence into a module of PARTS"
+
+
+def test_every_remedy_is_a_whole_sentence() -> None:
+    assert len(kinds()) > 25
+    assert [each.__name__ for each in kinds() if not each.default_remedy.endswith((".", "?"))] == []
+
+
+@pytest.mark.parametrize("kind", [each for each in kinds() if issubclass(each, ProviderError)])
+@pytest.mark.parametrize("said", ["connection refused", "It is down.", "no key “x”", "“Closed.”"])
+def test_what_a_server_said_ends_before_the_remedy(kind: type[ProviderError], said: str) -> None:
+    error = kind(said)
+    words = str(error.whole)
+    assert words.endswith(str(error.remedy))
+    assert re.search(r"[.!?…]”? $", words.removesuffix(str(error.remedy)))
+    assert ".." not in words
+
+
+def test_a_sentence_that_ends_gets_no_second_full_stop() -> None:
+    remedy = Sentence("Do that.")
+    for what in ("It is done.", "Is it?", "Wait…", "It said “No.”"):
+        assert str(with_remedy(Sentence(what), remedy)) == f"{what} Do that."
+    assert str(with_remedy(Sentence("It said: no"), remedy)) == "It said: no. Do that."
+
+
+def test_nobody_joins_the_two_by_hand() -> None:
+    by_hand = [where for where, text in sources() if REMEDY_BY_HAND.search(text)]
+    assert by_hand == ["desktop_agent/vocabulary/errors.py"]
