@@ -6,6 +6,9 @@ from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.errors import Sentence
 
+_LONGEST_TIP = 80
+"""Characters of a line: Qt wraps longer ones only where there is markup."""
+
 
 def spoken(sentence: Sentence) -> str:
     """The translated template, filled in. A translation that names unknown values falls back to English."""
@@ -35,7 +38,12 @@ def shown_keys(keys: str) -> str:
 
 
 def plain_tip(text: str) -> str:
-    """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing."""
+    """For tooltips, where Qt guesses at HTML: text from outside must show as it is, in its lines, and fetch nothing.
+
+    A short text without a tag stays as it is: assistive technology reads tooltips too, and would read out the markup.
+    """
+    if not set(text) & set("<&") and max(map(len, text.split("\n"))) <= _LONGEST_TIP:
+        return text
     lines = "<br>".join(html.escape(text).split("\n"))
     return f"<qt>{lines}</qt>" if text else ""
 

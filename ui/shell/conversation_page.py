@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.conduct.queue import When
@@ -27,6 +26,7 @@ from ui.shell.context_check import ContextCheck
 from ui.shell.drafts import Drafts
 from ui.shell.mcp.attached import attached_of, blocks_of, servers_of
 from ui.shell.model_controls import ModelControls
+from ui.shell.opening import AddressOpener
 from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
 from ui.shell.ways.ways import Ways
@@ -34,12 +34,6 @@ from ui.transcript.view import TranscriptView
 from ui.welcome.starters import Starters
 
 REMARK_MS = 12_000
-
-
-def open_link(target: str) -> None:
-    """In the person's browser; what a model wrote leads nowhere else."""
-    if target.lower().startswith(("http://", "https://", "mailto:")):
-        QDesktopServices.openUrl(QUrl(target))
 
 
 class ConversationPage(QObject):
@@ -64,6 +58,7 @@ class ConversationPage(QObject):
         self._pictures = pictures
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
+        self._opener = AddressOpener(self)
         self._title = frame.title
         self._usage = UsageMeter()
         self.banners = frame.banners
@@ -146,7 +141,8 @@ class ConversationPage(QObject):
         self.composer.editor.walk_pressed.connect(partial(_walk, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
-        self.transcript.link_activated.connect(open_link)
+        self.transcript.link_activated.connect(self._opener.open_link)
+        self._opener.failed.connect(self._on_remark)
         self.models.connect_requested.connect(self.connect_requested)
         self.models.remark.connect(self._on_remark)
         self.context_check.summary_requested.connect(self.compact)

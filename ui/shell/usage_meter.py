@@ -17,6 +17,7 @@ class UsageMeter(QPushButton):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._forms: tuple[str, ...] = ("",)
+        self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
         self.setAutoDefault(False)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
@@ -36,8 +37,7 @@ class UsageMeter(QPushButton):
         )
         self.setVisible(bool(self._forms[0]))
         details = self._details(last, total, window, cost)
-        self.setAccessibleName(self._forms[0])
-        self.setAccessibleDescription("; ".join(details))
+        self.setAccessibleDescription("; ".join([self._forms[0], *details]))
         self.setToolTip(plain_tip("\n".join(details)))
         self.updateGeometry()
         self._fit()

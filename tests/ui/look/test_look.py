@@ -158,6 +158,8 @@ def test_sentences_are_filled_in():
 
 def test_text_from_outside_is_harmless(qtbot):
     assert literal("R&D") == "R&&D"
+    assert plain_tip("Attach image (Ctrl+Shift+A)") == "Attach image (Ctrl+Shift+A)"
+    assert plain_tip("word " * 40).startswith("<qt>"), "Qt wraps it only then"
     assert plain_tip('<img src="http://x/y">') == "<qt>&lt;img src=&quot;http://x/y&quot;&gt;</qt>"
     made = label("<b>bold</b>")
     qtbot.addWidget(made)

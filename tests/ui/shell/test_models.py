@@ -1,5 +1,9 @@
 """The model, how it reasons and what it costs, in the whole window."""
 
+import os
+import sys
+
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
@@ -31,6 +35,11 @@ async def begin(screen, *turns):
 
 def switch(screen):
     return screen.window.page.models.reasoning
+
+
+def figures(screen):
+    meter = screen.find(QPushButton, "Tokens and cost")
+    return meter.text() if meter is not None else ""
 
 
 def test_the_choice_goes_with_the_request_and_survives(on_screen, tmp_path):
@@ -107,25 +116,66 @@ def test_the_cost_of_a_conversation_grows_and_is_there_again(on_screen, tmp_path
     async def spend(screen):
         await begin(screen, Turn(ContentDelta("Hi"), SPENT), Turn(ContentDelta("Ho"), SPENT))
         await screen.say("Hello")
-        await until(lambda: screen.find(QPushButton, "105 tokens · $0.25"))
+        await until(lambda: figures(screen) == "105 tokens · $0.25")
         await screen.say("Hello again")
-        await until(lambda: screen.find(QPushButton, "105 tokens · $0.50"))
+        await until(lambda: figures(screen) == "105 tokens · $0.50")
 
     async def look(screen):
-        await until(lambda: screen.find(QPushButton, "105 tokens · $0.50"))
+        await until(lambda: figures(screen) == "105 tokens · $0.50")
 
     on_screen(spend, folder=tmp_path / "data")
     on_screen(look, folder=tmp_path / "data")
 
 
-def test_a_link_opens_in_the_browser_and_nothing_else_does(on_screen, monkeypatch):
-    opened = []
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+def fake_opener(folder, monkeypatch, code):
+    """What stands in for the browser: notes what it was given, and ends with this code."""
+    program, noted = folder / "xdg-open", folder / "opened"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> "{noted}"\nexit {code}\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return lambda: noted.read_text(encoding="utf-8").split() if noted.exists() else []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
+def test_a_link_opens_in_the_browser_and_nothing_else_does(on_screen, monkeypatch, tmp_path):
+    opened = fake_opener(tmp_path, monkeypatch, 0)
 
     async def work(screen):
-        for target in ("https://a.example/b", "file:///etc/passwd", "javascript:x", "mailto:me@a.example"):
+        for target in ("file:///etc/passwd", "javascript:x", "https://a.example/b", "mailto:me@a.example"):
             screen.window.page.transcript.link_activated.emit(target)
-        assert opened == ["https://a.example/b", "mailto:me@a.example"]
+        await until(lambda: not screen.window.page._opener._running)
+        assert sorted(opened()) == ["https://a.example/b", "mailto:me@a.example"]
+        assert screen.words(screen.banners) == []
+
+    on_screen(work)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
+def test_a_link_that_nothing_opens_is_said(on_screen, monkeypatch, tmp_path):
+    fake_opener(tmp_path, monkeypatch, 3)
+
+    async def work(screen):
+        screen.window.page.transcript.link_activated.emit("https://a.example/b")
+        await until(lambda: any("“https://a.example/b” could not be opened." in each for each in screen.words()))
+
+    on_screen(work)
+
+
+@pytest.mark.parametrize("can_open", [True, False])
+def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_open):
+    opened = []
+
+    def open_url(url):
+        opened.append(url.toString())
+        return can_open
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
+    monkeypatch.setattr("ui.shell.opening.shutil.which", lambda _: None)
+
+    async def work(screen):
+        screen.window.page.transcript.link_activated.emit("https://a.example/b")
+        assert opened == ["https://a.example/b"]
+        assert any("could not be opened" in each for each in screen.words()) is not can_open
 
     on_screen(work)
 

@@ -14,9 +14,9 @@ from ui.bridge.pictures import Pictures
 from ui.look.controls import button
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
-from ui.shell.conversation_page import open_link
 from ui.shell.help.about_page import AboutPage
 from ui.shell.help.shortcuts_page import ShortcutsPage
+from ui.shell.opening import AddressOpener
 from ui.transcript.view import TranscriptView
 
 Page = Literal["guide", "shortcuts", "about"]
@@ -47,7 +47,7 @@ class HelpDialog(QDialog):
         # Nothing arrives here that one could jump to.
         self.guide.scroller.follows.disconnect(self.guide.jump.setHidden)
         self.guide.jump.hide()
-        self.guide.link_activated.connect(open_link)
+        self.guide.link_activated.connect(AddressOpener(self).open_link)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 

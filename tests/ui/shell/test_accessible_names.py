@@ -1,0 +1,34 @@
+"""Names for assistive technology say what a thing is: never its value, never markup."""
+
+import re
+
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
+from desktop_agent.vocabulary.usage import Usage
+from tests.ui.bridge.in_loop import until
+
+MARKUP = re.compile(r"</?(qt|b|i|br|p|html|span)\b[^>]*>")
+SPENT = UsageUpdate(Usage(input_tokens=100, output_tokens=5, total_tokens=105, cost=0.25))
+
+
+def spoken_of(widget):
+    made = QAccessible.queryAccessibleInterface(widget)
+    return [made.text(what) for what in (QAccessible.Text.Name, QAccessible.Text.Description)] if made else []
+
+
+def test_no_name_or_description_has_markup_or_figures(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        await until(lambda: screen.find(QWidget, "Tokens and cost"))
+        widgets = [each for each in screen.window.findChildren(QWidget) if each.isVisible()]
+        assert len(widgets) > 30
+        found = [(each, words) for each in widgets for words in spoken_of(each)]
+        assert [words for _, words in found if MARKUP.search(words)] == []
+        buttons = [each for each in widgets if each.inherits("QAbstractButton")]
+        assert [each.accessibleName() for each in buttons if re.search(r"\d", each.accessibleName())] == []
+        assert [each for each in buttons if not spoken_of(each)[0]] == []
+
+    on_screen(work, Turn(ContentDelta("Hi"), SPENT))
