@@ -6,9 +6,11 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Image, Text
+from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.vocabulary.images import UrlSource
 from desktop_agent.vocabulary.messages import Message, Role
-from tests.ui.transcript.feeding import NoPictures
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.ui.transcript.test_pictures import png
 from ui.look.theme import LIGHT, ThemeSource
 from ui.transcript import remote_pictures
@@ -216,3 +218,39 @@ def test_what_is_no_picture_stays_a_box(qapp, remote):
     block = RemoteBlock(RemoteImage("x", HERE), None)
     assert block.lay(400, Look(LIGHT, 100)) == 54
     assert not block.controls()
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"![A harbour]({HERE})",
+        f"Before.\n\n![A harbour]({HERE})\n\nAfter.",
+        f"![A harbour]({HERE})\n",
+        f"[![A harbour]({HERE})](https://x.org/)",
+        f"Look: ![A harbour]({HERE}) is a picture in a line.",
+    ],
+)
+def test_a_picture_looks_the_same_streamed_and_opened_again(qtbot, tmp_path, text, step):
+    def kinds(view):
+        return [(type(block), block.spoken()) for block in view.surface.rows.row(0).blocks]
+
+    streamed, again = (TranscriptView(ThemeSource(), NoPictures(tmp_path)) for _ in range(2))
+    transcript = Transcript()
+    for view in (streamed, again):
+        qtbot.addWidget(view)
+        view.resize(700, 500)
+    feed = Feed(transcript)
+    feed(TurnStarted("t", "m", "model"))
+    streamed.set_transcript(transcript)
+    for at in range(0, len(text), step):
+        streamed.apply(feed(ContentDelta(text[at : at + step])))
+        streamed.grab()
+    streamed.apply(feed(RunFinished(RunEnd.COMPLETED)))
+    message = Message(id="m", role=Role.ASSISTANT, blocks=(Text(text=text),))
+    streamed.grab()
+    again.set_transcript(Transcript((message,)))
+    again.grab()
+    assert kinds(streamed) == kinds(again)
+    streamed.close_workers()
+    again.close_workers()

@@ -145,7 +145,9 @@ class MarkdownBody:
                 if leaf.kind == old.kind and (old.info, old.inside) == (leaf.info, leaf.inside):
                     return _change_code(block, leaf, is_open=is_open)
             elif old == leaf:
-                return False
+                # What was text while it grew may turn out to be a picture at its end, as it is when it is opened again.
+                if is_open or not isinstance(block, LeafText) or self._maker.image_of(leaf) is None:
+                    return False
             elif _same_but_text(old, leaf) and isinstance(block, LeafText | TableBlock):
                 block.become(leaf)
                 block.layouts = 0
@@ -187,7 +189,7 @@ def _same_but_text(old: Leaf, new: Leaf) -> bool:
         new.tight,
         new.aligns,
         new.joint,
-    ) and not new.text.startswith("![")
+    ) and not new.text.startswith(("![", "[!["))
 
 
 def _change_code(block: CodeBlock | MathBlock, leaf: Leaf, *, is_open: bool) -> bool:

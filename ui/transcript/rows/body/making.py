@@ -10,7 +10,7 @@ from ui.transcript.blocks.picture.remote_block import RemoteBlock
 from ui.transcript.blocks.rule import RuleBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BODY, LeafText
-from ui.transcript.markdown.inline import only_image
+from ui.transcript.markdown.inline import RemoteImage, only_image
 from ui.transcript.markdown.leaves import Leaf
 from ui.transcript.markdown.parser import References
 from ui.transcript.rows.stage import Stage
@@ -40,6 +40,10 @@ class Maker:
         block.inside, block.tight, block.starts = leaf.inside, leaf.tight, leaf.starts
         return block
 
+    def image_of(self, leaf: Leaf) -> RemoteImage | None:
+        """The picture, where a finished leaf is nothing but one."""
+        return only_image(leaf.text, self.references) if _may_be_image(leaf) else None
+
     def _of_its_kind(self, leaf: Leaf, before: Block | None, *, is_open: bool) -> Block:
         match leaf.kind:
             case "code":
@@ -52,7 +56,7 @@ class Maker:
             case "rule":
                 return RuleBlock()
             case _:
-                image = only_image(leaf.text, self.references) if _may_be_image(leaf) and not is_open else None
+                image = None if is_open else self.image_of(leaf)
                 if image:
                     return RemoteBlock(image, self.stage.remote_host(self.item_id))
                 return LeafText(leaf, self.references, self._color, self._font, self._math)
