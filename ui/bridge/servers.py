@@ -143,7 +143,7 @@ class Servers(QObject):
             if key is not None and models:
                 await self._connections.keep_key(endpoint.id, key, session_only=session_only)
         except SecretsUnavailable as error:
-            both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
+            both = error.whole
             self.state_changed.emit(endpoint.id, "no_keyring", both)
             return
         except AgentError as error:
