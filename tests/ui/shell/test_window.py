@@ -480,3 +480,13 @@ def test_no_two_actions_have_the_same_keys(on_screen):
         assert sorted(keys) == sorted(set(keys))
 
     on_screen(work)
+
+
+def test_the_first_window_is_no_larger_than_the_screen(on_screen):
+    async def work(screen):
+        room = screen.window.screen().availableSize()
+        assert room.width() < 1180, "else this shows nothing"
+        assert screen.window.width() <= room.width()
+        assert screen.window.height() <= room.height()
+
+    on_screen(work)
