@@ -26,9 +26,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Self
 
-# The last three are those of Chinese and Japanese.
-_MARKS = (".", "!", "?", "…", "\u3002", "\uff01", "\uff1f")
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -43,7 +40,7 @@ class Sentence:
 
 def with_remedy(what: Sentence, remedy: Sentence) -> Sentence:
     """Put both into one line, with a full stop between them: what others said ends as they please."""
-    ends = str(what).rstrip("”\"')»").endswith(_MARKS)
+    ends = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
     return Sentence("{what} {remedy}" if ends else "{what}. {remedy}", {"what": what, "remedy": remedy})
 
 
@@ -71,8 +68,7 @@ class AgentError(Exception):
         detail: str = "",
     ) -> None:
         self.sentence = what if isinstance(what, Sentence) else Sentence(what)
-        if remedy is None:
-            remedy = Sentence(self.default_remedy)
+        remedy = self.default_remedy if remedy is None else remedy
         self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)
         self.detail = detail
         super().__init__(str(self.sentence))
