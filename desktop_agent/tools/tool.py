@@ -145,7 +145,7 @@ class Tool(Generic[Input]):
         except TimeoutError:
             outcome, parts = Outcome.TIMED_OUT, (Text(text=f"The tool did not end within {self.timeout:g} s."),)
         except ToolFailed as error:
-            outcome, parts = Outcome.FAILED, (Text(text=f"{error} {error.remedy}".strip()),)
+            outcome, parts = Outcome.FAILED, (Text(text=str(error.whole)),)
         except Exception as error:  # noqa: BLE001 - whatever it raises; the model learns only the type
             outcome, parts = Outcome.FAILED, (Text(text=f"The tool failed ({type(error).__name__})."),)
         return ToolResult(tool_use_id=tool_use_id, content=parts, outcome=outcome)
