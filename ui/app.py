@@ -151,6 +151,7 @@ class Desk:
         else:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
+        self.library.find_left_open()
         # What was opened is drawn first: threads that import would take half of the processor from it.
         await asyncio.sleep(_DRAWN)
         self._front.app.setWindowIcon(app_icon())

@@ -27,7 +27,7 @@ from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.paths import data_folder
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.records import ConversationRecord, OpenRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.registry import ToolRegistry
@@ -211,14 +211,19 @@ class Engine:
 
         # For an unknown one no lock is made.
         await self.store.record(conversation_id)
-        lock = self._locks.lock(conversation_id)
-        await lock.acquire()
+        lock = await self._locks.acquire(conversation_id)
         try:
             session = await reopened(self.store, conversation_id, self._setup(), self._busy, lock)
         except BaseException:
             lock.release_now()
             raise
         return self._held(session, lock)
+
+    async def left_open(self) -> tuple[OpenRuns, ...]:
+        """Conversations with runs of a process that is gone: to open one puts it in order. Raises StorageFailed."""
+        found = [each for each in await self.store.open_runs() if each.conversation_id not in self._sessions]
+        is_free = await asyncio.gather(*(self._locks.lock(each.conversation_id).is_free() for each in found))
+        return tuple(each for each, free in zip(found, is_free, strict=True) if free)
 
     async def follow(self, conversation_id: str, held: ConversationInUse) -> "Follower":
         """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
@@ -266,8 +271,7 @@ class Engine:
             await session.close()
             if session.is_new:
                 return
-        lock = self._locks.lock(conversation_id)
-        await lock.acquire()
+        lock = await self._locks.acquire(conversation_id)
         try:
             await self.store.delete_conversation(conversation_id)
         finally:

@@ -47,6 +47,12 @@ class ConversationLocks:
         self._made.add(lock)
         return lock
 
+    async def acquire(self, conversation_id: str) -> "ConversationLock":
+        """The same, taken. Raises ConversationInUse, and StorageFailed."""
+        lock = self.lock(conversation_id)
+        await lock.acquire()
+        return lock
+
     async def close(self) -> None:
         """Release all of them: nothing can be written any more."""
         await asyncio.gather(*(lock.release() for lock in tuple(self._made)))

@@ -113,6 +113,14 @@ class LoadedConversation:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRuns:
+    """A conversation with runs that never ended. `waits`: one of their calls waits for approval."""
+
+    conversation_id: str
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DraftResource:
     """A text of an MCP server that is attached to a draft."""
 

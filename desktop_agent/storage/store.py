@@ -31,6 +31,7 @@ from desktop_agent.storage.records import (
     JournalRow,
     LoadedConversation,
     OpenReport,
+    OpenRuns,
 )
 from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
@@ -224,6 +225,10 @@ class Store:
         And the place to go on from, None at the end. Results of calls are left out.
         """
         return await self._run(lambda db: journal.about_calls(db, before, limit))
+
+    async def open_runs(self) -> tuple[OpenRuns, ...]:
+        """Conversations with runs that never ended, whether somebody works on them or not."""
+        return await self._run(journal.left_open)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""

@@ -13,6 +13,7 @@ from desktop_agent.conversation.picture_intake import take
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.file_lock import FileLock
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError
@@ -76,6 +77,7 @@ class Desk:
         app = QApplication.instance()
         self.engine = engine
         self.folder = folder
+        self.held: list[FileLock] = []
         self.tasks = Tasks(self._on_problem)
         self.clock = FrameClock(app)
         self.pictures = Pictures(engine.pictures)
@@ -162,6 +164,8 @@ class Desk:
         self.window.close()
         self.window.deleteLater()
         await self.engine.close()
+        for lock in self.held:
+            lock.release()
 
     def _on_problem(self, error: AgentError) -> None:
         self.window.show_problem(error)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QListWidget
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.unsaved import Unsaved
 from desktop_agent.providers.scripted import Turn, Wait
+from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
@@ -124,6 +125,25 @@ async def banners(desk: Desk) -> None:
 @scene("banners-narrow", 560, 760)
 async def banners_narrow(desk: Desk) -> None:
     await banners(desk)
+
+
+@scene("followed")
+async def followed(desk: Desk) -> None:
+    """Another process works in the conversation, and in another one a call waits that a dead process left."""
+    record = await desk.engine.store.create_conversation(title="Count the lighthouses", endpoint_id=STUDIO.id)
+    said_so_far = (Message.user("How many lighthouses has Portugal?"), Message.assistant("I look at the lists. So far 41."))
+    await desk.engine.store.commit(record.id, *said_so_far)
+    lock = FileLock(lock_path(desk.engine.folder, f"conversation-{record.id}"))
+    lock.acquire(Holder("ask", 4711, host_name(), 1_790_000_000))
+    desk.held.append(lock)
+    desk.library.open(record.id)
+    await until(lambda: desk.library.current is not None and desk.library.current.held_by is not None)
+    desk.library.refresh()
+    records = await desk.engine.store.list_conversations()
+    desk.library.left_waiting.emit(records[2].id, True)
+    desk.window.page.composer.set_draft("And which of them can be visited?")
+    desk.servers.refresh_models()
+    await asyncio.sleep(0.5)
 
 
 @scene("composer-pictures")

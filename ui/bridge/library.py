@@ -48,6 +48,8 @@ class Library(QObject):
     deleted = Signal(str, str)
     activity = Signal(str, str, str)
     """Of a conversation, shown or not: its id, its title, and an Activity."""
+    left_waiting = Signal(str, bool)
+    """Whether a conversation that is not open has a call that waits for approval: its process is gone."""
     restored = Signal(str)
     trash_listed = Signal(list)
     """What is in the trash, the one deleted last first."""
@@ -63,6 +65,7 @@ class Library(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: Follower | None = None
+        self._left_waiting: set[str] = set()
         self._listed: set[str] = set()
 
     @property
@@ -83,6 +86,10 @@ class Library(QObject):
     def refresh(self) -> None:
         """Read the list anew."""
         self._tasks.start(self._refresh())
+
+    def find_left_open(self) -> None:
+        """Look for what processes left that are gone; `left_waiting` tells of calls that wait."""
+        self._tasks.start(self._find_left_open())
 
     def open(self, conversation_id: str) -> None:
         """Show a stored conversation."""
@@ -202,8 +209,17 @@ class Library(QObject):
             self._follower = follower
             self._tasks.start(self._follow(follower))
             return
+        if conversation_id in self._left_waiting:
+            self._left_waiting.discard(conversation_id)
+            self.left_waiting.emit(conversation_id, False)
         self._show(session)
         session.resume()
+
+    async def _find_left_open(self) -> None:
+        for each in await self._engine.left_open():
+            if each.waits:
+                self._left_waiting.add(each.conversation_id)
+                self.left_waiting.emit(each.conversation_id, True)
 
     async def _follow(self, follower: "Follower") -> None:
         """Show what the other process writes; when it is gone, go on here."""

@@ -103,7 +103,7 @@ class ModelControls(QObject):
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
         self.picker.set_models(groups)
         conversation = self._conversation
-        if conversation is not None and not conversation.model:
+        if conversation is not None and not conversation.model and conversation.held_by is None:
             # A server named without a model: its first one, shown in the picker, so that one can begin.
             first = (
                 each.models[0].id for each in groups if each.models and each.endpoint.id == conversation.endpoint_id

@@ -162,6 +162,7 @@ class MainWindow(QMainWindow):
     def _connect(self, library: "Library") -> None:
         sidebar = self.sidebar
         library.listed.connect(sidebar.set_conversations)
+        library.left_waiting.connect(self._mark_waiting)
         library.opened.connect(self._show)
         library.deleted.connect(self._offer_undo)
         library.restored.connect(self._withdraw_undo)
@@ -184,6 +185,10 @@ class MainWindow(QMainWindow):
         self._stack.setCurrentWidget(self.frame)
         conversation.record_changed.connect(self._show_title)
         self._show_title()
+
+    @Slot(str, bool)
+    def _mark_waiting(self, conversation_id: str, waits: bool) -> None:  # noqa: FBT001  # a slot
+        self.sidebar.set_badge(conversation_id, "attention" if waits else "")
 
     def _early_key(self, keys: str, do: Callable[[], object]) -> QShortcut:
         shortcut = QShortcut(QKeySequence(keys), self)

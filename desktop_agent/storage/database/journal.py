@@ -7,8 +7,14 @@ from datetime import datetime
 from desktop_agent.storage.database.checkpoints import RunInDatabase
 from desktop_agent.storage.database.connection import text_of, text_or_none
 from desktop_agent.storage.json_form import event_text, read_event
-from desktop_agent.storage.records import JournalRow
-from desktop_agent.vocabulary.engine_events import Envelope, RunFinished
+from desktop_agent.storage.records import JournalRow, OpenRuns
+from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    RunFinished,
+    ToolFinished,
+)
 from desktop_agent.vocabulary.errors import Sentence, WrittenElsewhere, WrongUse
 
 _SEQ_BITS = 32
@@ -34,6 +40,11 @@ _CALLS_OF_A_RUN = f"""
 SELECT number, parent_run_id, turn_id, at, {_EVENT} FROM journal
 WHERE number > ? AND number < ? AND at >= ? AND type IN {_TYPES}
 ORDER BY number LIMIT ?
+"""  # noqa: S608  constants
+_ABOUT_WAITING = f"""
+SELECT {_EVENT} FROM journal
+WHERE number >= ? AND number < ? AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
+ORDER BY number
 """  # noqa: S608  constants
 _TO_A_SECOND = len("2000-01-01T00:00:00")
 _LAST = (1 << 63) - 1
@@ -112,6 +123,33 @@ def unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple
             else:
                 skipped += 1
     return tuple(envelopes), skipped
+
+
+def left_open(connection: sqlite3.Connection) -> tuple[OpenRuns, ...]:
+    """Conversations that are not in the trash with runs that never said RunFinished."""
+    rows = connection.execute(
+        "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
+        " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
+    ).fetchall()
+    found: dict[str, bool] = {}
+    for conversation, run in rows:
+        id_ = text_of(conversation)
+        found[id_] = found.get(id_, False) or _waits(connection, run)
+    return tuple(OpenRuns(id_, waits) for id_, waits in found.items())
+
+
+def _waits(connection: sqlite3.Connection, run: int) -> bool:
+    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
+    waiting: set[str] = set()
+    for (text,) in connection.execute(_ABOUT_WAITING, span):
+        match read_event(text):
+            case ApprovalRequested(tool_use_id=id_):
+                waiting.add(id_)
+            case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
+                waiting.discard(id_)
+            case _:
+                pass
+    return bool(waiting)
 
 
 def last_rows(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:

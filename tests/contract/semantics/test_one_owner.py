@@ -207,3 +207,40 @@ async def test_one_owner__what_nobody_looks_at_any_more_is_let_go_when_it_is_at_
         assert asked.code == 0
         assert asked.out == "more\n"
         await engine.close()
+
+
+async def test_one_owner__what_dead_processes_left_is_found_without_opening_it(ask: Asker, tmp_path: Path) -> None:
+    write = ("write_file", {"path": "a.txt", "content": "written"})
+    gate = asyncio.Event()
+    server = Loopback(choose=lambda request: _first_calls(request, write, gate))
+    async with server:
+        dead = await Engine.open(ask.folder, RunDefaults(endpoint=_endpoint(server), model="m"))
+        (tmp_path / "work").mkdir()
+        waits = dead.new_session(workspace=str(tmp_path / "work"))
+        waits.send(Message.user("write"))
+        reads = dead.new_session()
+        reads.send(Message.user("say"))
+        async with asyncio.timeout(PATIENCE):
+            while not waits.approvals.open_approvals or len(server.requests) < 2 or reads.is_new:
+                await asyncio.sleep(0.02)
+            while len(await dead.store.open_runs()) < 2:
+                await asyncio.sleep(0.02)
+        await waits.settle()
+        alive = await Engine.open(ask.folder, RunDefaults(program="window"))
+        assert await alive.left_open() == ()
+        # As when their process dies: the locks are gone, the runs have no end.
+        await dead._locks.close()
+        found = {each.conversation_id: each.waits for each in await alive.left_open()}
+        assert found == {waits.record.id: True, reads.record.id: False}
+        again = dead._locks.lock(waits.record.id)
+        await again.acquire()
+        assert waits.record.id not in {each.conversation_id for each in await alive.left_open()}
+        await alive.close()
+        await again.release()
+        gate.set()
+        await dead.close()
+
+
+def _first_calls(request, write, gate: asyncio.Event) -> Reply:
+    is_write = request.json["messages"][-1]["content"] == "write"
+    return calls(write) if is_write else held("half", gate)

@@ -10,7 +10,8 @@ from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope, RunStarted
+from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, UntrustedSource
 from tests.desktop_agent.agent.desk import call
@@ -256,3 +257,23 @@ def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path
 
     run(in_loop, tmp_path, before, Turn(ContentDelta("one")))
     run(in_loop, tmp_path, work, Turn(ContentDelta("two")))
+
+
+def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_is_opened(in_loop, tmp_path):
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+        await bridge.engine._sessions[id_].close()
+        rows = [RunStarted("m"), ApprovalRequested("a", "1", "digest")]
+        envelopes = [Envelope(seq, "left", None, "t", now(), event) for seq, event in enumerate(rows, 1)]
+        await bridge.engine.store.append_journal(id_, envelopes)
+        bridge.library.new()
+        del bridge.engine._sessions[id_]
+        left = Heard(bridge.library.left_waiting)
+        bridge.library.find_left_open()
+        await bridge.idle()
+        assert left == [(id_, True)]
+        bridge.library.open(id_)
+        await bridge.idle()
+        assert left == [(id_, True), (id_, False)]
+
+    run(in_loop, tmp_path, work, Turn())

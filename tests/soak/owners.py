@@ -1,0 +1,352 @@
+"""Pairs of real processes on one conversation, some of them killed: `python -m tests.soak.owners --pairs 200 --seed 1`.
+
+Each pair takes two of: the window, `ask` in a new conversation, `ask --continue`; on one data folder, by its own path,
+by a symbolic link or by a bind mount. A scripted server on loopback asks in every run for a command that adds a line to
+a file, and then says something. After each pair, when both are gone, one more `ask --continue` opens every conversation
+whose run was left open, so that it is recovered, and then it is counted: no effect twice, at most one start and exactly
+one result for every call, prompts and answers in turn, one end for every run and nothing behind it, no number of an
+event twice or left out, every answer that a process printed whole in the history.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.database.connection import connect
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.blocks import ToolResult
+from desktop_agent.vocabulary.messages import Message, Role
+from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("ask", "continue", "continue", "window")
+PATHS = ("data", "link", "mounted")
+LIMIT = 240.0
+"""Seconds until a process that does not end is a fault; the machine may be loaded."""
+
+_PIECES = "('content_delta', 'thinking_delta', 'tool_args_delta', 'tool_progress')"
+_MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
+
+
+@dataclass
+class Told:
+    """What came of the pairs."""
+
+    pairs: int = 0
+    killed: int = 0
+    refused: int = 0
+    answered: int = 0
+    runs: int = 0
+    calls: int = 0
+    effects: int = 0
+    recovered: int = 0
+    kinds: Counter[str] = field(default_factory=Counter[str])
+    faults: list[str] = field(default_factory=list[str])
+
+
+class Server:
+    """Asks for one command in every run, which writes a word that it never says again; then answers with it."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._count = 0
+        self.held = asyncio.Event()
+
+    def reply(self, request: Request) -> Reply:
+        if request.method == "GET":
+            return Reply(json.dumps({"object": "list", "data": [{"id": "m"}]}).encode(), framing="length")
+        last = request.json["messages"][-1]
+        self._count += 1
+        if last["role"] == "tool":
+            words = [
+                chunk({"content": f"w{self._count} "}),
+                chunk({"content": f"end{self._count}"}),
+                chunk(finish="stop"),
+            ]
+            pieces = [sse(each, done=False) for each in words[:-1]]
+            return Reply([*pieces, sse(words[-1])])
+        line = f"sleep {self._chance.choice((0, 0, 0.2))}; echo t{self._count} >> effects.txt"
+        call = {"name": "run_command", "arguments": json.dumps({"command": line})}
+        made = {"index": 0, "id": f"call_{self._count}", "type": "function", "function": call}
+        return Reply(sse(chunk({"content": "I look. "}), chunk({"tool_calls": [made]}), chunk(finish="tool_calls")))
+
+
+class World:
+    """A data folder with its three paths, and the processes of one pair after the other."""
+
+    def __init__(self, folder: Path, server: str, chance: random.Random, told: Told) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.told = told
+        self._server = server
+        self._chance = chance
+        self._printed: list[str] = []
+        self._effects = self._runs = self._calls = 0
+        for name in ("data", "mounted", "work"):
+            (folder / name).mkdir()
+        (folder / "link").symlink_to("data")
+        self._paths = PATHS if _can_mount(folder) else PATHS[:2]
+
+    async def pair(self) -> None:
+        """Two at once; some are killed at some moment. Then what they left is recovered, and all of it is looked at."""
+        known = await self._conversations()
+        kinds = [self._chance.choice(KINDS if known else ("ask", "window")) for _ in range(2)]
+        id_ = self._chance.choice(known) if known else ""
+        await asyncio.gather(*(self._live(kind, id_) for kind in kinds))
+        self.told.pairs += 1
+        self.told.kinds["+".join(sorted(kinds))] += 1
+        await self.check()
+
+    async def check(self) -> None:
+        """Recover what was left open, and count."""
+        for id_ in await self._conversations(open_only=True):
+            ended = await self._run("continue", "data", id_, None)
+            self.told.recovered += 1
+            if ended != 0:
+                self.told.faults.append(f"{id_} is not recovered: {ended}")
+        await self._count()
+
+    async def _live(self, kind: str, id_: str) -> None:
+        await asyncio.sleep(self._chance.choice((0.0, 0.0, 0.3, 1.0)))
+        kill_after = self._chance.choice((None, None, 3.0, 5.0, 8.0))
+        if kind == "window":
+            kill_after = self._chance.choice((5.0, 8.0, 12.0))
+        await self._run(kind, self._chance.choice(self._paths), id_, kill_after)
+
+    async def _run(self, kind: str, path: str, id_: str, kill_after: float | None) -> int | None:
+        """One process; its exit code, None when it was killed."""
+        place = ["--data-dir", str(self.folder / path), "--base-url", self._server, "--model", "m"]
+        work = ["--workspace", str(self.folder / "work"), "--approve", "always", "--tools", "all", "--jsonl"]
+        more = ["--continue", id_] if kind == "continue" else []
+        words = ["-m", "ui", *place] if kind == "window" else ["-m", "desktop_agent", "ask", *place, *work, *more, "go"]
+        if kind == "window":
+            words = ["-m", "ui", "--data-dir", str(self.folder / path)]
+        mount = [
+            "unshare",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            _MOUNT,
+            str(self.data),
+            str(self.folder / "mounted"),
+        ]
+        process = await asyncio.create_subprocess_exec(
+            *(mount if path == "mounted" else []),
+            sys.executable,
+            *words,
+            cwd=ROOT,
+            env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        talking = asyncio.create_task(process.communicate())
+        done, _ = await asyncio.wait({talking}, timeout=LIMIT if kill_after is None else kill_after)
+        if not done:
+            process.kill()
+            if kill_after is None:
+                self.told.faults.append(f"{kind} did not end")
+            self.told.killed += 1
+        out, err = await talking
+        self._note(kind, process.returncode, out.decode(), err.decode(), is_killed=not done)
+        return process.returncode if done else None
+
+    def _note(self, kind: str, code: int | None, out: str, err: str, *, is_killed: bool) -> None:
+        if "Traceback" in err:
+            self.told.faults.append(f"{kind}: {err[-2000:]}")
+        if kind == "window" or is_killed:
+            return
+        if code == 0:
+            self.told.answered += 1
+            lines = [json.loads(line) for line in out.splitlines()]
+            said = "".join(each.get("text", "") for each in lines if each["type"] == "content_delta")
+            self._printed.append(said)
+        elif "is being worked on by" in err or "in use by another program" in err:
+            self.told.refused += 1
+        else:
+            self.told.faults.append(f"{kind} ended with {code}: {err[-500:]}")
+
+    async def _conversations(self, *, open_only: bool = False) -> list[str]:
+        if not (self.data / "conversations.sqlite3").exists():
+            return []
+        store = await Store.open(self.data)
+        try:
+            ids = [each.id for each in await store.list_conversations()]
+            return [id_ for id_ in ids if not open_only or (await store.load(id_)).journal]
+        finally:
+            await store.close()
+
+    async def _count(self) -> None:
+        faults = self.told.faults
+        effects = (
+            Counter((self.folder / "work" / "effects.txt").read_text().split()) if self._has_effects else Counter()
+        )
+        faults += [f"{token} took effect {count} times" for token, count in effects.items() if count > 1]
+        self.told.effects += sum(effects.values()) - self._effects
+        self._effects = sum(effects.values())
+        if not (self.data / "conversations.sqlite3").exists():
+            return
+        store = await Store.open(self.data)
+        try:
+            histories = [(await store.load(each.id)).messages for each in await store.list_conversations()]
+        finally:
+            await store.close()
+        for history in histories:
+            faults += _faults_of(history)
+        answers = {_answered(history, at) for history in histories for at in range(len(history))}
+        faults += [f"printed and not kept: {said!r}" for said in self._printed if said not in answers]
+        with closing(connect(self.data / "conversations.sqlite3")) as database:
+            runs, calls, found = _journal_faults(database)
+        self.told.runs += runs - self._runs
+        self.told.calls += calls - self._calls
+        self._runs, self._calls = runs, calls
+        faults += found
+
+    @property
+    def _has_effects(self) -> bool:
+        return (self.folder / "work" / "effects.txt").exists()
+
+
+def _can_mount(folder: Path) -> bool:
+    mount = ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, str(folder / "data"), str(folder / "mounted")]
+    return subprocess.run([*mount, "true"], capture_output=True, check=False).returncode == 0
+
+
+def _answered(history: tuple[Message, ...], at: int) -> str:
+    """All that was said from a prompt to the next one."""
+    said = ""
+    for message in history[at + 1 :]:
+        if message.role is Role.USER:
+            break
+        said += message.text if message.role is Role.ASSISTANT else ""
+    return said
+
+
+def _faults_of(history: tuple[Message, ...]) -> list[str]:
+    """Results without a call, calls without one result, two prompts in a row that were both answered, ids twice."""
+    faults: list[str] = []
+    ids = Counter(message.id for message in history)
+    faults += [f"message {id_} {count} times" for id_, count in ids.items() if count > 1]
+    waiting: list[str] = []
+    for message in history:
+        results = [block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)]
+        if message.role is Role.TOOL and sorted(results) != sorted(waiting):
+            faults.append(f"results {results} for calls {waiting}")
+        elif message.role is not Role.TOOL and waiting:
+            faults.append(f"calls without a result: {waiting}")
+        waiting = [call.id for call in message.tool_uses]
+    return faults + ([f"calls without a result: {waiting}"] if waiting else [])
+
+
+def _journal_faults(database: Any) -> tuple[int, int, list[str]]:
+    """How many runs and calls there are, and what is wrong with them."""
+    faults: list[str] = []
+    calls: set[str] = set()
+    runs = database.execute("SELECT number, id, finished FROM runs").fetchall()
+    for number, run_id, finished in runs:
+        rows = database.execute(
+            "SELECT number, type, event FROM journal WHERE number >= ? AND number < ? ORDER BY number",
+            (number << 32, (number + 1) << 32),
+        ).fetchall()
+        kinds = [kind for _, kind, _ in rows]
+        if not finished or kinds.count("run_finished") != 1 or kinds[-1] != "run_finished":
+            faults.append(f"run {run_id} ends {kinds.count('run_finished')} times, and with {kinds[-1:]}")
+        for kind in ("tool_started", "tool_finished"):
+            ids = [_call_of(json.loads(event)) for _, each, event in rows if each == kind]
+            calls.update(ids)
+            faults += [f"{kind} of {id_} {count} times" for id_, count in Counter(ids).items() if count > 1]
+        faults += _gaps(run_id, [(row & 0xFFFFFFFF, kind) for row, kind, _ in rows])
+    return len(runs), len(calls), faults
+
+
+def _call_of(event: dict[str, Any]) -> str:
+    return event.get("id") or event["result"]["tool_use_id"]
+
+
+def _gaps(run_id: str, rows: list[tuple[int, str]]) -> list[str]:
+    """Numbers that are missing. Pieces of text have none of their own any more: they may stand between an answer's
+    beginning and its end."""
+    faults: list[str] = []
+    before, kind_before = 0, ""
+    for seq, kind in rows:
+        may_miss = kind_before in {"answer_started", "turn_started", "tool_started", "tool_progress"} or kind in {
+            "tool_use",
+            "thinking_block",
+            "text_closed",
+            "message_delta",
+            "tool_progress",
+            "error_occurred",
+            "run_finished",
+        }
+        if seq != before + 1 and not may_miss:
+            faults.append(f"run {run_id}: {kind} is number {seq} behind {before} ({kind_before})")
+        before, kind_before = seq, kind
+    return faults
+
+
+async def several(folder: Path, count: int, told: Told, server: str) -> None:
+    """`count` `ask --continue` at once on one conversation: each answers or is refused."""
+    chance = random.Random(0)
+    (folder / "several").mkdir()
+    world = World(folder / "several", server, chance, told)
+    await world._run("ask", "data", "", None)
+    [id_] = await world._conversations()
+    await asyncio.gather(*(world._run("continue", "data", id_, None) for _ in range(count)))
+    await world.check()
+
+
+async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -> Told:
+    """All of it in a folder of its own."""
+    chance, told = random.Random(seed), Told()
+    server = Server(chance)
+    folder = Path(tempfile.mkdtemp(prefix="owners-"))
+    began = time.monotonic()
+    try:
+        async with Loopback(choose=server.reply, judged=False) as loopback:
+            world: World | None = None
+            for number in range(pairs):
+                if world is None or number % 20 == 0:
+                    (folder / str(number)).mkdir()
+                    world = World(folder / str(number), loopback.url, chance, told)
+                await world.pair()
+                if told.faults:
+                    break
+                if (number + 1) % 10 == 0:
+                    tell(f"{number + 1} pairs, {told.killed} killed, {time.monotonic() - began:.0f} s")
+            if at_once and not told.faults:
+                await several(folder, at_once, told, loopback.url)
+    finally:
+        if not told.faults:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            tell(f"the data is in {folder}")
+    return told
+
+
+def main() -> int:
+    """0 when nothing was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.owners", description="Pairs of processes")
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    asked = parser.parse_args()
+    print(f"seed {asked.seed}, {asked.pairs} pairs", flush=True)
+    told = asyncio.run(live(asked.pairs, asked.seed, tell=lambda line: print(line, flush=True)))
+    print(told)
+    return 1 if told.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

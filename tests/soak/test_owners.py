@@ -1,0 +1,16 @@
+"""A small part of `python -m tests.soak.owners`: a few pairs of processes with a fixed seed."""
+
+import asyncio
+
+import pytest
+
+from tests.soak.owners import live
+
+
+@pytest.mark.timeout(600)
+def test_pairs_of_processes_keep_one_owner() -> None:
+    told = asyncio.run(live(2, 3, at_once=3))
+    assert told.faults == []
+    assert told.pairs == 2
+    assert told.answered > 0
+    assert told.effects > 0
