@@ -40,6 +40,7 @@ class OptionValues(TypedDict, total=False):
     dialect: Dialect
     model: str
     base_url: str
+    mirrors: list[str] | tuple[str, ...]
     api_key: str | SecretStr | None
     system_prompt: str | None
     tools: Sequence[OfferedTool]
@@ -66,6 +67,7 @@ class AgentOptions(BaseModel):
     Made with keyword arguments, with `AgentOptions.preset` or with `.builder`; all raise WrongUse for what does not
     fit. `base_url` and `model` fall back to DESKTOP_AGENT_BASE_URL and DESKTOP_AGENT_MODEL; no address at all is the
     one of the dialect's vendor. `api_key` falls back to DESKTOP_AGENT_API_KEY where an address or a dialect was named.
+    `mirrors` are further addresses of the same service, which get the same key: they are asked when the first fails.
 
     `auto_execute_tools` True: the runtime runs the tools, and that is the consent for all of them; rules, modes and
     hooks still hold. False: the caller gets the calls and runs them. `approver` answers for a person where one must
@@ -80,6 +82,7 @@ class AgentOptions(BaseModel):
     dialect: Dialect = "openai-chat"
     model: str = Field(default_factory=lambda: _from_environment(MODEL_VARIABLE), min_length=1)
     base_url: str = Field(default_factory=lambda: _from_environment(BASE_URL_VARIABLE))
+    mirrors: tuple[str, ...] = ()
     api_key: SecretStr | None = None
     system_prompt: str | None = None
     tools: tuple[Any, ...] = ()
@@ -178,7 +181,8 @@ class AgentOptions(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         """Raises ValueError."""
-        _check_address(self.base_url)
+        for address in (self.base_url, *self.mirrors):
+            _check_address(address)
         if (self.ask_user or self.mode_requests) and not self.auto_execute_tools:
             raise ValueError("ask_user and mode_requests are tools of the runtime: they need auto_execute_tools=True.")
         for tool in self.tools:

@@ -16,6 +16,7 @@ import desktop_agent
 
 ROOT = Path(__file__).parents[2]
 TYPED = Path(__file__).parent / "typed"
+EXAMPLES = ROOT / "docs" / "examples"
 Errors = set[tuple[str, int]]
 
 
@@ -43,7 +44,7 @@ def pyright(folder: Path) -> Errors:
 def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Errors:
     """What a checker says of all programs here, in a folder of their own."""
     folder = tmp_path_factory.mktemp("programs")
-    for program in TYPED.glob("*.py"):
+    for program in (*TYPED.glob("*.py"), *EXAMPLES.glob("*.py")):
         shutil.copy(program, folder)
     (folder / "made.py").write_text(made_program())
     return request.param(folder)
@@ -63,7 +64,7 @@ def test_what_is_made_fitting_when_it_runs_is_no_error_before(errors: Errors) ->
 
 def made_program() -> str:
     calls = list(lines_with_lists())
-    assert len(calls) >= 15
+    assert len(calls) >= 100
     program = "from typing import Any\nimport desktop_agent as da\n\n"
     program += "def make(some: Any, listed: list[Any], words: str) -> None:\n"
     return program + "".join(f"    {call}\n" for call in calls)
@@ -77,14 +78,13 @@ def models() -> Iterator[type[BaseModel]]:
 
 
 def lines_with_lists() -> Iterator[str]:
-    """Each model made with a list for each tuple and words for each secret: it takes them when it runs."""
+    """Each field of each model, given a list where it is a tuple and words where it is a secret: it takes them."""
     for model in models():
-        required = ", ".join(f"{name}=some" for name, field in model.model_fields.items() if field.is_required())
+        required = [name for name, field in model.model_fields.items() if field.is_required()]
         for name, field in model.model_fields.items():
             options = (field.annotation, *get_args(field.annotation))
-            words = (
-                "words" if SecretStr in options else "listed" if any(get_origin(o) is tuple for o in options) else ""
-            )
-            if words:
-                rest = re.sub(rf"\b{name}=some(, )?", "", required).removesuffix(", ")
-                yield f"da.{model.__name__}({f'{rest}, ' if rest else ''}{name}={words})"
+            is_tuple = any(get_origin(option) is tuple for option in options)
+            given = "words" if SecretStr in options else "listed" if is_tuple else "some"
+            others = [f"{other}=some" for other in required if other != name]
+            if name != "type":
+                yield f"da.{model.__name__}({', '.join([*others, f'{name}={given}'])})"

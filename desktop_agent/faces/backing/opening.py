@@ -10,6 +10,7 @@ from desktop_agent.faces.backing.approving import Approving
 from desktop_agent.faces.backing.failures import Remembering
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.tools.registry import ToolRegistry
@@ -45,8 +46,9 @@ async def connected(options: AgentOptions) -> Connection:
     catalogue = Catalogue(shipped=True)
     await catalogue.warm_up()
     http = HttpClient()
-    provider = make_provider(options.dialect, options.address, options.key, http, None, catalogue)
-    return Connection(provider, http)
+    addresses = (options.address, *options.mirrors)
+    made = tuple(make_provider(options.dialect, each, options.key, http, None, catalogue) for each in addresses)
+    return Connection(made[0] if len(made) == 1 else Failover(made, addresses), http)
 
 
 class Opened:

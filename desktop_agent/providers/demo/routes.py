@@ -2,9 +2,10 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
-from desktop_agent.providers.demo.actor import play
+from desktop_agent.providers.demo import actor
 from desktop_agent.providers.demo.http_wire import Request
 from desktop_agent.providers.demo.listing import anthropic_models, gemini_models, openai_models
 from desktop_agent.providers.demo.question import MODEL, Question
@@ -13,6 +14,7 @@ from desktop_agent.providers.demo.reading.gemini import read_contents, read_coun
 from desktop_agent.providers.demo.reading.openai_chat import read_chat
 from desktop_agent.providers.demo.reading.openai_responses import read_responses
 from desktop_agent.providers.demo.refusals import Refusal
+from desktop_agent.providers.demo.script import Script
 from desktop_agent.providers.demo.wires.anthropic import AnthropicWire
 from desktop_agent.providers.demo.wires.gemini import GeminiWire
 from desktop_agent.providers.demo.wires.openai_chat import ChatWire
@@ -20,6 +22,7 @@ from desktop_agent.providers.demo.wires.openai_responses import ResponsesWire
 from desktop_agent.providers.demo.wires.wire import Wire
 from desktop_agent.vocabulary.endpoints import Dialect
 
+Play = Callable[[Question], Script]
 _GEMINI = re.compile(r"/v1(?:beta)?/models/([^/:]+):(\w+)")
 _MODELS = re.compile(r"/v1(beta)?/models(?:/([^/:]+))?")
 
@@ -36,15 +39,15 @@ def dialect_of(request: Request) -> Dialect:
     return "openai-chat"
 
 
-async def understood(request: Request) -> Wire | dict[str, Any] | list[Any]:
-    """An answer to be written, or a ready one. Raises Refusal."""
+async def understood(request: Request, play: Play | None = None) -> Wire | dict[str, Any] | list[Any]:
+    """An answer to be written, or a ready one; `play` says what to answer, the demo's model without. Raises Refusal."""
     if request.method == "GET":
         return _listed(request)
     # Large pictures take a while to decode, and the loop may be the window's.
-    return await asyncio.to_thread(_answered, request)
+    return await asyncio.to_thread(_answered, request, play or actor.play)
 
 
-def _answered(request: Request) -> Wire | dict[str, Any] | list[Any]:
+def _answered(request: Request, play: Play) -> Wire | dict[str, Any] | list[Any]:
     match (request.method, request.path):
         case ("POST", "/v1/chat/completions"):
             question = read_chat(request.body)
@@ -61,12 +64,12 @@ def _answered(request: Request) -> Wire | dict[str, Any] | list[Any]:
         case ("POST", "/v1/messages/count_tokens"):
             return {"input_tokens": read_messages(request.body, request.headers, counts=True).tokens}
         case ("POST", path) if found := _GEMINI.fullmatch(path):
-            return _gemini(request, found[1], found[2])
+            return _gemini(request, found[1], found[2], play)
         case _:
             raise _nothing(request)
 
 
-def _gemini(request: Request, model: str, verb: str) -> Wire | dict[str, Any] | list[Any]:
+def _gemini(request: Request, model: str, verb: str, play: Play) -> Wire | dict[str, Any] | list[Any]:
     if model != MODEL:
         raise Refusal(404, f"models/{model[:60]} is not found; this is “{MODEL}”.")
     match verb:

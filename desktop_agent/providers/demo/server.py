@@ -19,6 +19,7 @@ from desktop_agent.providers.demo.http_wire import (
 )
 from desktop_agent.providers.demo.question import Question
 from desktop_agent.providers.demo.refusals import Refusal, shaped
+from desktop_agent.providers.demo.script import Script
 from desktop_agent.providers.demo.wires.wire import Wire
 from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 
@@ -46,11 +47,18 @@ class DemoServer:
     """A scripted model on 127.0.0.1, on a port that the system chooses.
 
     `speed` divides all pauses (`math.inf`: none). `on_disconnect` is called on the loop when a client goes away in the
-    middle of a stream; nothing more is produced from then on.
+    middle of a stream; nothing more is produced from then on. `play` is the model, where it is another than the demo's;
+    it is called in a thread.
     """
 
-    def __init__(self, speed: float = 1.0, on_disconnect: Callable[[RequestRecord], None] | None = None) -> None:
+    def __init__(
+        self,
+        speed: float = 1.0,
+        on_disconnect: Callable[[RequestRecord], None] | None = None,
+        play: Callable[[Question], Script] | None = None,
+    ) -> None:
         self.on_disconnect = on_disconnect
+        self._play = play
         self.last_disconnect_at: float | None = None
         self._speed = speed
         self._records: deque[RequestRecord] = deque(maxlen=RECORDS_KEPT)
@@ -120,7 +128,7 @@ class DemoServer:
         from desktop_agent.providers.demo import routes
 
         try:
-            answer = await routes.understood(request)
+            answer = await routes.understood(request, self._play)
             if isinstance(answer, Wire):
                 record.question = answer.question
                 if answer.question.stream:
