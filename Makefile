@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --quiet $(UPGRADE)
+# What the program is made of; the library alone needs less.
+PROGRAM := --extra window --extra mcp --extra web
 
 .PHONY: run test lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
@@ -64,8 +66,8 @@ package-check: setup-test setup-package
 
 # make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
 lock: setup-test
-	@$(LOCK) --group build --output-file requirements.lock
-	@$(LOCK) --extra diagrams --group build --group dev --group package --constraint requirements.lock --output-file requirements-dev.lock
+	@$(LOCK) $(PROGRAM) --group build --output-file requirements.lock
+	@$(LOCK) $(PROGRAM) --extra diagrams --group build --group dev --group package --constraint requirements.lock --output-file requirements-dev.lock
 
 setup-run:
 	@packaging/setup.sh run

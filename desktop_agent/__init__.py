@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from desktop_agent.vocabulary.errors import (
         AgentError, AuthenticationFailed, CachingNotSupported, CapabilityMissing, Conflict, ConnectionFailed,
         ContextLengthExceeded, ConversationInUse, DatabaseBusy, DatabaseDamaged, DatabaseReplaced, DatabaseTooNew,
-        DiskFull,
+        DiskFull, ExtraMissing,
         DuplicateToolResult, ImageRefused, ImagesNotSupported, InvalidRequest, KeyringLocked, KeyringMissing,
         LocksRefused, NotFound, OutputInvalid, OutsideWorkspace, Overloaded, PermissionRefused, ProviderError,
         QuotaExhausted, RateLimited, RemedyAction, SecretsUnavailable, Sentence, ServerFailed,
@@ -111,6 +111,7 @@ __all__ = [  # noqa: RUF022
     "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
+    "ExtraMissing",
     "FileChanges", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
     "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
@@ -198,7 +199,8 @@ _PLACES = {
     "vocabulary.errors": (
         "AgentError", "AuthenticationFailed", "CachingNotSupported", "CapabilityMissing", "Conflict",
         "ConnectionFailed", "ContextLengthExceeded", "ConversationInUse", "DatabaseBusy", "DatabaseDamaged",
-        "DatabaseReplaced", "DatabaseTooNew", "DiskFull", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
+        "DatabaseReplaced",
+        "DatabaseTooNew", "DiskFull", "ExtraMissing", "DuplicateToolResult", "ImageRefused", "ImagesNotSupported",
         "InvalidRequest", "KeyringLocked", "KeyringMissing", "LocksRefused", "NotFound", "OutputInvalid",
         "OutsideWorkspace", "Overloaded", "PermissionRefused", "ProviderError", "QuotaExhausted",
         "RateLimited", "RemedyAction", "SecretsUnavailable", "Sentence", "ServerFailed",

@@ -12,7 +12,7 @@
     ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
     ├── ImageRefused                damaged, oversized or unsupported pictures
-    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools
+    ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools · ExtraMissing
     ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseReplaced · DatabaseTooNew
     │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
@@ -402,6 +402,20 @@ class SpecialistHasNoTools(ToolFailed):
 
     kind = "specialist_has_no_tools"
     default_remedy = "Do that part yourself, or give the specialist everything that it needs in its context."
+
+
+class ExtraMissing(ToolFailed):
+    """What is asked for needs an optional part of the installation."""
+
+    kind = "extra_missing"
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> Self:
+        """`what` begins the sentence: "The window"; `extra` is its name in the project's metadata."""
+        return cls(
+            Sentence("{what} needs parts that are not installed.", {"what": what}),
+            Sentence("Install them: pip install 'desktop-agent[{extra}]'", {"extra": extra}),
+        )
 
 
 class StorageFailed(AgentError):

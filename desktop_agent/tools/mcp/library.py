@@ -3,6 +3,9 @@
 import asyncio
 import importlib
 import threading
+from importlib.util import find_spec
+
+from desktop_agent.vocabulary.errors import ExtraMissing
 
 _PARTS = (
     "mcp.client.client",
@@ -16,11 +19,16 @@ _one_at_a_time = threading.Lock()
 
 
 async def load_library() -> None:
-    """Import all that is used of it, in a thread; whoever comes later waits. Then importing parts of it is quick."""
+    """Import all that is used of it, in a thread; whoever comes later waits. Then importing parts of it is quick.
+
+    Raises ExtraMissing where it is not installed.
+    """
     await asyncio.to_thread(_load)
 
 
 def _load() -> None:
+    if not all(find_spec(name) for name in ("mcp", "mcp_types", "httpx2", "anyio")):
+        raise ExtraMissing.of("A server of tools (MCP)", "mcp")
     with _one_at_a_time:
         for name in _PARTS:
             importlib.import_module(name)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from desktop_agent.tools.in_thread import in_thread
 from desktop_agent.tools.processes import ProcessEnd, run_process
 from desktop_agent.tools.web.reading.child import SECONDS
-from desktop_agent.vocabulary.errors import Sentence, ToolFailed
+from desktop_agent.vocabulary.errors import ExtraMissing, Sentence, ToolFailed
 
 PATIENCE = 20.0
 """Seconds; pages that people read take less than one."""
@@ -49,7 +50,9 @@ class Reader:
     patience: float = PATIENCE
 
     async def read(self, html: str, address: str) -> Readable:
-        """Raises ToolFailed for a page that takes too long or too much memory."""
+        """Raises ToolFailed for a page that takes too long or too much memory, and ExtraMissing."""
+        if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
+            raise ExtraMissing.of("Reading pages of the web", "web")
         wanted = await in_thread(lambda _sign: _Wanted(html=html, base=address).model_dump_json().encode())
         try:
             async with asyncio.timeout(self.patience):

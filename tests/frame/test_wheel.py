@@ -1,0 +1,155 @@
+"""The wheel: a runtime that works alone, extras that say when they are missing, and no name that is not ours."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from email import message_from_string
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = {
+    "window": {"pyside6-essentials", "qasync", "markdown-it-py", "mdit-py-plugins", "ziamath", "pygments"},
+    "mcp": {"mcp", "mcp-types", "httpx2", "anyio"},
+    "web": {"selectolax", "beautifulsoup4", "markdownify"},
+    "diagrams": {"mermaidx"},
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def requirements(wheel: Path) -> list[Requirement]:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        metadata = message_from_string(archive.read(name).decode())
+    return [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
+
+
+def wanted(requirement: Requirement) -> bool:
+    """Whether it is needed here without any extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pip install desktop-agent` makes of an empty environment, out of the packages that lie here."""
+    folder = tmp_path_factory.mktemp("site")
+    command = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target", folder, wheel)
+    subprocess.run((sys.executable, "-m", "pip", *command), check=True, capture_output=True)
+    waiting = [each.name for each in requirements(wheel) if wanted(each)]
+    known: set[str] = set()
+    while waiting:
+        name = normal(waiting.pop())
+        if name in known:
+            continue
+        known.add(name)
+        found = distribution(name)
+        waiting += [each.name for each in map(Requirement, found.requires or ()) if wanted(each)]
+        for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(found.locate_file(top))))
+    assert "httpx" in known
+    assert not known & set.union(*EXTRAS.values()) - {"anyio"}  # httpx waits with it too
+    return folder
+
+
+def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Python with this environment and no other: -S leaves the tests' own out."""
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONIOENCODING": "utf-8"}
+    command = (sys.executable, "-S", "-P", *words)
+    return subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_its_names_are_ours_and_everything_is_in_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
+        "desktop_agent",
+        "desktop_agent_window",
+    }
+    assert {"desktop_agent/py.typed", "desktop_agent_window/ui/__main__.py"} <= set(names)
+    for package, place in (("desktop_agent", ""), *((each, "desktop_agent_window/") for each in ("ui", "resources"))):
+        files = [each for each in (ROOT / package).rglob("*") if each.is_file() and "__pycache__" not in each.parts]
+        assert {place + each.relative_to(ROOT).as_posix() for each in files} <= set(names)
+    assert [name for name in names if "__pycache__" in name] == []
+
+
+def test_it_asks_for_the_runtime_alone_and_extras_for_the_rest(wheel: Path) -> None:
+    asked = requirements(wheel)
+    base = {normal(each.name) for each in asked if wanted(each)}
+    assert "pydantic" in base
+    assert not base & set.union(*EXTRAS.values())
+    for extra, names in EXTRAS.items():
+        more = {
+            each.name for each in asked if not wanted(each) and each.marker and each.marker.evaluate({"extra": extra})
+        }
+        assert {normal(name) for name in more} == names
+
+
+def test_the_runtime_answers_alone(site: Path) -> None:
+    done = run(site, "-m", "desktop_agent", "ask", "--demo", "Hello")
+    assert (done.returncode, "demo model" in done.stdout) == (0, True), done.stderr
+
+
+def test_what_lacks_its_extra_says_how_to_install_it(site: Path) -> None:
+    code = """
+import asyncio
+from desktop_agent import ExtraMissing
+from desktop_agent.tools.mcp.library import load_library
+from desktop_agent.tools.web.reading.reader import own_reader
+for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/")):
+    try:
+        asyncio.run(work)
+    except ExtraMissing as error:
+        print(error, error.remedy)
+"""
+    said = run(site, "-c", code)
+    assert said.stdout.splitlines() == [
+        "A server of tools (MCP) needs parts that are not installed. Install them: pip install 'desktop-agent[mcp]'",
+        "Reading pages of the web needs parts that are not installed. Install them: pip install 'desktop-agent[web]'",
+    ], said.stderr
+
+
+PROGRAM = "import sys; from desktop_agent.__main__ import program; sys.exit(program())"
+
+
+def test_the_program_says_how_to_get_a_window_and_its_version_without_one(site: Path) -> None:
+    done = run(site, "-c", PROGRAM)
+    words = "The window needs parts that are not installed. Install them: pip install 'desktop-agent[window]'\n"
+    assert (done.returncode, done.stderr) == (2, words)
+    assert run(site, "-c", PROGRAM, "--version").stdout.startswith("desktop-agent ")
+
+
+def test_the_window_comes_out_of_the_wheel_where_its_parts_are(site: Path, tmp_path: Path) -> None:
+    # Only looked for, not imported: --version ends before the first window.
+    (tmp_path / "PySide6").mkdir()
+    (tmp_path / "PySide6" / "__init__.py").touch()
+    code = (
+        f"import sys; sys.path.append({str(tmp_path)!r})\n"
+        + """
+from desktop_agent.__main__ import program
+try:
+    program()
+except SystemExit:
+    import resources
+    print(sys.modules["ui"].__file__, resources.resource_path("icons"))
+"""
+    )
+    done = run(site, "-c", code, "--version")
+    assert done.stdout.count(str(site / "desktop_agent_window")) == 2, done.stderr
