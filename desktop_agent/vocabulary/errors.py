@@ -2,8 +2,7 @@
 
     AgentError
     ├── WrongUse                    the caller's options or arguments
-    │   ├── UnknownToolCall · DuplicateToolResult · StaleToolCall
-    │   └── TurnMismatch
+    │                               UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
     ├── ProviderError               what a model server said, or failed to say
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
     │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
@@ -60,13 +59,7 @@ class AgentError(Exception):
     action: ClassVar[RemedyAction] = RemedyAction.NONE
     default_remedy: ClassVar[str] = "Copy the details and report what you did."
 
-    def __init__(
-        self,
-        what: str | Sentence,
-        remedy: str | Sentence | None = None,
-        *,
-        detail: str = "",
-    ) -> None:
+    def __init__(self, what: str | Sentence, remedy: str | Sentence | None = None, *, detail: str = "") -> None:
         self.sentence = what if isinstance(what, Sentence) else Sentence(what)
         remedy = self.default_remedy if remedy is None else remedy
         self.remedy = remedy if isinstance(remedy, Sentence) else Sentence(remedy)
@@ -183,8 +176,7 @@ class TimedOut(ProviderError):
 
     @classmethod
     def after_sending(cls, message: str) -> Self:
-        """Our own limit ran out while the server had the whole request: it may be at work, and bill it, so only the
-        person sends it again."""
+        """The server had the whole request when our limit ran out: it may bill it, so it is not sent again by itself."""
         return cls(
             message,
             retryable=False,
@@ -349,10 +341,8 @@ class ImageRefused(AgentError, ValueError):
     def mislabelled(cls, claimed: str, found: str) -> Self:
         """The label and the content disagree."""
         values = {"claimed": claimed, "found": found}
-        return cls(
-            Sentence("The picture is labelled {claimed} but contains {found}.", values),
-            "Label it with what it contains.",
-        )
+        what = Sentence("The picture is labelled {claimed} but contains {found}.", values)
+        return cls(what, "Label it with what it contains.")
 
     @classmethod
     def not_a_web_address(cls, url: str) -> Self:
@@ -365,10 +355,7 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def too_large(cls, name: str, limit: str) -> Self:
         """Over a limit, said in words such as "20 MB" or "50 megapixels"."""
-        return cls(
-            _about_picture(name, "is larger than {limit}.", limit=limit),
-            "Make it smaller and attach it again.",
-        )
+        return cls(_about_picture(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again.")
 
 
 def _about_picture(name: str, rest: str, **values: str) -> Sentence:
@@ -412,10 +399,8 @@ class ExtraMissing(ToolFailed):
     @classmethod
     def of(cls, what: str, extra: str) -> Self:
         """`what` begins the sentence: "The window"; `extra` is its name in the project's metadata."""
-        return cls(
-            Sentence("{what} needs parts that are not installed.", {"what": what}),
-            Sentence("Install them: pip install 'desktop-agent[{extra}]'", {"extra": extra}),
-        )
+        remedy = Sentence("Install them: pip install 'desktop-agent[{extra}]'", {"extra": extra})
+        return cls(Sentence("{what} needs parts that are not installed.", {"what": what}), remedy)
 
 
 class StorageFailed(AgentError):

@@ -109,8 +109,8 @@ async def main() -> None:
         handle = provider.chat_loop([Message.user("hi")], [double])
         async for step in handle:
             if isinstance(step, ToolCallsRequested):
-                handle.submit_tool_results([answer(call.id, call.input) for call in step.calls])
+                handle.submit_tool_results([answer(call.id, call.input) for call in step.tool_calls])
             elif isinstance(step, LoopDone):
-                print(step.usage, step.end)
+                print(step.total_usage, step.finish_reason)
             else:
                 print(step.type)
