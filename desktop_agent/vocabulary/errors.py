@@ -176,7 +176,7 @@ class TimedOut(ProviderError):
 
     @classmethod
     def after_sending(cls, message: str) -> Self:
-        """The server had the whole request when our limit ran out: it may bill it, so it is not sent again by itself."""
+        """The server had the whole request when our limit ran out: it may bill it, so only the person asks again."""
         return cls(
             message,
             retryable=False,
@@ -399,7 +399,7 @@ class ExtraMissing(ToolFailed):
     @classmethod
     def of(cls, what: str, extra: str) -> Self:
         """`what` begins the sentence: "The window"; `extra` is its name in the project's metadata."""
-        remedy = Sentence("Install them: pip install 'desktop-agent[{extra}]'", {"extra": extra})
+        remedy = Sentence("Run pip install 'desktop-agent[{extra}]'.", {"extra": extra})
         return cls(Sentence("{what} needs parts that are not installed.", {"what": what}), remedy)
 
 

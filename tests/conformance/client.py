@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.errors import ToolFailed
 from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, ElicitationRequest
 from desktop_agent.vocabulary.mcp.servers import CLIENT_SECRET
 from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
+from tests.frame.patience import PATIENCE
 
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """What the suite expects as the name of a client that has a page about itself."""
@@ -68,7 +69,7 @@ class _Person:
 
 
 def _browse(url: str) -> None:
-    with urllib.request.urlopen(url, timeout=10) as page:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as page:
         page.read()
 
 

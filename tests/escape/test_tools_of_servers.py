@@ -21,6 +21,7 @@ from desktop_agent.vocabulary.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.mcp.stand import own
 from tests.desktop_agent.engine.mcp.test_servers import engine_with
 from tests.desktop_agent.tools.mcp.stage import until
+from tests.frame.patience import PATIENCE
 
 TURN = "own__turn"
 
@@ -186,6 +187,6 @@ async def test_a_specialist_has_no_tool_that_is_gone(way, tmp_path):
         assert card.agent_path == ("digger",)
         await way(play)
         await until(lambda: not session.approvals.open_approvals)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await session.wait_idle()
         assert "attack" not in {each.id for each in play.of(ToolStarted)}

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.frame.patience import PATIENCE
+
 Node = dict[str, Any]
 """name, role, states, text (None where it has none), actions, box [x, y, width, height], depth."""
 
@@ -60,7 +62,9 @@ class Reader:
 
     def _ask(self, *words: str) -> Any:
         command = [SYSTEM_PYTHON, str(SCRIPT), self._application, *words]
-        answer = subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
+        answer = subprocess.run(
+            command, env=self._environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         if answer.returncode != 0:
             pytest.fail(f"{' '.join(words)}: {answer.stderr.strip()[-600:]}", pytrace=False)
         return json.loads(answer.stdout)

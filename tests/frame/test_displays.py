@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from tests.frame.a11y import Reader
+from tests.frame.patience import PATIENCE
 
 WINDOW = """
 from PySide6.QtWidgets import QApplication, QPushButton
@@ -43,5 +44,5 @@ def test_the_window_manager_runs(real_display: dict[str, str]) -> None:
 
 def test_the_private_keyring_keeps_a_secret(real_keyring: dict[str, str]) -> None:
     command = [sys.executable, "-c", SECRET]
-    run = subprocess.run(command, env=real_keyring, capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run(command, env=real_keyring, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.stdout == "found again\n", run.stderr

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.frame.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 FAULTS = """
@@ -223,7 +225,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     plugins = [part for name in ("homes", "leaks") for part in ("-p", f"tests.frame.{name}")]
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), *plugins]
     command += ["-q", "-p", "no:cacheprovider", "--junitxml", str(folder / "report.xml"), str(folder)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert run.returncode == 1, run.stdout + run.stderr
     found: dict[str, str] = {}
     for case in ElementTree.parse(folder / "report.xml").iter("testcase"):

@@ -121,8 +121,8 @@ for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/"
 """
     said = run(site, "-c", code)
     assert said.stdout.splitlines() == [
-        "A server of tools (MCP) needs parts that are not installed. Install them: pip install 'desktop-agent[mcp]'",
-        "Reading pages of the web needs parts that are not installed. Install them: pip install 'desktop-agent[web]'",
+        "A server of tools (MCP) needs parts that are not installed. Run pip install 'desktop-agent[mcp]'.",
+        "Reading pages of the web needs parts that are not installed. Run pip install 'desktop-agent[web]'.",
     ], said.stderr
 
 
@@ -131,7 +131,7 @@ PROGRAM = "import sys; from desktop_agent.__main__ import program; sys.exit(prog
 
 def test_the_program_says_how_to_get_a_window_and_its_version_without_one(site: Path) -> None:
     done = run(site, "-c", PROGRAM)
-    words = "The window needs parts that are not installed. Install them: pip install 'desktop-agent[window]'\n"
+    words = "The window needs parts that are not installed. Run pip install 'desktop-agent[window]'.\n"
     assert (done.returncode, done.stderr) == (2, words)
     assert run(site, "-c", PROGRAM, "--version").stdout.startswith("desktop-agent ")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.frame.patience import PATIENCE
 from ui.__main__ import BEHIND, SLICES
 
 # The program itself, ended when one can write in its window.
@@ -116,7 +117,9 @@ print(json.dumps(found))
 
 
 def told(code: str, *words: str) -> Any:
-    run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     return json.loads(run.stdout)
 
 
@@ -143,7 +146,7 @@ def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(star
 @pytest.mark.parametrize("room", ["PySide6.QtWidgets", "ui.shell.start.first_loop", "asyncio", "pydantic", "ui.app"])
 def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path, room, number):
     command = [sys.executable, "-c", SIGNALLED, str(tmp_path), room, number]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout == "True\n"
 
@@ -155,7 +158,7 @@ def test_no_source_is_read_for_an_import(started):
 
 def test_no_conversation_is_needed_to_fill_the_window():
     code = SHOWN.format(late=LATE)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert run.stdout == "[]\n"
 
 

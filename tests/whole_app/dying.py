@@ -42,11 +42,12 @@ from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, ProviderEvent
 from desktop_agent.vocabulary.requests import ModelRequest
 from desktop_agent.vocabulary.tool_calls import AllowOnce, Effect, ToolClass
+from tests.frame.patience import PATIENCE
 
 FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look", "write", "mark"))
 TOOLS = ("look", "write", "mark")
 NEVER = -1
-LIMIT = 20
+LIMIT = PATIENCE
 """Seconds until a life that waits in vain fails."""
 
 

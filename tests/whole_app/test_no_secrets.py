@@ -21,6 +21,7 @@ from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ModelRequest, ProviderConfig, Timeouts
 from tests.frame.displays import keyring
+from tests.frame.patience import PATIENCE
 from tests.whole_app.model_server import (
     MODEL,
     Answer,
@@ -45,7 +46,8 @@ sys.exit(main())
 """
 LOUDLY = (sys.executable, "-X", "dev", "-W", "ignore", "-c", LOUD)
 # One request must fail by silence within the patience of a test.
-HASTY = {"network": {"connect_timeout": 1.0, "idle_timeout": 0.5}}
+_QUIET = ("headers_timeout", "first_event_timeout", "idle_timeout")
+HASTY = {"network": {"connect_timeout": 1.0, **dict.fromkeys(_QUIET, 0.5)}}
 
 
 class Servers:
@@ -144,7 +146,9 @@ def test_a_key_from_the_keyring(real_display: dict[str, str], tmp_path: Path, se
     hasty(data, endpoints=[endpoint], endpoint_id="planted", model=MODEL)
     with keyring(real_display) as environment:
         store = "import keyring, sys; keyring.set_password(*sys.argv[1:])"
-        subprocess.run([sys.executable, "-c", store, SERVICE, "planted", KEY], env=environment, check=True, timeout=30)
+        subprocess.run(
+            [sys.executable, "-c", store, SERVICE, "planted", KEY], env=environment, check=True, timeout=PATIENCE
+        )
         with loudly(environment, data) as (running, screen):
             go_through(screen, servers)
     servers.check()
@@ -161,7 +165,7 @@ def test_ask_says_nothing_of_the_key(tmp_path: Path, servers: Servers, what: str
     command = [sys.executable, "-X", "dev", "-W", "ignore", "-m", "ui", "ask", "--verbose", "--jsonl"]
     command += ["--data-dir", str(data), "--base-url", servers.server.url, "--model", MODEL, "Hello"]
     environment = {**base(), "DESKTOP_AGENT_API_KEY": KEY, "PYTHONASYNCIODEBUG": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == (0 if what == "success" else 1), run.stderr[-2000:]
     servers.check()
     assert "DEBUG" in run.stderr

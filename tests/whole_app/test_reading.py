@@ -8,6 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageChops, ImageGrab
 
 from tests.frame.displays import program
+from tests.frame.patience import PATIENCE
 from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream
 from tests.whole_app.window import Screen, opened, wait_until
 
@@ -30,7 +31,7 @@ class Hands:
         self._environment = environment
 
     def __call__(self, *words: str) -> None:
-        subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=20)
+        subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
 
     def drag(self, *points: tuple[int, int]) -> None:
         self("mousemove", *map(str, points[0]))
@@ -42,7 +43,7 @@ class Hands:
 
     def clipboard(self, kind: str = "UTF8_STRING") -> str:
         command = [program("xclip"), "-selection", "clipboard", "-t", kind, "-o"]
-        asked = subprocess.run(command, env=self._environment, capture_output=True, check=False, timeout=20)
+        asked = subprocess.run(command, env=self._environment, capture_output=True, check=False, timeout=PATIENCE)
         return asked.stdout.decode()
 
     def picture(self, box: tuple[int, int, int, int]) -> Image.Image:

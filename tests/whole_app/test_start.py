@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.frame.displays import program
+from tests.frame.patience import PATIENCE
 from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
 from tests.whole_app.window import Program, alive, opened, wait_until
 
@@ -29,13 +30,13 @@ def window_box(environment: dict[str, str], name: str) -> list[int]:
 
 
 def hands(environment: dict[str, str], *words: str) -> None:
-    subprocess.run([program("xdotool"), *words], env=environment, check=True, timeout=20)
+    subprocess.run([program("xdotool"), *words], env=environment, check=True, timeout=PATIENCE)
 
 
 def test_without_a_display_it_says_so_in_one_sentence(real_display: dict[str, str], tmp_path: Path) -> None:
     blind = {name: value for name, value in real_display.items() if name not in {"DISPLAY", "QT_QPA_PLATFORM"}}
     command = [*COMMAND, "--data-dir", str(tmp_path)]
-    run = subprocess.run(command, env=blind, capture_output=True, text=True, timeout=20, check=False)
+    run = subprocess.run(command, env=blind, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 2
     assert run.stdout == ""
     assert run.stderr.startswith("Desktop Agent needs a screen, and there is none")
@@ -45,14 +46,14 @@ def test_without_a_display_it_says_so_in_one_sentence(real_display: dict[str, st
 def test_a_display_that_is_gone_is_no_crash(real_display: dict[str, str], tmp_path: Path) -> None:
     gone = {**real_display, "DISPLAY": ":4242"}
     command = [*COMMAND, "--data-dir", str(tmp_path)]
-    run = subprocess.run(command, env=gone, capture_output=True, text=True, timeout=20, check=False)
+    run = subprocess.run(command, env=gone, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 2
     assert "Desktop Agent needs a screen" in run.stderr
     assert "Traceback" not in run.stderr
 
 
 def test_the_version_needs_no_display() -> None:
-    run = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    run = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 0
     assert run.stdout.startswith("desktop-agent 0")
 

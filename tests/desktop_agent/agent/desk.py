@@ -25,6 +25,7 @@ from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message, new_id
 from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
+from tests.frame.patience import PATIENCE
 
 
 class Words(BaseModel):
@@ -152,7 +153,7 @@ class Desk:
     async def execute(self, prompt: Message | None = None) -> RunEnd:
         # Not wait_for: it would cancel the run, and a cancelled run ends well.
         running = asyncio.create_task(self.run.execute(prompt))
-        done, _ = await asyncio.wait({running}, timeout=10)
+        done, _ = await asyncio.wait({running}, timeout=PATIENCE)
         assert done, "the run did not end"
         end = running.result()
         assert end is self.memory.end

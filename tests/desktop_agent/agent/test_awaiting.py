@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.engine_events import AnswerAwaited, RetryScheduled
 from desktop_agent.vocabulary.errors import Overloaded
 from desktop_agent.vocabulary.provider_events import AnswerStarted, ContentDelta, Origin
 from tests.desktop_agent.agent.desk import Desk
+from tests.frame.patience import PATIENCE
 
 STARTED = AnswerStarted(Origin(provider="p"))
 
@@ -22,7 +23,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.001)
 

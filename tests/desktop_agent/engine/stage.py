@@ -24,8 +24,9 @@ from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.requests import ProviderConfig
+from tests.frame.patience import PATIENCE
 
-LIMIT = 20
+LIMIT = PATIENCE
 """Seconds until a test that waits in vain fails."""
 
 

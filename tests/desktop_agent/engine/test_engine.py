@@ -30,6 +30,7 @@ from desktop_agent.vocabulary.requests import (
     Timeouts,
 )
 from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
+from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
 
@@ -313,7 +314,7 @@ async def test_the_demo_speaks_and_acts_in_its_own_folder(tmp_path: Path) -> Non
 
 async def freed(session: "ref[Session]") -> None:
     """Until nobody holds it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while session() is not None:
             gc.collect()
             await asyncio.sleep(0.001)

@@ -18,6 +18,7 @@ from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from tests.desktop_agent.engine.stage import DISK, Shaky, envelope, record, shaky_store
+from tests.frame.patience import PATIENCE
 
 
 class Kept:
@@ -55,7 +56,7 @@ def test_streamed_text_is_written_at_least_twice_a_second() -> None:
 async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
     kept.ledger.note(envelope(1, ContentDelta("a")))
     assert kept.ledger.is_new
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while kept.ledger.is_new or not await kept.journal():
             await asyncio.sleep(0.01)
     assert await text_of(kept) == "a"
@@ -270,7 +271,7 @@ async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) 
     await kept.ledger.commit(Message.user("one"))
     kept.ledger.note(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
     kept.ledger.change_record(workspace="/w")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (await kept.shaky.store.load(kept.ledger.record.id)).record.workspace != "/w":
             await asyncio.sleep(0.005)
 
@@ -287,7 +288,7 @@ async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monk
     kept.ledger.note(envelope(1, ContentDelta("a")))
     await asyncio.sleep(0.05)
     waits.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not await kept.journal():
             await asyncio.sleep(0.005)
 

@@ -41,6 +41,7 @@ from desktop_agent.vocabulary.tool_calls import AllowForConversation, AllowOnce,
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, results_of, shaky_store
+from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture
@@ -393,7 +394,7 @@ async def test_close_stops_what_runs_and_writes_it(shaky: Shaky) -> None:
     stage = Stage(shaky, Turn(ContentDelta("half"), wait))
     stage.session.send(Message.user("p"))
     await wait.reached.wait()  # type: ignore[union-attr]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await stage.session.close()
     assert [each.text for each in await stage.stored()] == ["p", "half"]
     assert stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]

@@ -28,6 +28,7 @@ from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, check_invariants, shaky_store
+from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
     assert [(entry.message, entry.when) for entry in again.queue.entries] == [(waiting, "idle")]
     assert WAITING in [item.sentence for item in again.transcript if isinstance(item, NoticeItem)]
     again.go_on()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await again.wait_idle()
     assert said(again) == ["go", "half", "now", "kept", "last"]
     await again.close()

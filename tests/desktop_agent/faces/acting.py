@@ -12,8 +12,9 @@ from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.options import AgentOptions
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import ToolClass
+from tests.frame.patience import PATIENCE
 
-LIMIT = 20
+LIMIT = PATIENCE
 """Seconds until a test that waits in vain fails."""
 
 

@@ -15,9 +15,10 @@ import pytest
 
 from desktop_agent.__main__ import main
 from tests.desktop_agent.providers.loopback import Loopback
+from tests.frame.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-LIMIT = 60
+LIMIT = PATIENCE
 """Seconds until a child that does not end fails its test."""
 
 

@@ -24,6 +24,7 @@ from desktop_agent.vocabulary.messages import Message, Role, now
 from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningDisabled, ReasoningEffort
 from tests.desktop_agent.faces.asking import ROOT, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}
 
@@ -428,7 +429,7 @@ async def test_ctrl_c_prints_and_keeps_what_came(ask: Asker) -> None:
         came = await process.stdout.readexactly(len("half an answer"))
         process.send_signal(signal.SIGINT)
         asked = await finished(process)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await server.disconnected.wait()
         assert (came + asked.out.encode()).decode() == "half an answer\n"
         assert asked.code == 130
@@ -444,7 +445,7 @@ async def test_ctrl_c_while_waiting_for_standard_input_ends_at_once(ask: Asker) 
         try:
             await asyncio.sleep(1.0)  # it says nothing when it begins to read
             process.send_signal(signal.SIGINT)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 assert await process.wait() == 130
         finally:
             if process.returncode is None:
@@ -461,7 +462,7 @@ async def test_a_reader_that_leaves_stops_the_run(ask: Asker) -> None:
         assert process.stdout is not None
         await process.stdout.read(10)
         process.stdout._transport.close()  # type: ignore[attr-defined]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await server.disconnected.wait()
             assert process.stderr is not None
             said = (await process.stderr.read()).decode()

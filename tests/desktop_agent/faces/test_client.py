@@ -20,6 +20,7 @@ from desktop_agent.vocabulary.errors import AuthenticationFailed, ImagesNotSuppo
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, ThinkingDelta
 from tests.desktop_agent.faces.acting import Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.frame.patience import PATIENCE
 
 
 async def test_blocks_come_one_after_the_other_and_none_at_the_end() -> None:
@@ -370,7 +371,7 @@ async def test_a_forgotten_client_warns_and_leaves_nothing_running() -> None:
     await clients[0].send("hi")
     with pytest.warns(ResourceWarning, match="not closed"):
         clients.clear()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0)
     assert provider.closed_early == 1

@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.vocabulary.errors import WrongUse
 from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.frame.patience import PATIENCE
 
 
 def test_every_preset_is_understood() -> None:
@@ -121,5 +122,5 @@ print(before, rooms + "gemini" in sys.modules, rooms + "anthropic" in sys.module
 
 
 def test_dialects_in_use_are_imported_and_no_others():
-    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert run.stdout == "False True False\n"

@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, Done, Message
 from desktop_agent.vocabulary.requests import ModelInfo, PictureLimits
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.providers.canon import simple_request
+from tests.frame.patience import PATIENCE
 
 
 async def played(provider: Provider) -> list[object]:
@@ -87,7 +88,7 @@ async def test_waiting_and_closing() -> None:
     stream = provider.stream(simple_request())
     assert await anext(stream) == ContentDelta("a")
     following = asyncio.ensure_future(anext(stream))
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), PATIENCE)
     assert not following.done()
     go.set()
     assert await following == ContentDelta("b")

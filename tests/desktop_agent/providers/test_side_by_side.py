@@ -19,9 +19,10 @@ from desktop_agent.vocabulary.options import AgentOptions
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ThinkingDelta
 from tests.desktop_agent.providers.canon import simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 
 WORDS = ["one ", "zwei ", "trois ", "четыре ", "五 ", "😀 ", "\n\n", "<b>", "seven "]
-LIMIT = 20
+LIMIT = PATIENCE
 Ending = Literal["cut", "error", "stop"]
 
 

@@ -28,6 +28,7 @@ from desktop_agent.vocabulary.requests import (
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
 from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
+from tests.frame.patience import PATIENCE
 
 FAR = "https://models.example.com/v1"
 SOON = 0.3
@@ -132,7 +133,7 @@ async def test_a_short_limit_of_silence_does_not_cut_off_a_slow_start(
         done, _ = await asyncio.wait({asking}, timeout=3 * SOON)
         assert not done
         release.set()
-        assert await asyncio.wait_for(asking, 10) == "hi"
+        assert await asyncio.wait_for(asking, PATIENCE) == "hi"
 
 
 @pytest.mark.parametrize("sign", SIGNS_OF_LIFE.values(), ids=SIGNS_OF_LIFE.keys())

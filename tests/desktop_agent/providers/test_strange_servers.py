@@ -24,6 +24,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.requests import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS, dialect_of, events
+from tests.frame.patience import PATIENCE
 
 HELLO = sse(chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk(finish="stop"))
 PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
@@ -73,7 +74,7 @@ async def answer_of(address: str, dialect: str = "openai-chat") -> str:
     provider = make_provider(dialect, f"{address}/{ROOTS[dialect]}", None, http)
     stream = provider.stream(ModelRequest("m", (Message.user("hi"),)))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return "".join([event.text async for event in stream if isinstance(event, ContentDelta)])
     finally:
         await stream.aclose()

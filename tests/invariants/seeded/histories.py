@@ -30,9 +30,10 @@ def _keeps_no_first_text(real: Any) -> Any:
 
 def _keeps_no_tail(real: Any) -> Any:
     def message(self: AnswerBuilder, state: Any, at: Any) -> Any:
-        if state is MessageState.INTERRUPTED:
-            self._text.clear()
-        return real(self, state, at)
+        said = real(self, state, at)
+        if state is MessageState.INTERRUPTED and said.blocks and isinstance(said.blocks[-1], Text):
+            return said.model_copy(update={"blocks": said.blocks[:-1]})
+        return said
 
     return message
 

@@ -12,6 +12,7 @@ from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.preferences import Preferences, Providers
+from tests.frame.patience import PATIENCE
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
@@ -20,7 +21,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 
 T = TypeVar("T")
-LIMIT = 30
+LIMIT = PATIENCE
 """Seconds until a test that waits in vain fails."""
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")
 

@@ -63,7 +63,7 @@ def test_what_is_sent_is_answered_in_the_transcript(on_screen):
         assert screen.answers() == ["Hello"]
         assert screen.editor.toPlainText() == ""
         assert screen.window.windowTitle() == "Say hello — Desktop Agent"
-        assert screen.find(QPushButton, "1,234 tokens").text() == "1,234 tokens"
+        assert screen.find(QPushButton, "Tokens and cost").text() == "1,234 tokens"
         rows = screen.find(QListView, "Conversations").model()
         assert [rows.index(n, 0).data() for n in range(rows.rowCount())] == ["Say hello"]
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_sent_comes_back(on_screen, tmp_path):
         screen.conversation.change(workspace=str(tmp_path / "gone"))
         screen.write("precious words")
         screen.press("Send")
-        await until(lambda: screen.banners.keys)
+        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
         assert screen.editor.toPlainText() == "precious words"
         assert screen.conversation.is_empty
         screen.conversation.change(workspace=None)
@@ -225,7 +225,7 @@ def test_a_problem_of_the_program_is_a_banner(on_screen):
             raise DiskFull("The disk is full.")
 
         screen.desk._tasks.start(fails())
-        await until(lambda: screen.banners.keys)
+        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
         assert "The disk is full." in screen.words(screen.banners)
 
     on_screen(work)
@@ -236,7 +236,7 @@ def test_a_deleted_conversation_comes_back(on_screen):
         await screen.say("Hello")
         id_ = screen.conversation.id
         screen.window.sidebar.delete_requested.emit(id_)
-        await until(lambda: screen.banners.keys)
+        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
         await screen.idle()
         assert screen.conversation.is_empty
         (undo,) = [each for each in screen.banners.findChildren(QPushButton) if each.text() == "Undo"]
@@ -456,7 +456,7 @@ def test_the_window_returns_to_its_place(on_screen):
 def test_wrong_use_is_a_banner_too(on_screen):
     async def work(screen):
         screen.desk.library.open("nobody")
-        await until(lambda: screen.banners.keys)
+        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
         screen.window.show_problem(WrongUse("again"))
         assert len(screen.banners.keys) == 2
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.frame.patience import PATIENCE
 from ui import __main__ as program
 from ui.transcript.child_start import CHILD, child_command, child_environment, child_folder
 
@@ -14,7 +15,9 @@ from ui.transcript.child_start import CHILD, child_command, child_environment, c
 @pytest.mark.parametrize("part", ["colouring", "diagram"])
 def test_each_part_starts_isolated_and_says_nothing_to_nonsense(part):
     command, own = child_command(part), child_environment()
-    run = subprocess.run(command, input=b"", env=own, cwd=child_folder(), capture_output=True, timeout=60, check=False)
+    run = subprocess.run(
+        command, input=b"", env=own, cwd=child_folder(), capture_output=True, timeout=PATIENCE, check=False
+    )
     assert run.stdout == b""
     assert (run.returncode, b"JSONDecodeError" in run.stderr) == ((0, False) if part == "colouring" else (1, True))
 
@@ -51,7 +54,7 @@ print(sorted(name for name in sys.modules if name.startswith("pygments")))
 
 
 def test_the_window_loads_no_grammar():
-    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert run.stdout == "[]\n"
 
 
@@ -67,5 +70,5 @@ def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
             break
     copied = {program.__file__: str(tmp_path / "ui/__main__.py")}
     command = [copied.get(word, word) for word in child_command("colouring")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (run.stdout, run.returncode) == ("mine\n", 3)

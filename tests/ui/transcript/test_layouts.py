@@ -131,7 +131,7 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
             qtbot.wait(20)
         drawing.apply(feed(RunFinished(RunEnd.COMPLETED)))
         look()
-        qtbot.waitUntil(lambda: not orders._wanted and not orders._hearing, timeout=20_000)
+        qtbot.waitUntil(lambda: not orders._wanted and not orders._hearing)
         drawing.viewport().grab()
         assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]
         for block, before, tellings in kept:

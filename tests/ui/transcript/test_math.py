@@ -190,7 +190,7 @@ def wait_for(formulas, shape, qtbot):
     found = formulas.get(shape, partial(came.append, 1))
     if isinstance(found, Coming):
         found.order.seen()
-        qtbot.waitUntil(lambda: bool(came), timeout=20_000)
+        qtbot.waitUntil(lambda: bool(came))
     return formulas.get(shape, lambda: None)
 
 
@@ -300,7 +300,7 @@ def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, look,
     block = LeafText(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
     before = block.lay(400, look)
     source = block._flow.object_boxes()[3].width()
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     assert not block.laid
     assert block.lay(400, look) > before
     assert block._flow.object_boxes()[3].width() < source
@@ -312,7 +312,7 @@ def test_what_was_asked_for_twice_is_told_once(formulas, look, qtbot):
     block = LeafText(Leaf("paragraph", "$x$"), {}, math=host_of(formulas, changed))
     for _ in range(3):
         block.lay(400, look)
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     assert len(changed) == 1
 
 
@@ -336,7 +336,7 @@ def test_the_tip_says_source_and_reason(formulas, look, qtbot):
     changed = []
     block = LeafText(Leaf("paragraph", r"$\foobar$ and [x](https://x.org)"), {}, math=host_of(formulas, changed))
     block.lay(400, look)
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     block.lay(400, look)
     inside = block._flow.object_boxes()[0].center().toPoint()
     assert block.tip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
@@ -350,7 +350,7 @@ def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, look,
     latex = "+".join("abcdefgh")
     block = LeafText(Leaf("paragraph", f"${latex}$"), {}, math=host_of(formulas, changed))
     block.lay(400, look)
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     block.lay(400, look)
     whole = block._flow.object_boxes()[0].width()
     block.lay(int(whole * 0.8), look)
@@ -364,7 +364,7 @@ def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
     block = MathBlock(r"\frac{a}{b}", host_of(formulas, changed))
     block.lay(400, look)
     assert block._source
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     height = block.lay(400, look)
     assert block._source is None
     image = painted(block, look)
@@ -390,7 +390,7 @@ def test_a_wide_block_moves_sideways(formulas, look, qtbot):
     changed = []
     block = MathBlock("+".join(["x"] * 60), host_of(formulas, changed))
     block.lay(300, look)
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     block.lay(300, look)
     before = painted(block, look, 300)
     assert block.scroll_sideways(100)
@@ -405,7 +405,7 @@ def test_a_block_that_cannot_be_drawn_says_why_below_its_source(formulas, look, 
     changed = []
     block = MathBlock(r"\foobar", host_of(formulas, changed))
     before = block.lay(400, look)
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     assert block.lay(400, look) > before
     assert block._reason.line.text == r"This formula cannot be drawn: \foobar is not known."
 
@@ -458,7 +458,7 @@ def drawn(view):
 
 def test_the_view_follows_the_end_while_formulas_arrive(view, qtbot):
     rows = view.surface.rows
-    qtbot.waitUntil(lambda: drawn(view)[0] > 5 and drawn(view)[1] == 1, timeout=20_000)
+    qtbot.waitUntil(lambda: drawn(view)[0] > 5 and drawn(view)[1] == 1)
     assert rows.following
     assert rows.top == rows.bottom
 
@@ -470,7 +470,7 @@ def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot)
     row = rows.row(1)
     at = row.block_at(rows.top - rows.row_top(1))
     before = rows.row_top(1) + row.block_top(at) - rows.top
-    qtbot.waitUntil(lambda: drawn(view)[0] > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: drawn(view)[0] > 5)
     assert not rows.following
     assert rows.row_top(1) + row.block_top(at) - rows.top == before
 

@@ -96,7 +96,7 @@ def test_the_result_is_shown_whole_without_commands(running, qtbot):
     running.finish(Text(text=f" 1%\r99%\n{log}"), outcome=Outcome.FAILED)
     result = running.block(OutputBlock)
     assert "\x1b" not in result.text
-    qtbot.waitUntil(lambda: result.text.startswith("99%\n0\n"), timeout=10_000)
+    qtbot.waitUntil(lambda: result.text.startswith("99%\n0\n"))
     assert result.text.endswith("2999")
     assert result._lines.words[1] == [(0, 1, "red")]
 

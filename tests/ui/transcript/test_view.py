@@ -104,7 +104,7 @@ def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, 
     text += "\n```py\n" + "line = 1\n" * 5 + "```\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3 + "\nThe end."
     for at in range(0, len(text), 6):
         long.send(ContentDelta(text[at : at + 6]))
-        qtbot.waitUntil(lambda: coloured(long.view), timeout=20_000)
+        qtbot.waitUntil(lambda: coloured(long.view))
         blitted = on_screen(qtbot, long.view)
         assert blitted == painted_anew(qtbot, long.view)
 
@@ -323,7 +323,7 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
         stand.view.scroller.to_start()
         stand.view.scroller.to_end()
     qtbot.wait(100)
-    qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view), timeout=20_000)
+    qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view))
     assert streamed.rows.total == opened.rows.total
     assert streamed.picture() == opened.picture()
 

@@ -69,6 +69,11 @@ class FrameReader:
         """Fold one frame in."""
         name, data = frame
         text = None if name else _only_text(data)
+        if self.done:
+            # Behind its end mark a server may count; it says nothing more.
+            if is_object(data):
+                self._count(data.get("usage"))
+            return
         if text is not None:
             self.recognised = self._has_deltas = True
             self._show(text)
@@ -83,6 +88,9 @@ class FrameReader:
         if data.get("error") or name == "error" or (data.get("object") == "error") or _is_detail_only(data):
             self._fail(data)
             return
+        self._chunk(data)
+
+    def _chunk(self, data: dict[str, Any]) -> None:
         self._builder.named(data.get("id"))
         self._count(data.get("usage"))
         if "x_groq" in data:

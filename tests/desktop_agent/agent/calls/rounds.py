@@ -25,6 +25,7 @@ from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.images import StoredSource
 from desktop_agent.vocabulary.messages import Message, Role, new_id
 from desktop_agent.vocabulary.tool_calls import Decision, Effect, ToolClass
+from tests.frame.patience import PATIENCE
 
 
 class Words(BaseModel):
@@ -150,7 +151,7 @@ class Desk:
 
     async def run(self) -> RoundEnd:
         running = asyncio.create_task(self.round.run())
-        done, _ = await asyncio.wait({running}, timeout=20)
+        done, _ = await asyncio.wait({running}, timeout=PATIENCE)
         assert done, "the round did not end"
         return running.result()
 

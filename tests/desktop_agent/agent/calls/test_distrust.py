@@ -69,7 +69,6 @@ async def beside_a_good_one(bad: Any, **more: Any) -> Desk:
         TimeoutError(),
         BaseException(),
         BaseExceptionGroup("several", [SystemExit(), ValueError()]),
-        Mute("nothing"),
     ],
     ids=lambda error: type(error).__name__,
 )

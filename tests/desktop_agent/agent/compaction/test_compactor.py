@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ class Desk:
         standing = Standing()
         around = Surroundings(
             open_provider=self._nobody,
-            recorder=None,  # type: ignore[arg-type]  it must tell nothing
+            recorder=SimpleNamespace(emit=lambda _: None),  # type: ignore[arg-type]  of it only this is used
             tools=ToolRegistry([calculate()]),
             approvals=ApprovalBroker(),
             standing=standing,

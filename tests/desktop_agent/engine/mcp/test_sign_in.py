@@ -23,6 +23,7 @@ from desktop_agent.vocabulary.mcp.states import ServerState
 from tests.desktop_agent.engine.mcp.stand import Stand, at, stand
 from tests.desktop_agent.tools.mcp.sign_in.site import ENDLESS, Answer, Asked, Site, as_json, site
 from tests.desktop_agent.tools.mcp.stage import until
+from tests.frame.patience import PATIENCE
 
 SECRETS = ("access-secret", "refresh-secret", "client-secret", "the-code")
 PRM = "/.well-known/oauth-protected-resource/mcp"
@@ -506,7 +507,7 @@ async def test_the_page_at_the_end_speaks_the_persons_language(tmp_path):
 
 
 def read_page(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as page:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as page:
         return page.read().decode()
 
 

@@ -10,6 +10,7 @@ from desktop_agent.vocabulary.tool_calls import ToolClass
 from tests.desktop_agent.engine.mcp.stand import at, own, stand
 from tests.desktop_agent.tools.mcp.sign_in.site import site
 from tests.desktop_agent.tools.mcp.stage import OWN_SERVER
+from tests.frame.patience import PATIENCE
 
 
 def running() -> list[int]:
@@ -91,6 +92,6 @@ async def test_one_that_is_removed_while_it_is_tried_ends(tmp_path):
         await here.servers.remove("own", here.keep)
         here.servers.follow_settings()
         here.servers.follow_settings()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await testing
         assert running() == []

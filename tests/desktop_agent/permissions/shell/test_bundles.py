@@ -17,6 +17,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, CommandSubject
 from desktop_agent.vocabulary.tool_calls import Effect
 from tests.desktop_agent.permissions.conftest import MakeTool
+from tests.frame.patience import PATIENCE
 
 MEMBERS = [each for bundle in BUNDLES for each in bundle.beginnings]
 LOOKING = BUNDLES[0]
@@ -91,7 +92,13 @@ def test_what_only_looks_writes_nothing_starts_nothing_and_shows_nothing_of_else
         tried += 1
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(repository), "GIT_TRACE2_EVENT": str(trace)}
         ended = subprocess.run(
-            words, cwd=work, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+            words,
+            cwd=work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
         )
         assert seen(work) == before, words
         assert SECRET.encode() not in ended.stdout + ended.stderr, words

@@ -13,6 +13,7 @@ from desktop_agent.permissions.shell.commands import parsed
 from desktop_agent.permissions.shell.harmless import Harmless
 from desktop_agent.permissions.shell.harmless_in_git import OF_GIT
 from desktop_agent.permissions.shell.reaching_options import reaches_further
+from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -68,7 +69,7 @@ class Repository:
             env=environment,
             input=text.encode(),
             capture_output=True,
-            timeout=20,
+            timeout=PATIENCE,
             check=False,
         )
         return ended.stdout.decode(errors="replace").strip()

@@ -95,9 +95,9 @@ async def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     sent: list[Request] = []
     understood = routes.understood
 
-    async def remembered(asked: Request) -> Any:
+    async def remembered(asked: Request, *more: Any) -> Any:
         sent.append(asked)
-        return await understood(asked)
+        return await understood(asked, *more)
 
     monkeypatch.setattr(routes, "understood", remembered)
     server, http = demo.DemoServer(speed=math.inf), HttpClient()

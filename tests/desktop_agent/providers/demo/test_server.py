@@ -17,6 +17,7 @@ from desktop_agent.providers.demo import texts
 from desktop_agent.providers.demo.script import pieces
 from desktop_agent.providers.demo.server import DemoServer, RequestRecord, demo_endpoint
 from desktop_agent.vocabulary.blocks import Text, ToolResult
+from tests.frame.patience import PATIENCE
 
 Json = dict[str, Any]
 TOOLS = [
@@ -328,7 +329,7 @@ async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> N
     async with httpx.AsyncClient(base_url=await server.start(), trust_env=False) as client:
         async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
             await anext(response.aiter_bytes())
-        record = await asyncio.wait_for(gone, 20)
+        record = await asyncio.wait_for(gone, PATIENCE)
         assert (record.state, record.frames_sent) == ("disconnected", 1)
         assert server.last_disconnect_at == record.ended_at
         assert server.connections == (record,)

@@ -40,6 +40,7 @@ from desktop_agent.vocabulary.provider_events import (
 from desktop_agent.vocabulary.requests import Price, ProviderState, Timeouts
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.providers.loopback import Loopback, Reply, sse
+from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"
 SAID = Sentence("Something was left out.")
@@ -126,7 +127,7 @@ async def test_the_start_comes_before_everything_with_what_was_adjusted(http: Ht
     reply = Reply(b"", hold=release, headers={"x-request-id": "q1", "content-type": "text/event-stream"})
     async with Loopback(reply) as server:
         stream = Asking(http, server, adjustments=(SAID,)).stream()
-        started = await asyncio.wait_for(anext(stream), 5)
+        started = await asyncio.wait_for(anext(stream), PATIENCE)
         assert started == AnswerStarted(Origin(provider="plain", request_id="q1"), (SAID,))
         release.set()
         with pytest.raises(Truncated, match="it was empty"):
@@ -186,11 +187,11 @@ async def test_an_answer_kept_open_after_its_finish_is_closed_and_marked(
     monkeypatch.setattr(answering, "ENDING_PATIENCE", 0.05)
     held = Reply(sse({"text": "hi"}, {said: 1}, done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             found, error = await collected(Asking(http, server).stream())
         assert found[2:] == UNENDED
         assert error is None
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_an_idle_limit_below_the_patience_marks_it_too(http: HttpClient) -> None:
@@ -316,7 +317,7 @@ async def test_closing_the_stream_closes_the_connection(http: HttpClient) -> Non
         stream = Asking(http, server).stream()
         await anext(stream)
         await stream.aclose()
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_the_connection_is_used_again_after_a_whole_answer(http: HttpClient) -> None:

@@ -22,6 +22,7 @@ from desktop_agent.providers.transport.http_client import HttpCall, HttpClient
 from desktop_agent.vocabulary.errors import AgentError, TimedOut, Truncated
 from desktop_agent.vocabulary.requests import Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 QUICK = Timeouts(connect=5, idle=5)
@@ -266,7 +267,7 @@ async def test_an_answer_that_says_close_is_not_used_again(http: HttpClient) -> 
     head = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
     async with Wire(head, framed(b"hello"), b"0\r\n\r\n") as server:
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
-        await asyncio.wait_for(server.gone.wait(), 5)
+        await asyncio.wait_for(server.gone.wait(), PATIENCE)
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
         assert server.connections == 2
 
@@ -276,7 +277,7 @@ async def test_the_end_mark_unread_does_not_give_the_connection_back(http: HttpC
         answer = await http.open(call(server.url))
         async with answer.body() as chunks:
             assert await anext(chunks)
-        await asyncio.wait_for(server.gone.wait(), 5)
+        await asyncio.wait_for(server.gone.wait(), PATIENCE)
 
 
 async def test_silence_counts_from_the_last_bytes(http: HttpClient) -> None:

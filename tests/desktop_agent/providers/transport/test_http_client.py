@@ -25,6 +25,7 @@ from desktop_agent.vocabulary.errors import (
 )
 from desktop_agent.vocabulary.requests import Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Timeouts(connect=5, idle=5)
@@ -82,7 +83,7 @@ async def test_a_half_read_body_closes_its_connection(http: HttpClient) -> None:
         answer = await http.open(call(server.url))
         async with answer.body() as chunks:
             assert (await anext(chunks)).startswith(b"one")
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
         answer = await http.open(call(server.url))
         await answer.aclose()
         assert server.connections == 2
@@ -99,11 +100,11 @@ async def test_a_cancelled_task_closes_its_connection(http: HttpClient) -> None:
                     got.set()
 
         task = asyncio.create_task(reading())
-        await asyncio.wait_for(got.wait(), 5)
+        await asyncio.wait_for(got.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_silence(http: HttpClient) -> None:
@@ -116,7 +117,7 @@ async def test_bytes_are_signs_of_life_and_the_total_counts_all_the_same(http: H
     async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
         with pytest.raises(TimedOut, match=r"not finished within 0\.2 seconds"):
             await read(http, call(server.url, Timeouts(idle=30, total=0.2)))
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_total_before_the_head(http: HttpClient) -> None:

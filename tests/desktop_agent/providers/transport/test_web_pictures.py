@@ -12,6 +12,7 @@ from desktop_agent.network.fetching import REDIRECTS, Patience
 from desktop_agent.providers.transport.web_pictures import LIMIT, PrivateAddress, fetch_picture
 from desktop_agent.vocabulary.errors import ImageRefused
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 
 HERE = frozenset({"127.0.0.1"})
 BARE = {"content-type": "text/plain", "set-cookie": "who=you"}
@@ -113,7 +114,7 @@ async def test_a_page_is_not_read_to_its_end():
     hold = asyncio.Event()
     async with Loopback(Reply(b"<html>" + b"x" * 100, hold=hold), judged=False) as server:
         assert "is not a PNG" in await refusal(f"{server.root}/a.png")
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_too_large_by_its_own_account_or_by_what_comes():
@@ -153,7 +154,7 @@ async def test_cancelling_closes_the_connection():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_a_proxy_is_used_and_gets_no_private_names(monkeypatch):

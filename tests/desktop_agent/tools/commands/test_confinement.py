@@ -10,6 +10,7 @@ from desktop_agent.tools.commands import bubblewrap, confinement, landlock
 from desktop_agent.tools.commands.bounds import Bounds
 from desktop_agent.tools.commands.confinement import Confinement, bubblewrapped, landlocked, offered, unconfined, works
 from tests.desktop_agent.tools.commands.ways import way
+from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,7 @@ def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -
     bounds = Bounds((tmp_path,), ())
     argv = landlock.command(("/bin/touch", str(tmp_path / "ran")), bounds)
     argv[argv.index("confined") + 1] = '{"writable": 1, "hidden": [], "network": false}'
-    ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 125
     assert "could not be confined and was not started" in ended.stderr
     assert not (tmp_path / "ran").exists()

@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.engine_events import ToolFinished, ToolProgress
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import FileChanges
 from tests.desktop_agent.engine.test_taking_back import Office
+from tests.frame.patience import PATIENCE
 
 ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="run_command", scope=RuleScope.ALWAYS)
 LINE = "echo half > half.txt; echo first; echo second; sleep 987654 & sleep 987654"
@@ -29,7 +30,7 @@ async def test_stop_ends_everything_and_says_what_it_had_written(tmp_path: Path)
         session = office.new_session()
         session.standing.add(ALLOWED)
         session.send(Message.user("go"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while "second" not in "".join(each.text for each in office.of(ToolProgress)):
                 await asyncio.sleep(0.01)
         assert running("987654")

@@ -17,6 +17,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.errors import ToolFailed
 from tests.desktop_agent.tools.commands.ways import way
+from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
 PYTHON = str(Path(sys.executable).resolve())
@@ -87,7 +88,7 @@ async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, c
 
 async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, confinement: Confinement) -> None:
     call = asyncio.ensure_future(said_by(workspace, confinement, f"{UNTIL}; (trap '' TERM; sleep 43211); sleep 43211"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not running():
             await asyncio.sleep(0.02)
     call.cancel()
@@ -116,7 +117,7 @@ async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace
     """Its session is its own and its environment empty, so only the process that stays knows of it."""
     trap = "trap 'setsid env -i /bin/sleep 43210 </dev/null >/dev/null 2>&1 & : >asked' TERM"
     call = asyncio.ensure_future(said_by(workspace, confinement, f"{trap}; : >begun; while :; do sleep 0.05; done"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not (workspace.folder / "begun").exists():
             await asyncio.sleep(0.02)
     call.cancel()

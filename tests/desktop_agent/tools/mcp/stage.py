@@ -18,9 +18,10 @@ from desktop_agent.tools.mcp.web.streams import Place, http_streams
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.vocabulary.blocks import JsonObject, ResultPart
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer, StdioConnection
+from tests.frame.patience import PATIENCE
 
 OWN_SERVER = Path(__file__).with_name("own_server.py")
-LIMIT = 30
+LIMIT = PATIENCE
 """Seconds until a test that waits in vain fails."""
 
 

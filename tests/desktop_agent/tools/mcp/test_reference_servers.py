@@ -20,6 +20,7 @@ from desktop_agent.vocabulary.mcp.asking import Answerers, ElicitationAnswer, El
 from desktop_agent.vocabulary.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.tools.mcp.reference_servers import node_server, python_server
 from tests.desktop_agent.tools.mcp.stage import address, called, program, until
+from tests.frame.patience import PATIENCE
 
 WAYS = ("stdio", "http")
 
@@ -46,7 +47,7 @@ async def listening(argv: Sequence[str], folder: Path, port: int) -> AsyncIterat
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while b"listening" not in await process.stderr.readline():
                 pass
         yield

@@ -17,6 +17,7 @@ from desktop_agent.tools.mcp.stdio import Command, stdio_streams
 from tests.desktop_agent.tools.commands.test_staying import AWAY, nobody_left, running
 from tests.desktop_agent.tools.mcp.stage import own_server, program, until
 from tests.frame.children import Children
+from tests.frame.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
 __all__ = ["nobody_left"]
@@ -52,7 +53,7 @@ async def test_the_closing_of_its_input_reaches_it_and_its_last_words_are_kept(t
 
 async def test_the_end_of_its_output_is_seen_while_it_goes_on(tmp_path: Path) -> None:
     async with stdio_streams(command(": >begun; exec >&-; exec sleep 60", tmp_path), ServerLog()) as (incoming, _):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert [each async for each in incoming] == []
         assert (tmp_path / "begun").exists()
 

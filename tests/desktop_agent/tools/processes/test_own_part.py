@@ -4,11 +4,12 @@ import sys
 import pytest
 
 from desktop_agent.tools.processes.own_part import part_command, part_environment
+from tests.frame.patience import PATIENCE
 
 
 def test_a_part_runs_alone_and_gets_its_words_behind_its_name() -> None:
     argv = part_command("confined", "desktop_agent.tools.commands.launcher", '{"network": true}', "/bin/echo", "a b")
-    ended = subprocess.run(argv, env={}, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(argv, env={}, cwd="/", capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("a b\n", "", 0)
 
 

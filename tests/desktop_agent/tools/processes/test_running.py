@@ -14,6 +14,7 @@ import pytest
 
 from desktop_agent.tools.processes import Ending, ProcessEnd, run_process
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
+from tests.frame.patience import PATIENCE
 
 PYTHON = sys.executable
 
@@ -59,7 +60,7 @@ class Heard:
             self._line.set()
 
     async def pid(self) -> int:
-        await asyncio.wait_for(self._line.wait(), 60)
+        await asyncio.wait_for(self._line.wait(), PATIENCE)
         return int(self.text.split("\n")[0])
 
 

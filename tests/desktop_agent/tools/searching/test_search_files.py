@@ -11,6 +11,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.rules import PathSubject
 from desktop_agent.vocabulary.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
 from tests.frame.children import Children
+from tests.frame.patience import PATIENCE
 
 HOSTILE = "(a+)+$"
 BAIT = "a" * 60 + "!"
@@ -61,7 +62,7 @@ async def test_a_hostile_expression_is_ended_and_what_was_found_stays(
 async def test_stop_ends_the_search(workspace: Workspace, new_children: Children) -> None:
     (workspace.folder / "b").write_text(BAIT)
     task = asyncio.ensure_future(search(workspace, HOSTILE, is_expression=True))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not new_children():
             await asyncio.sleep(0.01)
     task.cancel()

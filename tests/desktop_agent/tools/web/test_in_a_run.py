@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, NetworkPreview
 from tests.desktop_agent.agent.desk import Desk
 from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
+from tests.frame.patience import PATIENCE
 
 HTML = answer(b"<title>T</title><main><p>What it says.</p></main>", content_type="text/html")
 
@@ -26,7 +27,7 @@ async def test_the_person_sees_where_it_goes_and_then_the_model_reads_it():
     async with RawServer(sending(HTML)) as server:
         desk = desk_for(server.url())
         running = desk.start()
-        await asyncio.wait_for(desk.approvals_open(), 10)
+        await asyncio.wait_for(desk.approvals_open(), PATIENCE)
         assert not server.requests
         (asked,) = desk.approvals.open_approvals
         assert asked.preview == NetworkPreview("GET", server.url(), "site.example")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 from desktop_agent.vocabulary.blocks import Image
 from desktop_agent.vocabulary.images import Base64Source
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.contents.told import told
 from tests.ui.transcript.test_pictures import png
@@ -161,9 +162,9 @@ def test_loading_that_is_given_up_leaves_nothing(on_screen, give_up):
             reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
             await reader.press("Load image")
             await reader.press("Load anyway")
-            await asyncio.wait_for(server.asked.wait(), 10)
+            await asyncio.wait_for(server.asked.wait(), PATIENCE)
             await give_up(reader, screen.desk)
-            await asyncio.wait_for(server.disconnected.wait(), 10)
+            await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
     on_screen(work)
 

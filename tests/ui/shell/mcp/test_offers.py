@@ -30,7 +30,7 @@ def popup(screen):
 
 
 def rows(screen):
-    model = popup(screen)._rows
+    model = popup(screen).panel.rows
     return [model.row(at).text for at in range(model.rowCount())]
 
 
@@ -203,8 +203,7 @@ def test_gaps_of_an_address_are_filled_in_and_what_is_no_text_is_refused(on_scre
         screen.press("Insert from a server")
         await take(screen, "Dynamic Blob Resource")
         await fill(screen, "Dynamic Blob Resource", resourceId="7")
-        await until(lambda: screen.banners.keys)
-        assert "neither text nor a picture" in screen.banners.keys[0]
+        await until(lambda: "neither text nor a picture" in screen.window.page.composer._problems.text())
         assert chips(screen) == ["Attached resource: Dynamic Text Resource"]
         await screen.idle()
 

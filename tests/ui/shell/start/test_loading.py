@@ -9,6 +9,7 @@ import threading
 import pytest
 from PySide6.QtCore import QTimer
 
+from tests.frame.patience import PATIENCE
 from tests.ui.bridge.in_loop import in_loop
 from ui.shell.start.loading import load, load_in_slices
 from ui.shell.start.plain_imports import without_features
@@ -92,5 +93,5 @@ def test_what_somebody_else_put_over_imports_stays(monkeypatch):
 
 
 def test_no_source_is_read_for_an_import_any_more():
-    run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert run.stdout == "True [] http.client\n"

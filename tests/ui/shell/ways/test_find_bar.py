@@ -50,7 +50,7 @@ class Stand(QWidget):
 
     def count(self):
         finding = self.view.finding
-        self.qtbot.waitUntil(lambda: finding._work is None and not finding._rest.isActive(), timeout=10_000)
+        self.qtbot.waitUntil(lambda: finding._work is None and not finding._rest.isActive())
         return self.field.accessibleDescription()
 
     def key(self, key, modifier=Qt.KeyboardModifier.NoModifier):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.frame.a11y import SYSTEM_PYTHON
+from tests.frame.patience import PATIENCE
 
 HERE = Path(__file__).parent
 WINDOW = HERE.parent / "accessible_window.py"
@@ -40,7 +41,7 @@ class Window:
     def ask(self, *words):
         command = [SYSTEM_PYTHON, str(READER), "transcript-under-test", *map(str, words)]
         answer = subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, timeout=100, check=False
+            command, env=self._environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert answer.returncode == 0, answer.stderr[-1500:]
         return json.loads(answer.stdout)

@@ -34,7 +34,7 @@ class Desk:
         answers = [[] for _ in codes]
         self._errands += [Errand(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
         self.colourist.look()
-        self._qtbot.waitUntil(lambda: not self.colourist.is_busy, timeout=30_000)
+        self._qtbot.waitUntil(lambda: not self.colourist.is_busy)
         return answers
 
     @property
@@ -114,7 +114,7 @@ def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
     hanging = desk.child
     hanging.suspend()
     assert desk.ask(Code("x = 2", "python")) == [[None]]
-    qtbot.waitUntil(lambda: not hanging.is_running(), timeout=10_000)
+    qtbot.waitUntil(lambda: not hanging.is_running())
     desk.colourist._late.setInterval(module.PATIENCE)
     (found,) = desk.ask(Code("x = 3", "python"))
     assert words_in(found)
@@ -126,7 +126,7 @@ def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
     desk.colourist.look()
     assert desk.colourist._child.waitForReadyRead(30_000)
     desk.colourist._on_late()
-    qtbot.waitUntil(lambda: bool(heard), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(heard))
     assert words_in(heard)
     assert desk.colourist.started == 1
 
@@ -137,7 +137,7 @@ def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
     (found,) = desk.ask(Code("x = 2", "python"))
     assert words_in(found) == words_by_line("x = 2", "python")
     desk.child.kill()
-    qtbot.waitUntil(lambda: desk.colourist._child is None, timeout=10_000)
+    qtbot.waitUntil(lambda: desk.colourist._child is None)
     (found,) = desk.ask(Code("x = 3", "python"))
     assert words_in(found)
     assert desk.colourist.started == 3
@@ -168,7 +168,7 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, qtbot):
     assert desk.colourist._idle.interval() == module.IDLE
     assert desk.colourist._idle.isActive()
     desk.colourist._let_go()
-    qtbot.waitUntil(lambda: not child.is_running(), timeout=10_000)
+    qtbot.waitUntil(lambda: not child.is_running())
     (found,) = desk.ask(Code("x = 2", "python"))
     assert words_in(found)
 

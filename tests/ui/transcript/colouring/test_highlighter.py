@@ -23,7 +23,7 @@ def highlighter(stage):
 
 
 def wait(qtbot, highlighter):
-    qtbot.waitUntil(lambda: highlighter.is_idle, timeout=30_000)
+    qtbot.waitUntil(lambda: highlighter.is_idle)
 
 
 def words_in(heard):
@@ -37,7 +37,7 @@ def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighte
     one, two, late, later = [], [], [], []
     highlighter.colour(LONG, "python", one.append)
     highlighter.colour(LONG, "python", two.append)
-    qtbot.waitUntil(lambda: bool(one), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(one))
     highlighter.colour(LONG, "python", late.append)
     wait(qtbot, highlighter)
     highlighter.colour(LONG, "python", later.append)
@@ -102,7 +102,7 @@ def test_a_long_block_is_shown_with_its_first_slice_and_at_its_end(highlighter, 
 def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter, qtbot):
     told = []
     block = block_of(highlighter, LONG, "python", told)
-    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(told))
     block.forget()
     block.lay(400, Look(LIGHT, 100))
     wait(qtbot, highlighter)
@@ -117,7 +117,7 @@ def test_a_hostile_block_stays_plain_and_the_window_goes_on(qtbot):
     beat = QTimer(stand.view)
     beat.timeout.connect(lambda: turns.append(highlighter.colourist.is_busy))
     beat.start(5)
-    qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.colourist.sent == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.colourist.sent == 2)
     beat.stop()
     assert sum(turns) > 20
     blocks = {each.language: each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock)}

@@ -53,7 +53,7 @@ class Stand:
         return [control.name for _, control in self.view.surface.rows.row(0).controls()]
 
     def wait_for(self, name):
-        self.bot.waitUntil(lambda: name in self.names(), timeout=20_000)
+        self.bot.waitUntil(lambda: name in self.names())
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_another_theme_draws_it_anew(stand):
 def test_what_cannot_be_drawn_says_why_above_its_source(stand):
     block = stand.tell("```mermaid\nwrong\n```")
     stand.press("Show diagram")
-    stand.bot.waitUntil(lambda: block._problem is not None, timeout=20_000)
+    stand.bot.waitUntil(lambda: block._problem is not None)
     assert sentence_of(block._problem) == (
         "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
     )
@@ -109,9 +109,9 @@ def test_what_cannot_be_drawn_says_why_above_its_source(stand):
 def test_stop_ends_it(stand):
     block = stand.tell("```mermaid\nhang\n```")
     stand.press("Show diagram")
-    stand.bot.waitUntil(lambda: bool(stand.view._stage.diagrams._renderer._running), timeout=20_000)
+    stand.bot.waitUntil(lambda: bool(stand.view._stage.diagrams._renderer._running))
     stand.press("Stop drawing")
-    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy, timeout=20_000)
+    stand.bot.waitUntil(lambda: not stand.view._stage.diagrams._workshop.is_busy)
     assert block._problem is None
     assert "Show diagram" in stand.names()
 
@@ -157,7 +157,7 @@ class Scripted(Renderer):
 
 
 def failed(stand, block):
-    stand.bot.waitUntil(lambda: block._problem is not None, timeout=5000)
+    stand.bot.waitUntil(lambda: block._problem is not None)
 
 
 def test_what_failed_is_not_drawn_again_by_a_rebuild(stand):

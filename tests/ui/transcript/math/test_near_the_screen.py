@@ -160,7 +160,7 @@ def view(qtbot):
 
 def until_quiet(view, bot):
     orders = view._stage.formulas._orders
-    bot.waitUntil(lambda: not (orders._wanted or orders._hearing or view._workshop.is_busy), timeout=20_000)
+    bot.waitUntil(lambda: not (orders._wanted or orders._hearing or view._workshop.is_busy))
 
 
 def numbers(done):
@@ -214,7 +214,7 @@ def drawn_block(formulas, look, latex, qtbot, width=400):
     block = MathBlock(latex, MathHost(formulas.get, lambda: changed.append(1)))
     block.lay(width, look)
     block._order.seen()
-    qtbot.waitUntil(lambda: bool(changed), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(changed))
     block.lay(width, look)
     return block
 

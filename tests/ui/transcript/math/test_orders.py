@@ -31,7 +31,7 @@ class Stand:
 
     def wait(self):
         """Until nothing waits any more."""
-        self.bot.waitUntil(lambda: not self.orders._wanted and not self.orders._hearing, timeout=20_000)
+        self.bot.waitUntil(lambda: not self.orders._wanted and not self.orders._hearing)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_what_is_painted_until_it_is_told_is_not_done_again(stand, monkeypatch):
     order = stand.add("a")
     order.seen()
     monkeypatch.setattr(stand.orders, "_tell", order.seen)
-    stand.bot.waitUntil(lambda: bool(stand.kept), timeout=20_000)
+    stand.bot.waitUntil(lambda: bool(stand.kept))
     for _ in range(orders_module._SEEN):
         stand.orders._beat()
     assert stand.told == []

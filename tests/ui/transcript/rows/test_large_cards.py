@@ -73,7 +73,7 @@ def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
     card.show({"list": MANY, "hidden": "\u202e"})
     card.row._toggle()
     assert card.says_so()
-    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None)
     block = card.block(CodeBlock)
     assert not card.says_so()
     rows = card.view.surface.rows
@@ -105,7 +105,7 @@ def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
     assert not written
     card.row._toggle()
     assert card.says_so()
-    qtbot.waitUntil(lambda: card.block(OutputBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(OutputBlock) is not None)
     before, _, rest = card.block(OutputBlock).text.partition("\n\n")
     assert (before, json.loads(rest)) == ("before", MANY)
     assert threading.main_thread() not in written
@@ -114,7 +114,7 @@ def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
 def test_the_end_of_a_large_failure_comes_from_elsewhere(card, written, qtbot):
     card.show({}, Text(text="line\n" * 60_000 + "\x1b[31mlast\x1b[0m\n"), outcome=Outcome.FAILED)
     assert card.says_so()
-    qtbot.waitUntil(lambda: card.block(TailBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(TailBlock) is not None)
     assert card.block(TailBlock).plain().endswith("line\nlast")
     assert threading.main_thread() not in written
 
@@ -125,7 +125,7 @@ def test_what_was_unfolded_stays_under_the_pointer_when_it_comes(card, qtbot):
     rows = card.view.surface.rows
     assert rows.following
     card.row._toggle()
-    qtbot.waitUntil(lambda: not card.says_so(), timeout=10_000)
+    qtbot.waitUntil(lambda: not card.says_so())
     assert card.row.height > 10 * rows.view
     assert rows.top == 0
     assert not rows.following
@@ -137,26 +137,26 @@ def test_what_comes_by_itself_is_followed(card, qtbot):
     result = ToolResult(tool_use_id="a", content=(Json(value=MANY),), outcome=Outcome.SUCCEEDED)
     card.view.apply(card.feed(ToolFinished("a", result)))
     assert card.says_so()
-    qtbot.waitUntil(lambda: not card.says_so(), timeout=10_000)
+    qtbot.waitUntil(lambda: not card.says_so())
     assert card.view.surface.rows.following
 
 
 def test_of_another_result_nothing_old_is_shown(card, qtbot):
     card.show({"list": MANY})
     card.row._toggle()
-    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None)
     call = card.transcript[0]
     call.effective_input = {"list": MANY[:3000]}
     card.row.refresh("state")
     assert card.says_so()
-    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None)
     assert json.loads(card.block(CodeBlock).text) == call.effective_input
 
 
 def test_another_conversation_keeps_nothing_of_this_one(card, qtbot):
     card.show({"list": MANY})
     card.row._toggle()
-    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: card.block(CodeBlock) is not None)
     card.view.set_transcript(Transcript())
     card.view.set_transcript(card.transcript)
     card.row._toggle()

@@ -32,7 +32,7 @@ def watched(stand):
 def test_paging_through_a_code_block_of_many_screens(qtbot, key):
     code = f"Intro\n\n```py\n{''.join(LINES)}```\n\nThe end."
     stand = Standing(qtbot, [Message.user("Go on."), Message.assistant(code)])
-    qtbot.waitUntil(lambda: not stand.rows.has_unread(), timeout=60_000)
+    qtbot.waitUntil(lambda: not stand.rows.has_unread())
     stand.view.scroller.to_start()
     blank = watched(stand)
     for _ in range(60):

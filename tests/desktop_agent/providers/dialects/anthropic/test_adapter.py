@@ -35,6 +35,7 @@ from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     thought,
 )
 from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.frame.patience import PATIENCE
 
 KEY = "sk-ant-0123456789abcdef"
 JSON = {"content-type": "application/json"}
@@ -212,7 +213,7 @@ async def test_closing_closes_the_connection(http: HttpClient) -> None:
         stream = provider(server, http).stream(asked())
         await anext(stream)
         await stream.aclose()
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_other_things_are_no_answers(http: HttpClient) -> None:

@@ -37,6 +37,7 @@ from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, NOON, US
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.sdk_types import judge_bytes
+from tests.frame.patience import PATIENCE
 
 KEY = "AIza-very-secret-0123456789"
 JSON = {"content-type": "application/json"}
@@ -183,9 +184,9 @@ async def test_the_answer_is_shown_as_it_comes_and_closing_closes(http: HttpClie
     async with Loopback(Reply([sse(chunk({"text": "one"}))], hold=asyncio.Event())) as server:
         stream = gemini(server, http).stream(question())
         assert isinstance(await anext(stream), AnswerStarted)
-        assert await asyncio.wait_for(anext(stream), 5) == ContentDelta("one")
+        assert await asyncio.wait_for(anext(stream), PATIENCE) == ContentDelta("one")
         await stream.aclose()
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("more", [{"cut": True}, {"hold": asyncio.Event()}], ids=["cut", "silent"])

@@ -26,6 +26,7 @@ from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, chunk, s
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 from tests.desktop_agent.providers.sdk_types import judge_bytes
+from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}
 TALK = (Message.user("one"), Message.assistant("two"), Message.user("three"))
@@ -232,7 +233,7 @@ async def test_the_end_waits_for_nobody(
     async with Loopback(choose=choose) as server:
         one = gemini(server, http)
         await one.prompt_cache(question(*TALK))
-        await asyncio.wait_for(one.aclose(), 5)
+        await asyncio.wait_for(one.aclose(), PATIENCE)
     assert "did not delete" in caplog.text
     one._caches._kept.clear()
     refusing = Caches(_refusing)

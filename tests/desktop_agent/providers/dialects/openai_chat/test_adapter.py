@@ -33,6 +33,7 @@ from desktop_agent.vocabulary.provider_events import (
 from desktop_agent.vocabulary.requests import JsonFormat, ProviderConfig, Timeouts
 from tests.desktop_agent.providers.canon import ask, simple_request
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"
 HELLO = sse(chunk({"content": "hi"}), chunk({}, "stop"))
@@ -122,7 +123,7 @@ async def test_the_answer_is_shown_as_it_comes(http: HttpClient) -> None:
     async with Loopback(Reply([sse(chunk({"content": "one"}), done=False)], hold=release)) as server:
         stream = provider(server, http).stream(simple_request())
         await begun(stream)
-        assert await asyncio.wait_for(anext(stream), 5) == ContentDelta("one")
+        assert await asyncio.wait_for(anext(stream), PATIENCE) == ContentDelta("one")
         release.set()
         with pytest.raises(Truncated):
             await anext(stream)
@@ -133,7 +134,7 @@ async def test_closing_the_generator_closes_the_connection(http: HttpClient) -> 
         stream = provider(server, http).stream(simple_request())
         await anext(stream)
         await stream.aclose()
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("body", [b"", sse(chunk({"content": "hi"}), done=False)])
@@ -141,18 +142,18 @@ async def test_cancelling_the_task_closes_the_connection(http: HttpClient, body:
     async with Loopback(Reply([body], hold=asyncio.Event())) as server:
         one = provider(server, http)
         task = asyncio.create_task(ask(one))
-        await asyncio.wait_for(server.asked.wait(), 5)
+        await asyncio.wait_for(server.asked.wait(), PATIENCE)
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_done_ends_an_answer_that_the_server_keeps_open(http: HttpClient) -> None:
     async with Loopback(Reply([HELLO], hold=asyncio.Event())) as server:
-        assert await asyncio.wait_for(ask(provider(server, http)), 5) == HELLO_EVENTS
-        await asyncio.wait_for(server.disconnected.wait(), 5)
+        assert await asyncio.wait_for(ask(provider(server, http)), PATIENCE) == HELLO_EVENTS
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("reply", [{"cut": True}, {"hold": asyncio.Event()}], ids=["cut", "silent"])
@@ -352,7 +353,7 @@ async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_f
     monkeypatch.setattr("desktop_agent.providers.dialects.answering.ENDING_PATIENCE", 0.05)
     held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
     async with Loopback(held) as server:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert await ask(provider(server, http), simple_request()) == HELLO_EVENTS
 
 

@@ -40,6 +40,7 @@ from tests.desktop_agent.providers.dialects.openai_responses.events import (
     stream,
 )
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
+from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"
 JSON = {"content-type": "application/json"}
@@ -241,7 +242,7 @@ async def test_leaving_closes_the_connection(http: HttpClient) -> None:
         await anext(events)
         await anext(events)
         await events.aclose()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await server.disconnected.wait()
 
 

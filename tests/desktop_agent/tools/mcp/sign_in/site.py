@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.frame.patience import PATIENCE
+
 
 @dataclass
 class Asked:
@@ -164,7 +166,7 @@ _ENDS = (("authorization", "authorize"), ("token", "token"), ("registration", "r
 
 def browse(url: str) -> None:
     try:
-        with urllib.request.urlopen(url, timeout=10) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as page:
             page.read()
     except urllib.error.HTTPError as error:
         error.close()

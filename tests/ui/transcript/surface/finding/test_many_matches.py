@@ -71,7 +71,7 @@ def test_a_formula_is_asked_once_and_not_for_each_match(qtbot, monkeypatch):
     asked = Asked(monkeypatch, MathBlock)
     assert stand.find("x")[1] == 300
     block = next(each for each in stand.rows.row(0).blocks if isinstance(each, MathBlock))
-    qtbot.waitUntil(lambda: block._formula is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: block._formula is not None)
     stand.view.viewport().grab()
     asked.taken()
     stand.view.viewport().grab()
