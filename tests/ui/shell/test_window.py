@@ -225,7 +225,7 @@ def test_a_problem_of_the_program_is_a_banner(on_screen):
             raise DiskFull("The disk is full.")
 
         screen.desk._tasks.start(fails())
-        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
+        await until(lambda: screen.banners.keys)
         assert "The disk is full." in screen.words(screen.banners)
 
     on_screen(work)
@@ -236,7 +236,7 @@ def test_a_deleted_conversation_comes_back(on_screen):
         await screen.say("Hello")
         id_ = screen.conversation.id
         screen.window.sidebar.delete_requested.emit(id_)
-        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
+        await until(lambda: screen.banners.keys)
         await screen.idle()
         assert screen.conversation.is_empty
         (undo,) = [each for each in screen.banners.findChildren(QPushButton) if each.text() == "Undo"]
@@ -456,7 +456,7 @@ def test_the_window_returns_to_its_place(on_screen):
 def test_wrong_use_is_a_banner_too(on_screen):
     async def work(screen):
         screen.desk.library.open("nobody")
-        await until(lambda: screen.editor.toPlainText() == "precious words" and not screen.conversation.working)
+        await until(lambda: screen.banners.keys)
         screen.window.show_problem(WrongUse("again"))
         assert len(screen.banners.keys) == 2
 
