@@ -1,23 +1,19 @@
-"""The headless command `python -m desktop_agent ask …`, and what `desktop-agent` starts."""
+"""The headless command: `python -m desktop_agent ask …`, and `desktop-agent ask …`."""
 
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 
 _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ask`; returns the exit code. The window is not started from here."""
+    """Run `ask`; returns the exit code. Without a command it says how to ask, and how to get the window."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] != ["ask"]:
-        sys.stderr.write("usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help)\n")
-        return 2
+        return _without_command(words)
     listen = _leave_at_once()
     from desktop_agent.faces.arguments import parse_ask_arguments
     from desktop_agent.faces.ask import run_ask
@@ -30,33 +26,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
 
 
-def program() -> int:
-    """Run `desktop-agent`: `ask`, or the window where it is installed; returns the exit code.
-
-    The window is a program of its own, which happens to be started from here: nothing in this package uses it.
-    """
-    words = sys.argv[1:]
-    if words[:1] == ["ask"]:
-        return main(words)
-    folder = _window_folder()
-    if folder is not None and find_spec("PySide6") is not None:
-        # Only in this process: elsewhere these names may be somebody else's.
-        sys.path.insert(0, str(folder))
-        return int(import_module("ui.__main__").main(words))
+def _without_command(words: Sequence[str]) -> int:
+    """The window is a program of its own, above this one: it is not started from here."""
     from desktop_agent.faces.arguments import parse_window_arguments
-    from desktop_agent.vocabulary.errors import ExtraMissing
 
     parse_window_arguments(words)  # --help and --version end here
-    missing = ExtraMissing.of("The window", "window")
-    sys.stderr.write(f"{missing} {missing.remedy}\n")
+    sys.stderr.write(
+        "usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help)\n"
+        "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent.\n"
+    )
     return 2
-
-
-def _window_folder() -> Path | None:
-    """Where the window lies: in a folder of its own beside the installed package, or beside it in a checkout."""
-    beside = Path(__file__).resolve().parents[1]
-    folders = (beside / "desktop_agent_window", beside)
-    return next((folder for folder in folders if (folder / "ui" / "__main__.py").is_file()), None)
 
 
 def _leave_at_once() -> Callable[[], None]:

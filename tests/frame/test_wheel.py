@@ -83,10 +83,12 @@ def test_its_names_are_ours_and_everything_is_in_it(wheel: Path) -> None:
         "desktop_agent",
         "desktop_agent_window",
     }
-    assert {"desktop_agent/py.typed", "desktop_agent_window/ui/__main__.py"} <= set(names)
+    command = "desktop_agent_window/__init__.py"
+    assert {"desktop_agent/py.typed", command, "desktop_agent_window/ui/__main__.py"} <= set(names)
     for package, place in (("desktop_agent", ""), *((each, "desktop_agent_window/") for each in ("ui", "resources"))):
         files = [each for each in (ROOT / package).rglob("*") if each.is_file() and "__pycache__" not in each.parts]
-        assert {place + each.relative_to(ROOT).as_posix() for each in files} <= set(names)
+        wanted_names = {place + each.relative_to(ROOT).as_posix() for each in files}
+        assert wanted_names - {"desktop_agent_window/ui/launcher.py"} <= set(names)  # that is the command
     assert [name for name in names if "__pycache__" in name] == []
 
 
@@ -126,13 +128,14 @@ for work in (load_library(), own_reader().read("<p>Hello", "http://example.org/"
     ], said.stderr
 
 
-PROGRAM = "import sys; from desktop_agent.__main__ import program; sys.exit(program())"
+PROGRAM = "import sys; from desktop_agent_window import main; sys.exit(main())"
 
 
 def test_the_program_says_how_to_get_a_window_and_its_version_without_one(site: Path) -> None:
     done = run(site, "-c", PROGRAM)
-    words = "The window needs parts that are not installed. Run pip install 'desktop-agent[window]'.\n"
-    assert (done.returncode, done.stderr) == (2, words)
+    usage, how = done.stderr.splitlines()
+    assert (done.returncode, usage.split(" [")[0]) == (2, "usage: desktop-agent ask")
+    assert how == "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent."
     assert run(site, "-c", PROGRAM, "--version").stdout.startswith("desktop-agent ")
 
 
@@ -143,9 +146,9 @@ def test_the_window_comes_out_of_the_wheel_where_its_parts_are(site: Path, tmp_p
     code = (
         f"import sys; sys.path.append({str(tmp_path)!r})\n"
         + """
-from desktop_agent.__main__ import program
+from desktop_agent_window import main
 try:
-    program()
+    main()
 except SystemExit:
     import resources
     print(sys.modules["ui"].__file__, resources.resource_path("icons"))
@@ -153,3 +156,32 @@ except SystemExit:
     )
     done = run(site, "-c", code, "--version")
     assert done.stdout.count(str(site / "desktop_agent_window")) == 2, done.stderr
+
+
+def test_the_runtime_never_starts_the_window(site: Path, tmp_path: Path) -> None:
+    """Its own command says how to get it, also where it lies beside it."""
+    (tmp_path / "PySide6").mkdir()
+    (tmp_path / "PySide6" / "__init__.py").touch()
+    code = f"""
+import sys; sys.path.append({str(tmp_path)!r})
+from desktop_agent import __main__ as runtime
+print([name for name in vars(runtime) if not name.startswith("_") and callable(vars(runtime)[name])])
+print(runtime.main([]), "ui" in sys.modules)
+"""
+    assert run(site, "-c", code).stdout.splitlines() == ["['Callable', 'Sequence', 'main']", "2 False"]
+
+
+def test_the_command_asks_without_the_window(site: Path) -> None:
+    done = run(site, "-c", f"{PROGRAM}", "ask", "--demo", "Hello")
+    assert (done.returncode, "demo model" in done.stdout) == (0, True), done.stderr
+
+
+def test_in_a_checkout_the_command_takes_the_window_that_lies_there() -> None:
+    # An editable install has the command alone: no copy of the window that would grow old.
+    import desktop_agent_window
+
+    folder = Path(desktop_agent_window.__file__).parent
+    assert {each.name for each in folder.iterdir()} <= {"__init__.py", "__pycache__"}
+    command = Path(sys.executable).parent / "desktop-agent"
+    done = subprocess.run((command, "--version"), capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("desktop-agent "), done.stderr

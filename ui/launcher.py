@@ -1,0 +1,23 @@
+"""The command `desktop-agent`: the window where it is installed, and the runtime's command line for everything else.
+
+A wheel carries this file as `desktop_agent_window/__init__.py`, with `ui` beside it: docs/adr/0001-one-distribution.md.
+"""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    words = sys.argv[1:]
+    if words[:1] == ["ask"] or find_spec("PySide6") is None:
+        from desktop_agent.__main__ import main as headless
+
+        return headless(words)
+    folder = Path(__file__).parent
+    if (folder / "ui").is_dir():
+        # Installed. Only in this process, and only for the window: elsewhere these names may be somebody else's.
+        sys.path.insert(0, str(folder))
+    return int(import_module("ui.__main__").main(words))
