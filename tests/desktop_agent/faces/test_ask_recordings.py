@@ -14,6 +14,7 @@ from tests.desktop_agent.providers.loopback import Loopback, Reply
 DIALECTS = ("openai-chat", "compat", "openai-responses", "anthropic", "gemini")
 STREAMS = recordings(*DIALECTS)
 ERRORS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
+SIZES = (0, 1, 2, 3, 7, 4096, -1)
 # Nothing came but a call that its server could not read: that is asked once more.
 ASKED_TWICE = {"gemini/malformed_function_call"}
 
@@ -46,8 +47,17 @@ def test_there_are_recordings() -> None:
     assert {path.parent.name for path in STREAMS} == set(DIALECTS)
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 4096, -1])
-@pytest.mark.parametrize("path", STREAMS, ids=name)
+def ways() -> list[tuple[Path, int]]:
+    """Each stream once, the cuttings in turn; one of each dialect in all cuttings (0: whole, -1: at its own offsets).
+
+    That no cutting makes a difference is for the decoder to hold: tests/desktop_agent/providers/test_recordings.py.
+    """
+    once = [(path, SIZES[number % len(SIZES)]) for number, path in enumerate(STREAMS)]
+    every = [(recordings(folder)[0], size) for folder in DIALECTS for size in SIZES]
+    return list(dict.fromkeys([*once, *every]))
+
+
+@pytest.mark.parametrize(("path", "size"), ways(), ids=lambda value: name(value) if isinstance(value, Path) else value)
 def test_a_recorded_stream(ask: Asker, path: Path, size: int) -> None:
     about, data = expected(path), path.read_bytes()
     parts = cut_at(data, splits(path)) if size < 0 else pieces(data, size)

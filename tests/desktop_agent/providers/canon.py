@@ -11,7 +11,7 @@ from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.think_tags import ThinkTags
-from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.messages import Message
@@ -127,6 +127,11 @@ def fold_with(chunks: list[bytes], builder: PartBuilder, reader: answering.Frame
     """Bytes to canonical events in memory, the way `answered` does it."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
+    return fold_frames(frames, builder, reader)
+
+
+def fold_frames(frames: list[Frame], builder: PartBuilder, reader: answering.FrameReader) -> list[dict[str, Any]]:
+    """The same from frames on."""
     for frame in frames:
         was_done = reader.done
         reader.read(frame)

@@ -1,56 +1,15 @@
-"""Every recorded stream, whole and in pieces, in memory and over a real connection."""
+"""What the recordings say of an end beside its reason. Their events: test_recordings.py two folders up."""
 
 from pathlib import Path
 
 import pytest
 
-from desktop_agent.providers.dialects.gemini import Gemini
-from desktop_agent.providers.transport.http_client import HttpClient
-from tests.desktop_agent.providers.canon import ask, cut_at, expected, matches, pieces, recordings, splits
-from tests.desktop_agent.providers.dialects.gemini.stream import ending, fold
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-
-STREAMS = recordings("gemini")
-DATA = {path: path.read_bytes() for path in STREAMS}
+from tests.desktop_agent.providers.canon import expected, recordings
+from tests.desktop_agent.providers.dialects.gemini.stream import ending
 
 
-def name(path: Path) -> str:
-    return path.stem
-
-
-def test_there_are_recordings() -> None:
-    assert len(STREAMS) >= 8
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 4096])
-@pytest.mark.parametrize("path", STREAMS, ids=name)
-def test_in_memory(path: Path, size: int) -> None:
-    matches(fold(pieces(path.read_bytes(), size)), expected(path)["events"])
-
-
-@pytest.mark.parametrize("path", STREAMS, ids=name)
-def test_cut_anywhere_and_at_the_mean_offsets(path: Path) -> None:
-    data = path.read_bytes()
-    whole = fold([data])
-    for offset in {*splits(path), *range(1, len(data), 5)}:
-        assert fold(cut_at(data, [offset])) == whole
-    assert fold(cut_at(data, splits(path))) == whole
-
-
-@pytest.mark.parametrize("path", STREAMS, ids=name)
+@pytest.mark.parametrize("path", recordings("gemini"), ids=lambda path: path.stem)
 def test_details_as_recorded(path: Path) -> None:
     about = [each for each in expected(path)["events"] if each["type"] == "message_delta"]
     if about:
         assert ending(path.read_bytes()).details == about[0].get("details")
-
-
-@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
-@pytest.mark.parametrize("size", [0, 7])
-@pytest.mark.parametrize("path", STREAMS, ids=name)
-async def test_over_a_connection(path: Path, size: int, framing: str) -> None:
-    about = expected(path)
-    http = HttpClient()
-    reply = Reply(pieces(DATA[path], size), about["http_status"], about["headers"], framing)  # type: ignore[arg-type]
-    async with Loopback(reply) as server:
-        matches(await ask(Gemini(base_url=server.root, api_key=None, http=http)), about["events"])
-        await http.aclose()
