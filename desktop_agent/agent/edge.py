@@ -1,5 +1,6 @@
 """What happens between two turns: prompts come in, modes change, old messages are summarised, guards are asked."""
 
+import asyncio
 from typing import Literal
 
 from desktop_agent.agent.budget import Budget
@@ -22,6 +23,8 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 
+# After Stop the hooks of a prompt get this long to decide about it, in seconds.
+HOOKS_GRACE = 2.0
 _ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
 
 
@@ -36,13 +39,15 @@ class Edge:
         self._compactor = Compactor(around, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
         self._is_prompt_settled = False
+        self._judging: asyncio.Task[PromptRuling] | None = None
 
     async def admit(self, prompt: Message) -> bool:
         """The run's own prompt, if the hooks let it pass; else it is handed back, and the reason said.
 
-        One that nobody decided about when the run ends is its session's: that hands it back, or keeps it.
+        Stop does not break off what the hooks think of it: see `keep`.
         """
-        ruling = await self._judged(prompt)
+        self._judging = asyncio.create_task(self._judged(prompt))
+        ruling = await asyncio.shield(self._judging)
         self._is_prompt_settled = True
         if not ruling.allowed:
             self._hand_back(prompt, ruling.reason)
@@ -53,11 +58,19 @@ class Edge:
     async def keep(self, prompt: Message) -> None:
         """The prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
 
-        One that hooks have not decided about is not: what they would deny must reach no model.
+        Hooks that still judge it get the grace to decide. What they deny, or do not decide about, was not sent, and
+        reaches no model: its session hands it back.
         """
-        if not self._is_prompt_settled and not self._around.hooks.user_prompt_submit:
+        if self._is_prompt_settled:
+            return
+        judging = self._judging or asyncio.create_task(self._judged(prompt))
+        await asyncio.wait({judging}, timeout=HOOKS_GRACE)
+        if not judging.done():
+            judging.cancel()
+            await asyncio.wait({judging})
+        elif judging.result().allowed:
             self._is_prompt_settled = True
-            await self._commit_prompt(prompt)
+            await self._commit_prompt(judging.result().prompt)
 
     async def _commit_prompt(self, prompt: Message) -> None:
         if self._around.queue.has_given(prompt.id):

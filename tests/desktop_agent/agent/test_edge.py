@@ -34,6 +34,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, Done, Message
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import Desk, call, tool
+from tests.frame.patience import PATIENCE
 
 
 def prompts(desk: Desk) -> list[str]:
@@ -66,21 +67,48 @@ class TestPrompts:
         assert desk.memory.messages[1].id == prompt.id
         assert (prompts(desk), seen) == (["go", "changed"], [["go"]])
 
-    async def test_stop_while_a_hook_decides_leaves_the_prompt_to_the_session(self) -> None:
-        reached = asyncio.Event()
+    @pytest.mark.parametrize("begun", [True, False], ids=["while it is judged", "before"])
+    async def test_a_prompt_that_hooks_still_judge_at_stop_is_kept_as_they_decide(self, begun: bool) -> None:
+        reached, stopped = asyncio.Event(), asyncio.Event()
 
-        async def ponder(_moment: UserPromptSubmit) -> None:
+        async def ponder(moment: UserPromptSubmit) -> HookEdit:
             reached.set()
-            await asyncio.Event().wait()
+            await stopped.wait()
+            return HookEdit(prompt=moment.prompt.model_copy(update={"blocks": Message.user("decided").blocks}))
 
         desk = Desk(hooks=Hooks((ponder,)))
-        prompt = Message.user("hm")
-        running = asyncio.create_task(desk.run.execute(prompt))
+        running = asyncio.create_task(desk.run.execute(Message.user("hm")))
+        if begun:
+            await reached.wait()
+        else:
+            await asyncio.sleep(0)
+        desk.run.interrupt()
+        stopped.set()
+        assert await running is RunEnd.CANCELLED
+        assert prompts(desk) == ["go", "decided"]
+        assert (desk.memory.of(UserMessageReturned), desk.memory.of(ErrorOccurred)) == ([], [])
+        assert desk.provider.requests == []
+
+    @pytest.mark.parametrize("denies", [True, False], ids=["deny it", "never decide"])
+    async def test_a_prompt_that_hooks_do_not_let_pass_after_stop_was_not_sent(
+        self, denies: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reached, stopped = asyncio.Event(), asyncio.Event()
+
+        async def ponder(_moment: UserPromptSubmit) -> HookDeny:
+            reached.set()
+            await (stopped if denies else asyncio.Event()).wait()
+            return HookDeny("it holds a password")
+
+        monkeypatch.setattr("desktop_agent.agent.edge.HOOKS_GRACE", PATIENCE if denies else 0.01)
+        desk = Desk(hooks=Hooks((ponder,)))
+        running = asyncio.create_task(desk.run.execute(Message.user("hm")))
         await reached.wait()
         desk.run.interrupt()
+        stopped.set()
         assert await running is RunEnd.CANCELLED
-        # Whether it goes back or waits for the next opening is for the session to say.
-        assert desk.memory.of(UserMessageReturned) == []
+        # Stop is no error: its session hands it back.
+        assert (desk.memory.of(UserMessageReturned), desk.memory.of(ErrorOccurred)) == ([], [])
         assert prompts(desk) == ["go"]
 
 

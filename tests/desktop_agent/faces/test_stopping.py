@@ -9,8 +9,9 @@ from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
+from desktop_agent.vocabulary.conduct.hooks import Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.endpoints import Dialect
-from desktop_agent.vocabulary.engine_events import RunEnd, RunFinished, ToolStarted
+from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, ToolStarted
 from desktop_agent.vocabulary.messages import MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
@@ -77,6 +78,28 @@ async def test_stop_while_the_run_is_being_started_is_not_lost() -> None:
             assert [message.text for message in client.history] == ["hi"] * moments
             assert provider.requests == []
         assert (await client.complete("again")).text == "a"
+
+
+async def test_a_prompt_that_a_hook_still_judges_is_in_the_history_and_its_run_ends() -> None:
+    reached, stopped, ends = asyncio.Event(), asyncio.Event(), []
+
+    async def ponder(_: UserPromptSubmit) -> None:
+        reached.set()
+        await stopped.wait()
+
+    def hear(envelope: Envelope) -> None:
+        ends.extend([envelope.event] if isinstance(envelope.event, RunFinished) else [])
+
+    options, provider = acting(Turn(says("a")), hooks=Hooks(user_prompt_submit=(ponder,)))
+    async with Client(options, listener=hear) as client:
+        sending = asyncio.create_task(client.send("hi"))
+        await reached.wait()
+        client.interrupt()
+        stopped.set()
+        await sending
+        assert await client.receive() is None
+        assert ([message.text for message in client.history], provider.requests) == (["hi"], [])
+        assert ends == [RunFinished(RunEnd.CANCELLED)]
 
 
 async def test_stop_when_idle_does_nothing() -> None:
