@@ -92,6 +92,8 @@ async def _ask(arguments: AskArguments, text: str) -> int:
     except AgentError as error:
         return _fail(error)
     engine.store.on_notice(lambda sentence: _say(str(sentence)))
+    for notice in engine.notices:
+        _say(str(notice))
     try:
         session = await _session(engine, arguments)
         message = await _prompt(engine, text, arguments.images)

@@ -492,6 +492,17 @@ async def test_no_screen_is_ever_imported(ask: Asker) -> None:
     assert asked.err.splitlines()[-1] == "[]"
 
 
+def test_what_was_rescued_at_the_opening_is_said(ask: Asker) -> None:
+    with serving(Loopback(says("one"), says("two"))) as server:
+        ask("hi", server=server)
+        path = ask.folder / "conversations.sqlite3"
+        os.truncate(path, path.stat().st_size // 2)
+        asked = ask("hi again", server=server)
+    assert asked.code == 0
+    assert "were damaged" in asked.err
+    assert asked.out == "two\n"
+
+
 async def test_a_full_disk_is_said(ask: Asker) -> None:
     async with Loopback(says("something")) as server:
         with open("/dev/full", "w") as full:  # noqa: ASYNC230, PTH123 - a device
