@@ -191,6 +191,12 @@ class OpenConversation(ConversationFacts):
         self._session.change_record(**changes)
         self.record_changed.emit()
 
+    async def has_place(self) -> bool:
+        """Whether it has a place on the disk; its first prompt may be on the way there. Raises StorageFailed."""
+        if self.is_kept and self._session.is_new:
+            await self._session.settle()
+        return not self._session.is_new
+
     def detach(self) -> None:
         """Stop listening; the session goes on without this window."""
         self._session.unsubscribe(self._on_changes)

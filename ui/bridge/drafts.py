@@ -41,7 +41,7 @@ class KeptDrafts:
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed."""
-        key = conversation.id if conversation.is_kept else None
+        key = conversation.id if await conversation.has_place() else None
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
         draft = Draft(kept.text, images, kept.resources, kept.outside)
         async with self._lock:

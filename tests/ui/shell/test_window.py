@@ -23,6 +23,7 @@ from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
+from ui.bridge.drafts import KeptDraft
 from ui.shell.window import PAGE_WIDTH
 
 
@@ -260,6 +261,29 @@ def test_a_draft_lasts_over_a_restart(on_screen):
 
     on_screen(write)
     on_screen(look)
+
+
+def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
+    async def write(screen):
+        conversation, tasks = screen.conversation, screen.desk._tasks
+        begun = []
+
+        def on_changes(_):
+            if not begun:
+                begun.append(conversation._session.is_new)
+                tasks.start(screen.desk.library.drafts.keep(conversation, KeptDraft("and then", [])))
+
+        conversation._session.subscribe(on_changes=on_changes)
+        screen.write("Hello")
+        screen.press("Send")
+        await until(lambda: screen.answers() == ["Hi"])
+        await until(lambda: not conversation.working)
+        await screen.idle()
+        assert begun == [True]
+        assert screen.banners.keys == []
+        assert (await screen.desk.library.drafts.load(conversation)).text == "and then"
+
+    on_screen(write, Turn(ContentDelta("Hi")))
 
 
 def test_a_draft_stays_with_its_conversation(on_screen):
