@@ -15,6 +15,7 @@ from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop_notifications import DesktopNotifications
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
 from ui.bridge.leftover import Leftover
@@ -72,13 +73,13 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
     finally:
         await desk.close()
         await engine.close()
-    return desk.exit_code()
+    return await desk.exit_code()
 
 
 class Desk:
     """The window and what stands between it and the engine."""
 
-    _lost_draft = ""
+    _lost_draft: KeptDraft | None = None
 
     def __init__(self, front: Front, engine: Engine) -> None:
         app, themes = front.app, front.themes
@@ -169,12 +170,10 @@ class Desk:
             self._front.stay()
             await self.closed
 
-    def exit_code(self) -> int:
+    async def exit_code(self) -> int:
         """After the engine was closed: 1 where something was lost, which is said to standard error."""
-        if self._closing.is_saved_elsewhere:
-            return 0
         lost = Leftover(self._engine.unsaved, self._lost_draft)
-        if not lost:
+        if not lost or await self._closing.is_in_file(lost):
             return 0
         sys.stderr.write(f"{lost.sentence}\n")
         return 1
@@ -208,7 +207,7 @@ class Desk:
         return Leftover(self._engine.unsaved, self._lost_draft)
 
     async def _keep_draft(self) -> None:
-        self._lost_draft = ""
+        self._lost_draft = None
         try:
             await self.window.page.keep_draft(self._place_of_draft)
         except AgentError as error:

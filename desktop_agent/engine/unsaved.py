@@ -2,7 +2,8 @@
 
 The file is Markdown: for each conversation what was said, for people, and behind it one fenced block of JSON lines with
 all that is needed to restore it: a line `{"conversation": …}`, a line `{"message": …}` for each message of the branch,
-and a line `{"event": …}` for each row of the journal that was not written.
+and a line `{"event": …}` for each row of the journal that was not written. What was being written stands at the end;
+where there are pictures in it, a block with one line `{"draft": …}`, a message, has them.
 """
 
 import json
@@ -35,11 +36,13 @@ class Unsaved:
     reason: StorageFailed
 
 
-def as_markdown(unsaved: Sequence[Unsaved], draft: str = "") -> str:
+def as_markdown(unsaved: Sequence[Unsaved], draft: Message | None = None) -> str:
     """The file. `draft` is what was being written and could not be kept either."""
     parts = [part for each in unsaved for part in _conversation(each)]
-    if draft:
-        parts += ["# What was being written", draft]
+    if draft is not None:
+        parts += ["# What was being written", *filter(None, map(_readable, draft.blocks))]
+        if any(isinstance(block, Image) for block in draft.blocks):
+            parts.append(_fenced(f'{{"draft": {message_text(draft)}}}'))
     return "\n\n".join(parts) + "\n"
 
 
@@ -48,10 +51,13 @@ def _conversation(unsaved: Unsaved) -> Iterator[str]:
     for message in unsaved.messages:
         yield f"## {_SPEAKERS[message.role.value]}"
         yield from filter(None, map(_readable, message.blocks))
-    lines = "\n".join(_lines(unsaved))
+    yield _fenced("\n".join(_lines(unsaved)))
+
+
+def _fenced(lines: str) -> str:
     # A fence is longer than any run of backticks inside it (CommonMark, section 4.5).
     fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(lines)), default=0))
-    yield f"{fence}jsonl\n{lines}\n{fence}"
+    return f"{fence}jsonl\n{lines}\n{fence}"
 
 
 def _readable(block: Block | Json) -> str:

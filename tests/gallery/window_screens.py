@@ -28,6 +28,7 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.leftover import Leftover
 from ui.bridge.servers import ModelGroup
 from ui.look.theme import ThemeSource
@@ -268,7 +269,7 @@ async def closing_unsaved(desk: Desk) -> None:
     session = await desk.converse("Why is the sky blue?")
     await session.wait_idle()
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    left = Leftover((Unsaved(session.record, session.history, (), full),), "and why is it red in the evening?")
+    left = Leftover((Unsaved(session.record, session.history, (), full),), KeptDraft("and why is it red in the evening?", []))
 
     async def leftover() -> Leftover:
         return left

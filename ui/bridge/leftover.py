@@ -1,21 +1,27 @@
 """What the disk refused until the end, for the screens."""
 
+from base64 import b64encode
 from dataclasses import dataclass
 
 from desktop_agent.engine.unsaved import Unsaved, as_markdown
+from desktop_agent.vocabulary.blocks import Block, Image, Text
 from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.images import Base64Source
+from desktop_agent.vocabulary.messages import Message
+from ui.bridge.drafts import KeptDraft
 
 _NAMED = 3
 """So many conversations are named; the others are counted."""
 _DRAFT = Sentence("What is being written could not be saved.")
+_DRAFT_TOO = Sentence("What is being written could not be saved either.")
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What the disk refused: conversations, and the text of what was being written."""
+    """What the disk refused: conversations, and what was being written."""
 
     conversations: tuple[Unsaved, ...] = ()
-    draft: str = ""
+    draft: KeptDraft | None = None
 
     def __bool__(self) -> bool:
         return bool(self.conversations or self.draft)
@@ -28,10 +34,23 @@ class Leftover:
         titles = ", ".join(f"“{each.record.title}”" for each in self.conversations[:_NAMED])
         more = len(self.conversations) - _NAMED
         values = {"titles": titles, "more": str(more), "why": self.conversations[0].reason.sentence}
+        sentence = Sentence("{titles} could not be saved: {why}", values)
         if more > 0:
-            return Sentence("{titles} and {more} more could not be saved: {why}", values)
-        return Sentence("{titles} could not be saved: {why}", values)
+            sentence = Sentence("{titles} and {more} more could not be saved: {why}", values)
+        if self.draft is None:
+            return sentence
+        return Sentence("{conversations} {draft}", {"conversations": sentence, "draft": _DRAFT_TOO})
 
     def as_file(self) -> bytes:
-        """See `desktop_agent.engine.unsaved`."""
-        return as_markdown(self.conversations, self.draft).encode("utf-8", "backslashreplace")
+        """See `desktop_agent.engine.unsaved`. Takes time where there are pictures."""
+        draft = None if self.draft is None else _as_message(self.draft)
+        return as_markdown(self.conversations, draft).encode("utf-8", "backslashreplace")
+
+
+def _as_message(draft: KeptDraft) -> Message:
+    blocks: list[Block] = [Text(text=draft.text)] if draft.text else []
+    blocks += [Text(text=f"{each.title} ({each.uri}):\n\n{each.text}") for each in draft.resources]
+    for taken, name in draft.pictures:
+        source = Base64Source(media_type=taken.media_type, data=b64encode(taken.data).decode())
+        blocks.append(Image(source=source, name=name))
+    return Message.user_with_blocks(blocks)

@@ -35,8 +35,7 @@ class Closing(QObject):
         self._leftover = leftover
         self._may_ask = may_ask
         self._open: QDialog | None = None
-        self.is_saved_elsewhere = False
-        """Whether what was left at the last question is in a file of the person's choice."""
+        self._saved: tuple[Path, Leftover] | None = None
 
     async def is_agreed(self) -> bool:
         """Whether the program may end. Nothing is asked where nothing is left, or nobody may be there."""
@@ -46,13 +45,24 @@ class Closing(QObject):
             problem = None
             if answer == "elsewhere":
                 try:
-                    self.is_saved_elsewhere = await self._save(leftover)
+                    if await self._save():
+                        return True
                 except AgentError as error:
                     problem = error.sentence
-                if self.is_saved_elsewhere:
-                    return True
             elif answer == "quit" or (answer == "stay" and self._may_ask()):
                 return answer == "quit"
+        return True
+
+    async def is_in_file(self, leftover: Leftover) -> bool:
+        """Whether the person had what is left at the very end saved elsewhere; what came since then is added now."""
+        if self._saved is None:
+            return False
+        path, saved = self._saved
+        try:
+            if leftover != saved:
+                await _write(leftover, path)
+        except AgentError:
+            return False
         return True
 
     def end(self) -> None:
@@ -90,9 +100,11 @@ class Closing(QObject):
         finally:
             self._open = None
 
-    async def _save(self, leftover: Leftover) -> bool:
-        """Ask where, and write it there; False where no place was chosen. Raises ImageRefused for a place that
-        refuses."""
+    async def _save(self) -> bool:
+        """Ask where, and write there what is left by then: meanwhile the work goes on. False where no place was chosen.
+
+        Raises ImageRefused for a place that refuses.
+        """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         dialog = self._open = QFileDialog(self._window, self.tr("Save what is left"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -115,6 +127,11 @@ class Closing(QObject):
             self._open = None
         if not path:
             return False
-        content = await asyncio.to_thread(leftover.as_file)
-        await save_file(Path(path), content)
+        leftover = await self._leftover()
+        await _write(leftover, Path(path))
+        self._saved = Path(path), leftover
         return True
+
+
+async def _write(leftover: Leftover, path: Path) -> None:
+    await save_file(path, await asyncio.to_thread(leftover.as_file))

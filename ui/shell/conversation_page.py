@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.library import Library
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
@@ -24,7 +25,7 @@ from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
 from ui.shell.context_check import ContextCheck
 from ui.shell.drafts import Drafts
-from ui.shell.mcp.attached import attached_of, blocks_of, servers_of
+from ui.shell.mcp.attached import attached_of, blocks_of, draft_of, servers_of
 from ui.shell.model_controls import ModelControls
 from ui.shell.opening import AddressOpener
 from ui.shell.page_frame import PageFrame
@@ -97,9 +98,11 @@ class ConversationPage(QObject):
         return await self._drafts.keep_for(conversation, text, attached)
 
     @property
-    def written(self) -> str:
+    def written(self) -> KeptDraft:
         """What is being written, and what was sent before anything was shown."""
-        return "\n\n".join(filter(None, (*(text for text, _, _ in self._early), self.composer.draft()[0])))
+        every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        text = "\n\n".join(text for text, _ in every if text)
+        return draft_of(text, [each for _, attached in every for each in attached])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""

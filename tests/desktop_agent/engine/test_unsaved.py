@@ -23,7 +23,7 @@ async def test_what_was_said_while_the_folder_was_gone_can_be_read_from_the_file
     assert "gone" in str(unsaved.reason.sentence)
     assert [message.text for message in unsaved.messages] == ["precious", "a ``` fence \ud800"]
 
-    text = as_markdown(engine.unsaved, "half a thought")
+    text = as_markdown(engine.unsaved, Message.user("half a thought"))
     assert text.startswith("# precious\n\n## You\n\nprecious\n\n## Model\n\na ``` fence")
     assert text.endswith("# What was being written\n\nhalf a thought\n")
     fenced = text.partition("````jsonl\n")[2].partition("\n````")[0]

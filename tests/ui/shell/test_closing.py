@@ -1,6 +1,7 @@
 """Closing the window while the disk refuses what was said."""
 
 import asyncio
+import base64
 import json
 import shutil
 import threading
@@ -11,10 +12,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
+from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.engine import connections
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.desktop_agent.faces.test_ask import png
 from tests.ui.bridge.in_loop import LIMIT, until
+from ui.composer.pictures import PendingPicture
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +80,7 @@ def test_what_could_not_be_written_is_asked_about_and_saved_elsewhere(on_screen,
             assert "precious" in text
             lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
             assert [line["message"]["blocks"][0]["text"] for line in lines if "message" in line] == ["precious", "gold"]
-            assert screen.desk.exit_code() == 0
+            assert await screen.desk.exit_code() == 0
 
     on_screen(work, Turn(ContentDelta("gold")))
 
@@ -91,7 +96,7 @@ def test_trying_again_when_the_disk_is_back_ends_in_peace(on_screen, tmp_path):
             await asked(screen)
         screen.answer_question("Try again")
         await until(lambda: staying.over)
-        assert screen.desk.exit_code() == 0
+        assert await screen.desk.exit_code() == 0
 
     on_screen(work, Turn(ContentDelta("gold")))
 
@@ -113,7 +118,7 @@ def test_keeping_it_open_keeps_it_open_and_quitting_without_fails(on_screen, tmp
             await asked(screen)
             screen.answer_question("Quit without saving")
             await until(lambda: staying.over)
-            assert screen.desk.exit_code() == 1
+            assert await screen.desk.exit_code() == 1
             assert "“precious” could not be saved" in capsys.readouterr().err
 
     on_screen(work, Turn(ContentDelta("gold")))
@@ -129,9 +134,72 @@ def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
             assert "being written" in box.informativeText()
             screen.answer_question("Quit without saving")
             await until(lambda: staying.over)
-            assert screen.desk.exit_code() == 1
+            assert await screen.desk.exit_code() == 1
 
     on_screen(work)
+
+
+def test_what_comes_after_the_question_is_in_the_file_too(on_screen, tmp_path):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["silver"])
+            await until(lambda: not screen.conversation.working)
+            await asked(screen)
+            screen.answer_question("Save elsewhere…")
+            dialog = await until(lambda: screen.window.findChild(QFileDialog))
+            # A prompt that waited, a program of the person's own: the engine goes on behind the question.
+            screen.conversation._session.send(Message.user("more"))
+            await until(lambda: screen.answers() == ["silver", "gold"])
+            await until(lambda: not screen.conversation.working)
+            dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
+            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            QTest.mouseClick(save, Qt.MouseButton.LeftButton)
+            await until(lambda: staying.over)
+            assert "gold" in (tmp_path / "rest.md").read_text()
+            # And what comes while everything ends.
+            screen.conversation._session.change_record(title="named at the end")
+            await screen.engine.write_all()
+            assert await screen.desk.exit_code() == 0
+            assert "named at the end" in (tmp_path / "rest.md").read_text()
+            (tmp_path / "rest.md").unlink()
+            (tmp_path / "rest.md").mkdir()
+            screen.conversation._session.change_record(title="named too late")
+            assert await screen.desk.exit_code() == 1
+
+    on_screen(work, Turn(ContentDelta("silver")), Turn(ContentDelta("gold")))
+
+
+def test_a_draft_and_its_picture_are_named_and_saved_beside_conversations(on_screen, tmp_path):
+    async def work(screen):
+        staying = Staying(screen)
+        with gone(screen, tmp_path):
+            screen.write("precious")
+            screen.press("Send")
+            await until(lambda: screen.answers() == ["gold"])
+            await until(lambda: not screen.conversation.working)
+            screen.write("and this")
+            taken = TakenPicture(png(), "image/png", 3, 2)
+            screen.window.page.composer.give_back("", [PendingPicture("cat.png", taken)])
+            box = await asked(screen)
+            assert "“precious” could not be saved" in box.informativeText()
+            assert "What is being written could not be saved either." in box.informativeText()
+            screen.answer_question("Save elsewhere…")
+            dialog = await until(lambda: screen.window.findChild(QFileDialog))
+            dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
+            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            QTest.mouseClick(save, Qt.MouseButton.LeftButton)
+            await until(lambda: staying.over)
+            text = (tmp_path / "rest.md").read_text()
+            assert "# What was being written\n\nand this\n\n(a picture: cat.png)" in text
+            line = next(line for line in text.splitlines() if line.startswith('{"draft"'))
+            draft = Message.model_validate(json.loads(line)["draft"])
+            assert [block.type for block in draft.blocks] == ["text", "image"]
+            assert base64.b64decode(draft.blocks[1].source.data) == png()
+
+    on_screen(work, Turn(ContentDelta("gold")))
 
 
 class Busy:
@@ -210,6 +278,6 @@ def test_the_system_asks_nobody_and_hears_that_something_was_lost(on_screen, tmp
             screen.front.end_unasked()  # while the question stands
             await until(lambda: staying.over)
             assert screen.question() is None
-            assert screen.desk.exit_code() == 1
+            assert await screen.desk.exit_code() == 1
 
     on_screen(work, Turn(ContentDelta("gold")))
