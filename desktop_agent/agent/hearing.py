@@ -76,7 +76,7 @@ async def heard(
 
     Raises AnswerTooLong, NoEvent, and what the provider raises. However it ends, the provider is let go of.
     """
-    pause_at = monotonic() + SLICE
+    pause_at, is_stopped = monotonic() + SLICE, False
     waiting: _Waiting | None = _Waiting(emit)
     try:
         async for event in events:
@@ -96,7 +96,13 @@ async def heard(
             if monotonic() > pause_at:
                 # What has piled up comes without any waiting; the screen and Stop must have their turn.
                 paused_at = monotonic()
-                await asyncio.sleep(0)
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    if is_stopped:
+                        raise
+                    is_stopped = True
+                    _stop_where_it_waits()
                 pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
     finally:
         if waiting is not None:
@@ -125,6 +131,14 @@ def _fields(kind: type) -> tuple[tuple[str, TypeAdapter[Any]], ...]:
         return tuple((each.name, TypeAdapter(hints[each.name])) for each in fields(kind))
     names = cast("Any", kind).model_fields
     return tuple((name, TypeAdapter(hints[name])) for name in names)
+
+
+def _stop_where_it_waits() -> None:
+    """Let the provider hear of Stop at its next wait: it may hold back what it received before."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+        task.cancel()
 
 
 async def _to_its_end(events: Any) -> None:

@@ -1,8 +1,8 @@
 """Servers that say again what they said: every piece the whole so far, or the whole once more at the end.
 
-Only servers that are not a vendor's own are watched (PartBuilder's `repeats`): Perplexity and gateways send a `message`
-with the whole beside or behind the pieces, DashScope without `incremental_output` and web interfaces of local models
-send the growing whole. A piece that begins with everything before it is read so from the first piece on, or not at all.
+Only servers that are not a vendor's own are watched (PartBuilder's `repeats`): Perplexity sends a `message` with the
+whole beside each piece (docs.perplexity.ai, "Stream mode", `full`), and gateways send the growing whole as each `delta`
+(swuecho/chat#687). A piece that begins with everything before it is read so from the first piece on, or not at all.
 """
 
 _SURE = 12  # so many characters are no chance

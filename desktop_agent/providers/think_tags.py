@@ -7,8 +7,10 @@ stream tells, and holding all text back until a closing tag might come would end
 (`opened_by_template`); without it the text before a lone closing tag stays text.
 """
 
-# DeepSeek-R1, Qwen and most others: think. Seed-OSS, Magistral, Command A, Kimi-VL and OpenThinker have their own.
-_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "thoughts", "reflection", "analysis", "seed:think")
+# What models write, by vLLM's reasoning parsers (vllm/reasoning: deepseek_r1 and qwen3 `think`, seedoss `seed:think`,
+# mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI looks for
+# (open_webui/utils/middleware.py, DEFAULT_REASONING_TAGS: the names beside `think`, OpenThinker's and Kimi-VL's).
+_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "seed:think")
 _PAIRS = (
     *((f"<{name}>", f"</{name}>") for name in _NAMES),
     ("[think]", "[/think]"),

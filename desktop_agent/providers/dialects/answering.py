@@ -5,7 +5,7 @@ broken one, counts, prices, and closes the connection however it ends.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol
@@ -101,6 +101,7 @@ async def answered(
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
     chunks: _UntilSilent | None = None
     failure: ProviderError | None = None
+    ready: Iterator[ProviderEvent] = iter(())
     try:
         answer.wait_for_first_event()
         async with answer.body() as body:
@@ -108,26 +109,24 @@ async def answered(
             has_begun = False
             chunks = _UntilSilent(body, reader, builder)
             async for chunk in chunks:
-                for event in _events(decoder.feed(answer.without_key(chunk)), reader, builder):
+                ready = iter(_events(decoder.feed(answer.without_key(chunk)), reader, builder))
+                for event in ready:
                     yield event
                 has_begun = has_begun or _has_begun(decoder, answer)
                 if reader.failure is not None or _is_a_page(decoder):
                     break
             else:
-                for event in _events(decoder.finish(), reader, builder):
+                ready = iter(_events(decoder.finish(), reader, builder))
+                for event in ready:
                     yield event
+    except asyncio.CancelledError:
+        # Whoever stops still gets what had been received: some of it may be held back, to see what it is.
+        for event in (*ready, *_held_back(builder)):
+            yield event
+        raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
-    is_silent = isinstance(failure, TimedOut) or (chunks is not None and chunks.was_silent)
-    if is_silent and reader.has_finished and not reader.done:
-        builder.told["unended"] = True
-        failure = None
-    elif reader.has_ended:
-        # After its end mark an answer is whole, however the connection ended.
-        failure = None
-    else:
-        failure = failure or _broken_off(reader, decoder, answer)
-    failure = reader.failure or failure
+    failure = _failure_at_the_end(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
     for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
         yield event
     if failure is not None:
@@ -136,6 +135,22 @@ async def answered(
         failure.__context__ = None
         raise failure
     yield Done()
+
+
+def _failure_at_the_end(
+    opened: Opened, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
+) -> ProviderError | None:
+    """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
+    reader = opened.reader
+    if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
+        opened.builder.told["unended"] = True
+        failure = None
+    elif reader.has_ended:
+        # After its end mark an answer is whole, however the connection ended.
+        failure = None
+    else:
+        failure = failure or _broken_off(reader, decoder, opened.answer)
+    return reader.failure or failure
 
 
 def time_limits(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
@@ -286,6 +301,11 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
             reader.failure = None  # a whole answer cannot fail any more
         elif reader.failure is not None:
             break
+    return builder.take()
+
+
+def _held_back(builder: PartBuilder) -> list[ProviderEvent]:
+    builder.close_parts()
     return builder.take()
 
 

@@ -1,8 +1,11 @@
 """The words with which servers say why a model stopped, by what they mean.
 
 A dialect has its vendor's own words; these are the others that servers of any dialect were seen to write. Sources:
-OpenAI's and Mistral's types, LiteLLM's `map_finish_reason`, Zhipu's "sensitive" and "network_error" (docs.bigmodel.cn),
-DeepSeek's "insufficient_system_resource", vLLM's "abort", Hugging Face TGI's "eos_token".
+OpenAI's, Anthropic's, Google's and Mistral's types; LiteLLM's `_FINISH_REASON_MAP`
+(litellm/litellm_core_utils/core_helpers.py: Cohere's "COMPLETE", Hugging Face's "eos_token" and "eos", Zhipu's
+"sensitive" and "network_error", Bedrock's "guardrail_intervened", "content_filtered", OpenRouter's "error"); DeepSeek's
+"insufficient_system_resource" and "aborted" (api-docs.deepseek.com, Create Chat Completion); vLLM's "abort"
+(vllm/v1/engine, FINISH_REASON_STRINGS).
 """
 
 from collections.abc import Mapping
@@ -12,22 +15,19 @@ from desktop_agent.vocabulary.errors import Overloaded, ProviderError, ServerFai
 from desktop_agent.vocabulary.provider_events import StopReason
 
 _BY_KIND: Mapping[StopReason, str] = {
-    StopReason.END_TURN: "stop eos eos_token end_turn stop_token complete completed finish finished done",
+    StopReason.END_TURN: "stop eos eos_token end_turn complete",
     StopReason.STOP_SEQUENCE: "stop_sequence",
-    StopReason.MAX_TOKENS: "length max_tokens model_length max_output_tokens max_length token_limit incomplete",
-    StopReason.TOOL_USE: "tool_calls tool_call tool_use function_call function_calls",
+    StopReason.MAX_TOKENS: "length max_tokens model_length max_output_tokens",
+    StopReason.TOOL_USE: "tool_calls tool_use function_call",
     StopReason.CONTENT_FILTER: "content_filter content_filtered guardrail_intervened sensitive safety recitation "
     "blocklist prohibited_content spii",
     StopReason.REFUSAL: "refusal",
     StopReason.PAUSE_TURN: "pause_turn",
-    StopReason.CONTEXT_WINDOW_EXCEEDED: "model_context_window_exceeded context_length_exceeded context_window_exceeded",
+    StopReason.CONTEXT_WINDOW_EXCEEDED: "model_context_window_exceeded",
 }
 _REASONS: Mapping[str, StopReason] = {word: kind for kind, words in _BY_KIND.items() for word in words.split()}
 _FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
-    **dict.fromkeys(
-        ("error", "server_error", "internal_error", "api_error"),
-        (ServerFailed, "the server ended the answer with an error"),
-    ),
+    "error": (ServerFailed, "the server ended the answer with an error"),
     "network_error": (ServerFailed, "the server lost its connection to the model"),
     **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
     "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),

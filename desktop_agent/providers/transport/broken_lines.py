@@ -20,6 +20,7 @@ from desktop_agent.vocabulary.requests import Timeouts
 if TYPE_CHECKING:
     import httpx
 
+PROXY_SIGN_IN = 407
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
 _ERRNO_SENTENCES = {
     errno.ECONNREFUSED: "nothing listens at {where}",
@@ -46,8 +47,21 @@ def from_connecting(
     if name == "LocalProtocolError":
         return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
     if name == "ProxyError":
+        if str(error).startswith(f"{PROXY_SIGN_IN} "):
+            return proxy_wants_sign_in()
         return ConnectionFailed(f"the proxy did not connect to {where}")
     return _from_causes(error, where)
+
+
+def proxy_wants_sign_in() -> ConnectionFailed:
+    """For a proxy that lets nothing pass before it knows who asks (RFC 9110, 15.5.8). The server was never asked."""
+    return ConnectionFailed(
+        "the proxy on the way wants a name and a password",
+        status=PROXY_SIGN_IN,
+        retryable=False,
+        remedy="Put them into the proxy's address, in the system's settings or in the environment "
+        "(http_proxy, https_proxy, all_proxy): http://name:password@host:port.",
+    )
 
 
 def from_reading(error: Exception, where: str, silence: float) -> ProviderError:

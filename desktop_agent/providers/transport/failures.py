@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from desktop_agent.providers.transport.broken_lines import PROXY_SIGN_IN, proxy_wants_sign_in
 from desktop_agent.providers.transport.json_text import dumps, is_array, is_object, loads, mended, object_in, objects_in
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.vocabulary.errors import (
@@ -239,6 +240,8 @@ class Refusal:
 
 def from_answer(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """The error for an HTTP answer of 400 or above; `headers` have lower-case names."""
+    if status == PROXY_SIGN_IN:
+        return proxy_wants_sign_in()
     refusal = read_body(body)
     message = refusal.message or _plain_text(body) or f"HTTP {status}"
     kind = _kind(refusal.words, status)

@@ -24,7 +24,12 @@ def dialect_of(path: str) -> str:
 
 def events(dialect: str, count: int) -> list[bytes]:
     """The events of one answer with `count` pieces of text; each is what a server writes at once."""
-    return _MAKERS[dialect]([f"tok{number % 97} " for number in range(count)])
+    return said(dialect, [f"tok{number % 97} " for number in range(count)])
+
+
+def said(dialect: str, pieces: list[str]) -> list[bytes]:
+    """The same with these pieces of text."""
+    return _MAKERS[dialect](pieces)
 
 
 def _openai_chat(pieces: list[str]) -> list[bytes]:

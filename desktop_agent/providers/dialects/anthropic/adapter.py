@@ -31,6 +31,7 @@ from desktop_agent.providers.dialects.anthropic.steps import PROVIDER
 from desktop_agent.providers.dialects.anthropic.usage import UsageCounter, count
 from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root, joined
 from desktop_agent.providers.transport.http_client import (
     LISTING_LIMIT,
@@ -172,7 +173,8 @@ class Anthropic:
 
     async def _open(self, request: ModelRequest) -> Opened:
         answer, body, more = await self._asked(request)
-        builder = PartBuilder(PROVIDER, repeats=servers.repeats(self._root))
+        is_anothers = servers.repeats(self._root)
+        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret), body.names)
         origin = Origin(provider=PROVIDER, account=self._account(request.model), prefix=body.prefix)
         price = self.model_info(request.model).price

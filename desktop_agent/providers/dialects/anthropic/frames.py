@@ -229,12 +229,12 @@ class FrameReader:
     @property
     def has_finished(self) -> bool:
         """Whether a stop_reason came."""
-        return self.done or self._reason is not None
+        return self.has_ended
 
     @property
     def has_ended(self) -> bool:
-        """Whether message_stop came: without it an answer is cut, whatever was said before."""
-        return self.done
+        """Whether an end mark came: message_stop, or a stop_reason, behind which no content comes."""
+        return self.done or self._reason is not None
 
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""

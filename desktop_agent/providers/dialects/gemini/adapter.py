@@ -30,6 +30,7 @@ from desktop_agent.providers.dialects.gemini.parts import PROVIDER
 from desktop_agent.providers.dialects.gemini.request import Body, bare, before_question, body_for
 from desktop_agent.providers.dialects.prefix import account_of
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.think_tags import ThinkTags
 from desktop_agent.providers.transport.addresses import api_root
 from desktop_agent.providers.transport.http_client import HttpAnswer, HttpCall, HttpClient
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads
@@ -149,7 +150,8 @@ class Gemini:
     async def _open(self, request: ModelRequest) -> Opened:
         body = self._body(request)
         answer = await self._asked(request, body)
-        builder = PartBuilder(PROVIDER, repeats=servers.repeats(self._root))
+        is_anothers = servers.repeats(self._root)
+        builder = PartBuilder(PROVIDER, tags=ThinkTags() if is_anothers else None, repeats=is_anothers)
         reader = FrameReader(builder, answer.headers, partial(without_key, secret=self._secret))
         origin = Origin(provider=PROVIDER, account=self._account(request.model))
         price = self.model_info(request.model).price

@@ -28,7 +28,11 @@ from desktop_agent.vocabulary.provider_events import MessageDelta, StopReason, U
         ("MAX_TOKENS", StopReason.MAX_TOKENS),
         ("sensitive", StopReason.CONTENT_FILTER),
         ("SAFETY", StopReason.CONTENT_FILTER),
+        ("COMPLETE", StopReason.END_TURN),
         ("banana", StopReason.UNKNOWN),
+        # Nobody is known to write these.
+        ("done", StopReason.UNKNOWN),
+        ("tool_call", StopReason.UNKNOWN),
     ],
 )
 def test_words_by_what_they_mean(word: str, reason: StopReason) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.network.inflating import PIECE
+from desktop_agent.providers.dialects.answering import opened_answer
 from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.http_client import ERROR_BODY_LIMIT, HttpCall, HttpClient, SecretHeader, refusal
 from desktop_agent.vocabulary.errors import (
@@ -23,7 +24,7 @@ from desktop_agent.vocabulary.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.vocabulary.requests import Timeouts
+from desktop_agent.vocabulary.requests import ProviderState, Timeouts
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.frame.patience import PATIENCE
 
@@ -280,6 +281,23 @@ async def test_the_key_is_in_no_repr_log_or_traceback(http: HttpClient, caplog: 
     assert KEY not in "".join(shown)
     assert caplog.records
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_wants_a_sign_in_is_told_as_that(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Loopback(Reply(b"<html>Who are you?", status=407)) as proxy:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.root)
+        for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        http = HttpClient()
+        with pytest.raises(ConnectionFailed) as caught:
+            await opened_answer(http, call(f"{scheme}://models.example/v1/x"), ProviderState())
+        await http.aclose()
+    error = caught.value
+    assert (error.message, error.status) == ("the proxy on the way wants a name and a password", 407)
+    assert "http://name:password@host:port" in str(error.remedy)
+    assert not error.retryable
 
 
 async def test_a_proxy_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:

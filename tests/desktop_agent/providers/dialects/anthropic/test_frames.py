@@ -406,11 +406,15 @@ def test_an_error_ends_everything() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_an_end_without_message_stop_is_a_cut(size: int) -> None:
+def test_an_end_without_a_stop_reason_is_a_cut_and_one_without_message_stop_is_none(size: int) -> None:
     whole = [HEAD, *text(0, "x"), *end()]
-    for length in range(1, len(whole)):
+    assert whole[-2]["delta"]["stop_reason"] == "end_turn"
+    for length in range(1, len(whole) - 1):
         assert folded(*whole[:length], size=size)[-1] == {"type": "error", "kind": "truncated", "message": ""}
-    assert folded(*whole, size=size)[-1] == {"type": "done"}
+    for length in (len(whole) - 1, len(whole)):
+        found = folded(*whole[:length], size=size)
+        assert found[-1] == {"type": "done"}
+        assert [each["stop_reason"] for each in found if each["type"] == "message_delta"] == ["end_turn"]
 
 
 def test_cut_thinking_has_no_signature() -> None:
