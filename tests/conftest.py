@@ -10,6 +10,7 @@ repeat_examples()
 
 pytest_plugins = (
     "tests.frame.homes",
+    "tests.frame.disks",
     "tests.frame.patience",
     "tests.frame.leaks",
     "tests.frame.displays",

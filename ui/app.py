@@ -10,11 +10,12 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_version
-from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, StorageFailed
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop_notifications import DesktopNotifications
+from ui.bridge.disk import Disk
 from ui.bridge.drafts import KeptDraft
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.idle.garbage import Garbage
@@ -34,6 +35,7 @@ from ui.shell.attention import Attention
 from ui.shell.calls.approvals import ApprovalPresenter
 from ui.shell.closing import Closing
 from ui.shell.conversation_page import ConversationPage
+from ui.shell.disk_notices import DiskNotices
 from ui.shell.help.help import Help
 from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.palette.contents import Palette
@@ -126,6 +128,9 @@ class Desk:
             self.window,
         )
         self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)
+        disk = Disk(engine, app)
+        disk.recovered.connect(self.library.refresh)
+        self._disk = DiskNotices(disk, self.window.page.banners, self.window)
         self._connect()
 
     def begin(self, place: Place) -> None:
@@ -133,7 +138,7 @@ class Desk:
         self._on_preferences(self._engine.preferences)
         self._garbage.watch(self.window.windowHandle())
         self.library.refresh()
-        self._engine.store.on_notice(self.window.page.banners.show_notice)
+        self._disk.show()
         for notice in self._engine.notices:
             self.window.page.banners.show_notice(notice)
         if place.endpoint is not None:
@@ -221,7 +226,7 @@ class Desk:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:
             session = await self._engine.session(records[0].id)
-        except ConversationInUse as held:
+        except StorageFailed as held:
             session = (await self._engine.follow(records[0].id, held)).session
         return OpenConversation(session, self._clock, self.library)
 
@@ -244,7 +249,8 @@ class Desk:
         return None if self.library.current is None else self.library.current.workspace
 
     def _on_problem(self, error: AgentError) -> None:
-        self.window.show_problem(error)
+        if not self._disk.is_about_it(error):
+            self.window.show_problem(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:
         look = preferences.appearance

@@ -124,6 +124,19 @@ class Transcript:
         level = "error" if error else "notice"
         return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail, folded))]
 
+    def end_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
+        """What it says is no longer so: it goes, or says this instead where something else was said behind it."""
+        for index in reversed(range(len(self._items))):
+            if self._items[index] is notice:
+                break
+        else:
+            return []
+        if all(isinstance(item, NoticeItem) for item in self._items[index:]):
+            del self._items[index]
+            return [Removed(index, 1)]
+        notice.level, notice.sentence, notice.remedy = "notice", instead, None
+        return [Updated(index, "state")]
+
     def mark(self, saved: Iterable[SavedCall]) -> list[Change]:
         """Say of calls that are shown already which checkpoints they have."""
         return self._calls.mark(saved)

@@ -24,7 +24,7 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
 from desktop_agent.storage.listings_file import ListingsFile
-from desktop_agent.storage.paths import data_folder
+from desktop_agent.storage.paths import data_folder, make_private
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, OpenRuns
@@ -35,7 +35,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
@@ -211,6 +211,8 @@ class Engine:
 
         # For an unknown one no lock is made.
         await self.store.record(conversation_id)
+        if self.store.read_only is not None:
+            raise self.store.read_only
         lock = await self._locks.acquire(conversation_id)
         try:
             session = await reopened(self.store, conversation_id, self._setup(), self._busy, lock)
@@ -220,12 +222,17 @@ class Engine:
         return self._held(session, lock)
 
     async def left_open(self) -> tuple[OpenRuns, ...]:
-        """Conversations with runs of a process that is gone: to open one puts it in order. Raises StorageFailed."""
+        """Conversations with runs of a process that is gone: to open one puts it in order. Raises StorageFailed.
+
+        None while nothing can be written.
+        """
+        if self.store.read_only is not None:
+            return ()
         found = [each for each in await self.store.open_runs() if each.conversation_id not in self._sessions]
         is_free = await asyncio.gather(*(self._locks.lock(each.conversation_id).is_free() for each in found))
         return tuple(each for each, free in zip(found, is_free, strict=True) if free)
 
-    async def follow(self, conversation_id: str, held: ConversationInUse) -> "Follower":
+    async def follow(self, conversation_id: str, held: StorageFailed) -> "Follower":
         """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
         from desktop_agent.engine.following import followed
 
@@ -309,7 +316,7 @@ class Engine:
             open_provider=self._open_provider,
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
-            config_for=self._config_for,
+            config_for=lambda record: _config(record, self._preferences, self._defaults.config),
             limits=self._limits,
             store=self.store,
             book=self._book,
@@ -341,27 +348,10 @@ class Engine:
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts))
         return LiveTools(fixed, lambda: chosen(which, self.mcp.tools(folder)))
 
-    def _config_for(self, record: ConversationRecord) -> ProviderConfig:
-        preferences = self._preferences
-        base = self._defaults.config
-        timeouts = preferences.network.timeouts.model_copy(update=base.timeouts.model_dump(exclude_unset=True))
-        said = base.model_fields_set
-        models = preferences.models
-        chosen = {
-            "show_reasoning": models.show_reasoning,
-            "caching": models.prompt_caching,
-            "reasoning": record.reasoning,
-            **record.parameters.model_dump(),
-        }
-        chosen["system_prompt"] = record.parameters.system_prompt or preferences.chat.system_prompt or None
-        # What was said on the command line wins.
-        chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in said}
-        return base.model_copy(update={**chosen, "timeouts": timeouts})
-
     async def demo_workspace(self) -> Path:
-        """A folder of the demo's own, so that its tool call has somewhere to write."""
+        """A folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
         folder = self.folder / "demo workspace"
-        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(make_private, folder)
         return folder
 
     async def new_demo_session(self) -> "Session":
@@ -378,3 +368,19 @@ def _model_in_use(defaults: RunDefaults, preferences: Preferences) -> tuple[str 
 
 def _folder(record: ConversationRecord) -> Path | None:
     return Path(record.workspace) if record.workspace else None
+
+
+def _config(record: ConversationRecord, preferences: Preferences, base: ProviderConfig) -> ProviderConfig:
+    """What was said on the command line wins."""
+    timeouts = preferences.network.timeouts.model_copy(update=base.timeouts.model_dump(exclude_unset=True))
+    said = base.model_fields_set
+    models = preferences.models
+    chosen = {
+        "show_reasoning": models.show_reasoning,
+        "caching": models.prompt_caching,
+        "reasoning": record.reasoning,
+        **record.parameters.model_dump(),
+    }
+    chosen["system_prompt"] = record.parameters.system_prompt or preferences.chat.system_prompt or None
+    chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in said}
+    return base.model_copy(update={**chosen, "timeouts": timeouts})

@@ -1,4 +1,4 @@
-"""A conversation that another process writes, read along."""
+"""A conversation that another process writes, or that nobody can write, read along."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import ConversationInUse
+from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 
 # Seconds between two looks; a look at which nothing was written asks the database one question.
@@ -28,7 +28,7 @@ _OF_CALLS = ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress | 
 
 
 class Follower:
-    """Shows what another process writes. `session` is closed to every change; what it raises then names the owner."""
+    """Shows what another process writes. `session` is closed to every change; what it raises then says why."""
 
     def __init__(
         self, store: Store, session: Session, writer: Writer, lock: ConversationLock, position: Position
@@ -43,8 +43,8 @@ class Follower:
     async def until_free(self) -> None:
         """Show what comes, until the conversation has to be opened anew, or `stop`.
 
-        Its owner is gone or another one, or what is there now does not go on from what is shown. Raises StorageFailed,
-        and WrongUse when the conversation was removed.
+        Its owner is gone or another one, or what is there now does not go on from what is shown; where nothing could be
+        written, it can be now. Raises StorageFailed, and WrongUse when the conversation was removed.
         """
         owner = await self._lock.holder()
         while not self._is_stopped:
@@ -55,8 +55,16 @@ class Follower:
             if news is not None:
                 self._show(news)
             now = await self._lock.holder()
-            if (now is not None and now != owner) or await self._lock.is_free():
+            if (now is not None and now != owner) or await self._may_be_opened():
                 return
+
+    async def _may_be_opened(self) -> bool:
+        if self._store.read_only is not None:
+            return False
+        try:
+            return await self._lock.is_free()
+        except StorageFailed:
+            return False
 
     def stop(self) -> None:
         """Show nothing more."""
@@ -80,7 +88,7 @@ class Follower:
 
 
 async def followed(
-    store: Store, conversation_id: str, setup: SessionSetup, held: ConversationInUse, lock: ConversationLock
+    store: Store, conversation_id: str, setup: SessionSetup, held: StorageFailed, lock: ConversationLock
 ) -> Follower:
     """Begin to follow; nothing is written. Raises WrongUse and StorageFailed."""
     loaded, position = await store.follow(conversation_id)

@@ -23,7 +23,7 @@ from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import ConversationInUse, StorageFailed, TurnMismatch, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import StorageFailed, TurnMismatch, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -40,7 +40,8 @@ class Session(Reading):
     UserMessageReturned named. `open_calls` are what a dead process left. Whoever opened the session finds it in `busy`
     while something of it is under way or unwritten; otherwise it lives as long as somebody holds it.
 
-    `held` says which other process is the writer: then this one is closed from its beginning on.
+    `held` says which other process is the writer, or that nothing can be written: then this one is closed from its
+    beginning on.
 
     Closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle` and
     `close` are harmless; all else that would do or change something raises WrongUse. Through the seven named first, it
@@ -55,7 +56,7 @@ class Session(Reading):
         *,
         open_calls: OpenCalls | None = None,
         busy: "set[Session] | None" = None,
-        held: ConversationInUse | None = None,
+        held: StorageFailed | None = None,
     ) -> None:
         super().__init__(writer)
         self._setup = setup

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol, Unpack
 
 from desktop_agent.conversation.folding.undo_notes import last_said
-from desktop_agent.conversation.items import Added, Change, Removed, UserItem
+from desktop_agent.conversation.items import Added, Change, NoticeItem, Removed, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.tools.foreign_code import copied, told
@@ -18,6 +18,7 @@ from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
+SAVED = Sentence("The disk refused this for a while; it is saved now.")
 UNANSWERED = Sentence("There is no answer to this yet.")
 
 # Nothing in these can be changed, and they come by the thousand.
@@ -128,6 +129,7 @@ class Writer:
         # Parts of our own: they are told before the listeners, and get the real events, not copies.
         self.followers: list[EventListener] = []
         self._event_listeners: list[EventListener] = []
+        self._trouble_notice: NoticeItem | None = None
         ledger.on_trouble(self._note_trouble)
 
     @property
@@ -246,9 +248,15 @@ class Writer:
             told(listener, envelope)
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
+        if self._trouble_notice is not None:
+            self.tell_changes(self.transcript.end_notice(self._trouble_notice, SAVED))
+            self._trouble_notice = None
         # What another process writes ends the session, which says so by an event.
         if trouble is not None and not isinstance(trouble, WrittenElsewhere):
-            self.tell_changes(self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True))
+            changes = self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True)
+            item = self.transcript[len(self.transcript) - 1]
+            self._trouble_notice = item if isinstance(item, NoticeItem) else None
+            self.tell_changes(changes)
 
     def tell_changes(self, changes: Sequence[Change]) -> None:
         """Tell who listens what changed in the transcript."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import re
 from pathlib import Path
 from typing import Literal
@@ -9,8 +10,9 @@ from weakref import WeakSet
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.storage.files import gone
-from desktop_agent.vocabulary.errors import ConversationInUse, Sentence
+from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
+_log = logging.getLogger(__name__)
 Program = Literal["window", "ask", "library"]
 
 _PLAIN = re.compile(r"[0-9a-f]{32}")
@@ -28,12 +30,17 @@ class ConversationLocks:
         self._made: WeakSet[ConversationLock] = WeakSet()
 
     async def check(self) -> None:
-        """Raise LocksRefused where the file system has no locks, and StorageFailed where none can be made."""
+        """Raise LocksRefused where the file system has no locks. What cannot be written to can still be read."""
 
         def check() -> None:
             lock = FileLock(lock_path(self._folder, "check"))
-            lock.acquire()
-            lock.release()
+            try:
+                lock.acquire()
+                lock.release()
+            except LocksRefused:
+                raise
+            except StorageFailed as error:
+                _log.info("no lock can be made: %s", error)
 
         await asyncio.to_thread(check)
 

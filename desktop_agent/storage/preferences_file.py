@@ -83,8 +83,11 @@ class PreferencesFile:
         aside = aside_path(self.path)
         try:
             self.path.replace(aside)
-        except OSError as error:
-            raise failure_of(error, self.path) from error
+        except OSError:
+            self._keeps_old = True
+            template = "The preferences are damaged, and the file cannot be set aside. All of them have their defaults."
+            self.notices = (Sentence(template),)
+            return Preferences()
         template = (
             "The preferences were damaged. The file was kept as “{name}”, and all preferences have their defaults."
         )

@@ -21,6 +21,7 @@ from desktop_agent.storage.database.guarded import GuardedDatabase
 from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, open_database
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
 from desktop_agent.storage.database.rules import RuleRows
+from desktop_agent.storage.disk_watch import DiskWatch
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.json_form import parameters_text, reasoning_text
 from desktop_agent.storage.pictures import PictureFiles
@@ -35,7 +36,14 @@ from desktop_agent.storage.records import (
 )
 from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import DatabaseDamaged, Sentence, StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import (
+    DatabaseBusy,
+    DatabaseDamaged,
+    Sentence,
+    StorageFailed,
+    WrittenElsewhere,
+    WrongUse,
+)
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
@@ -68,6 +76,9 @@ class Store:
         self._repairing = asyncio.Lock()
         self._is_beyond_repair = False
         self._notice_listeners: list[Callable[[Sentence], None]] = []
+        self.disk = DiskWatch(self._try_writing)
+        if opened.read_only is not None:
+            self.disk.note(opened.read_only)
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -93,6 +104,11 @@ class Store:
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
+
+    @property
+    def read_only(self) -> StorageFailed | None:
+        """Why nothing can be written, from the opening on; None where things can."""
+        return self._database.read_only
 
     async def list_conversations(
         self, limit: int | None = None, *, in_trash: bool = False
@@ -285,7 +301,21 @@ class Store:
         except DatabaseDamaged:
             if not await self._is_repaired():
                 raise
+        except (DatabaseBusy, WrittenElsewhere):
+            raise
+        except StorageFailed as error:
+            self.disk.note(error)
+            raise
         return await self._worker.run(lambda: self._database.run(work))
+
+    async def _try_writing(self) -> None:
+        """Raises StorageFailed as long as nothing can be written."""
+        for notice in await self._worker.run(self._database.try_writing):
+            self._tell(notice)
+
+    def _tell(self, notice: Sentence) -> None:
+        for listener in tuple(self._notice_listeners):
+            listener(notice)
 
     async def _is_repaired(self) -> bool:
         """Look at all of the database, and repair what can be repaired in place; the next opening rescues the rest."""
@@ -298,8 +328,7 @@ class Store:
                     await self._worker.run(self._database.reindex)
                     found = await self._check()
                 if not found:
-                    for listener in tuple(self._notice_listeners):
-                        listener(INDEX_REPAIRED)
+                    self._tell(INDEX_REPAIRED)
             self._is_beyond_repair = bool(found)
             if found:
                 await self._worker.run(self._database.note_damage)
@@ -316,6 +345,7 @@ class Store:
             worker.stop()
 
     async def _close(self) -> None:
+        await self.disk.close()
         try:
             await self._worker.run(self._database.close)
         finally:

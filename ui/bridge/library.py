@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, WrittenElsewhere
+from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
@@ -203,9 +203,10 @@ class Library(QObject):
     async def _open_stored(self, conversation_id: str) -> None:
         try:
             session = await self._engine.session(conversation_id)
-        except ConversationInUse as held:
+        except StorageFailed as held:
+            # What cannot be written can be read.
             follower = await self._engine.follow(conversation_id, held)
-            self._show(follower.session, held.sentence)
+            self._show(follower.session, _why_held(held))
             self._follower = follower
             self._tasks.start(self._follow(follower))
             return
@@ -279,6 +280,14 @@ class _Hearing:
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.hear(self.session, envelope)
+
+
+def _why_held(held: StorageFailed) -> Sentence:
+    """Why nothing can be sent, and what one can do meanwhile."""
+    if not isinstance(held, ConversationInUse):
+        return held.whole
+    template = "{who} What it writes is shown here; you can send again when it has ended."
+    return Sentence(template, {"who": held.sentence})
 
 
 def _activity(session: "Session", envelope: Envelope) -> Activity | None:

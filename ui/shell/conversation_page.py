@@ -115,7 +115,7 @@ class ConversationPage(QObject):
         self.banners.show_conversation(conversation.id)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
-        self.composer.set_held(_held(conversation))
+        self.composer.set_held(conversation.held_by)
         self.models.show(conversation)
         self.conduct.show(conversation)
         self.undoing.show(conversation)
@@ -260,14 +260,6 @@ class ConversationPage(QObject):
         if conversation is not None:
             able = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self._usage.show_usage(conversation.usage, conversation.spending, able.context_window)
-
-
-def _held(conversation: OpenConversation) -> Sentence | None:
-    """That another process works in it, and what one can do meanwhile."""
-    if conversation.held_by is None:
-        return None
-    template = "{who} What it writes is shown here; you can send again when it has ended."
-    return Sentence(template, {"who": conversation.held_by})
 
 
 def _walk(transcript: TranscriptView, step: int) -> None:

@@ -62,7 +62,8 @@ class RunMaking:
         self._prepared = Prepared()
 
     def run(self, recorder: RunRecorder, used: Used = NOTHING_USED) -> Run:
-        """A run that is ready to start. Raises WrongUse where something it needs is gone.
+        """A run that is ready to start. Raises WrongUse where something it needs is gone, and StorageFailed where the
+        conversations can only be read.
 
         `used` is what one that is gone on with had used before.
         """
@@ -71,7 +72,7 @@ class RunMaking:
         return Run(self._around(recorder, budget), settings, budget)
 
     def compacting(self, recorder: RunRecorder) -> CompactingRun:
-        """A run that only summarises. Raises WrongUse."""
+        """A run that only summarises. Raises the same."""
         settings = self._settings()
         budget = Budget(settings.limits)
         return CompactingRun(self._around(recorder, budget), settings, budget)
@@ -101,6 +102,8 @@ class RunMaking:
 
     def _settings(self) -> RunSettings:
         record, setup = self._record(), self._setup
+        if setup.store is not None and setup.store.read_only is not None:
+            raise setup.store.read_only
         return RunSettings(
             model=record.model or "",
             config=setup.config_for(record),

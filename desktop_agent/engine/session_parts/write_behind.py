@@ -15,6 +15,8 @@ Write = TypeVar("Write")
 
 # Streamed text reaches the disk at least this often, in seconds: twice as often as promised.
 FLUSH_INTERVAL = 0.25
+# What the disk refused is tried again after so many seconds, or with the next write.
+AGAIN = 3.0
 
 
 def closed() -> WrongUse:
@@ -28,7 +30,8 @@ def _never_written(error: Exception) -> StorageFailed:
 
 
 class WriteBehind(ABC, Generic[Write]):
-    """What waits to be written. What the disk refuses is kept in memory and tried again with the next write.
+    """What waits to be written. What the disk refuses is kept in memory and tried again with the next write,
+    and after a moment.
 
     After WrittenElsewhere nothing is written any more: it would go between what another process writes.
     """
@@ -37,6 +40,7 @@ class WriteBehind(ABC, Generic[Write]):
         self._pending: deque[Write] = deque()
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
+        self._again: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self.trouble: StorageFailed | None = None
         """What the disk said last; None while writing works."""
@@ -118,6 +122,9 @@ class WriteBehind(ABC, Generic[Write]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
 
     def _tell_watchers(self) -> None:
         for watcher in tuple(self._watchers):
@@ -139,6 +146,8 @@ class WriteBehind(ABC, Generic[Write]):
             if (trouble is None) != (before is None):
                 for listener in tuple(self._trouble_listeners):
                     told(listener, trouble)
+            if self._pending and trouble is not None and not self._is_closed and self._again is None:
+                self._again = asyncio.get_running_loop().call_later(AGAIN, self._write_now)
             return trouble
 
     async def _write_pending(self) -> StorageFailed | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.storage.files import disk_full, not_writable
-from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseDamaged, Sentence, StorageFailed
+from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
 
 PAGE_SIZE = 4096
 BUSY_MILLISECONDS = 3000
@@ -15,6 +15,16 @@ BUSY_MILLISECONDS = 3000
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+# What a file system without locks, or without the memory that processes share, answers.
+_NO_LOCKS = {
+    sqlite3.SQLITE_IOERR_LOCK,
+    sqlite3.SQLITE_IOERR_RDLOCK,
+    sqlite3.SQLITE_IOERR_UNLOCK,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+    sqlite3.SQLITE_IOERR_SHMLOCK,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+    sqlite3.SQLITE_PROTOCOL,
+}
 # SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors. Only
 # what fails while reading cannot be for want of room.
 _READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
@@ -105,6 +115,13 @@ def _set_up(connection: Connection) -> None:
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
+def write_something(connection: sqlite3.Connection) -> None:
+    """Write a page as it is. Raises sqlite3.Error where there is no room, or nothing may be written."""
+    with transaction(connection):
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        connection.execute(f"PRAGMA user_version={version}")
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
     """All of it or nothing; on the disk when it ends."""
@@ -147,6 +164,8 @@ def failure_of(error: sqlite3.Error, path: Path) -> StorageFailed:
     detail = f"{name}: {error}: {path}"
     if code in _DAMAGE:
         return damaged(path, detail)
+    if extended in _NO_LOCKS:
+        return LocksRefused.of(str(path.parent), detail)
     if code in _BUSY:
         return DatabaseBusy("The conversations are in use by another program.", detail=detail)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READING):

@@ -7,12 +7,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from desktop_agent.storage.database.connection import Connection, IndexDamaged, connect, damaged, failure_of
+from desktop_agent.storage.database.connection import (
+    Connection,
+    IndexDamaged,
+    code_of,
+    connect,
+    damaged,
+    failure_of,
+    write_something,
+)
 from desktop_agent.storage.database.identity import OpenFiles
-from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, note_damage
+from desktop_agent.storage.database.opening import (
+    DATABASE_NAME,
+    Opened,
+    note_damage,
+    only_readable,
+    open_for_writing,
+)
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.files import gone
-from desktop_agent.vocabulary.errors import DatabaseReplaced
+from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -27,6 +41,8 @@ class GuardedDatabase:
         self._connection = opened.connection
         self._files = opened.files
         self._replaced: DatabaseReplaced | None = None
+        self.read_only = opened.read_only
+        """Why nothing can be written; None where things can."""
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for an index that misleads."""
@@ -38,7 +54,25 @@ class GuardedDatabase:
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise  # our own mistakes, not the disk's
         except sqlite3.DatabaseError as error:
+            if self.read_only is not None and code_of(error) == sqlite3.SQLITE_READONLY:
+                raise self.read_only from error
             raise failure_of(error, self._path) from error
+
+    def try_writing(self) -> tuple[Sentence, ...]:
+        """Write something, into a database that is opened anew where it could only be read.
+
+        Returns what to tell about that opening. Raises StorageFailed and what is below it where it cannot be done.
+        """
+        if self.read_only is None:
+            self.run(write_something)
+            return ()
+        try:
+            opened = open_for_writing(self._folder)
+        except StorageFailed as error:
+            raise only_readable(error) from error
+        self._connection.close()
+        self._connection, self._files, self.read_only = opened.connection, opened.files, None
+        return opened.notices
 
     def reindex(self) -> None:
         """Make all indexes anew from their tables. Raises StorageFailed."""
@@ -51,7 +85,7 @@ class GuardedDatabase:
 
     def close(self) -> None:
         """Let go of the files."""
-        if self._replaced is None and not self._files.is_replaced:
+        if self.read_only is None and self._replaced is None and not self._files.is_replaced:
             with suppress(OSError):
                 self._files.set_foreign_logs_aside()
         self._connection.close()
@@ -62,6 +96,8 @@ class GuardedDatabase:
         if not self._path.exists():
             # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
             raise gone(self._path)
+        if self.read_only is not None:
+            return  # nothing can come to harm
         if self._files.is_replaced:
             self._replaced = self._files.part(self._connection)
             raise self._replaced

@@ -1,5 +1,6 @@
 """From a folder to a database that can be used: created, upgraded, or rescued; and tidied."""
 
+import shutil
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
@@ -8,15 +9,23 @@ from pathlib import Path
 
 from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.database import checkpoints, conversations, picture_index
-from desktop_agent.storage.database.connection import BUSY_MILLISECONDS, Connection, connect, failure_of, is_damage
+from desktop_agent.storage.database.connection import (
+    BUSY_MILLISECONDS,
+    Connection,
+    connect,
+    failure_of,
+    is_damage,
+    write_something,
+)
 from desktop_agent.storage.database.identity import OpenFiles
+from desktop_agent.storage.database.reading_only import is_not_whole, open_read_only
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.paths import make_private
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import KEPT_IN_TRASH
-from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseTooNew, LocksRefused, Sentence, StorageFailed
 
 DATABASE_NAME = "conversations.sqlite3"
 _LOCK_NAME = "opening.lock"
@@ -25,20 +34,51 @@ _LOCK_NAME = "opening.lock"
 CHECKED_AT_OPENING = 16 * 1024 * 1024
 
 
+# Where less is free, something is written at the opening: SQLite opens a database for which there is no room at all.
+_LITTLE_ROOM = 4 * 1024 * 1024
+_STILL_READABLE = "What was saved can be read all the same. It goes on by itself once that has changed."
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The open database and what there is to tell about it."""
+    """The open database and what there is to tell about it.
+
+    `read_only` says why nothing can be written; None where all is well.
+    """
 
     connection: Connection
     notices: tuple[Sentence, ...]
     files: OpenFiles
+    read_only: StorageFailed | None = None
 
 
 def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
     """Open, create, upgrade or rescue the database in `folder`, in the thread that will use it.
 
-    Raises StorageFailed and what is below it.
+    One that cannot be written to is opened for reading. Raises StorageFailed and what is below it.
     """
+    try:
+        return open_for_writing(folder, steps)
+    except (DatabaseTooNew, DatabaseBusy, LocksRefused):
+        raise
+    except StorageFailed as error:
+        path = folder / DATABASE_NAME
+        try:
+            check = path.stat().st_size <= CHECKED_AT_OPENING or _damage_mark(path).exists()
+            connection, notices = open_read_only(path, check=check, steps=steps)
+        except (sqlite3.Error, OSError):
+            raise error from None
+        return Opened(connection, notices, OpenFiles(path), only_readable(error))
+
+
+def only_readable(reason: StorageFailed) -> StorageFailed:
+    """The same reason, for whoever can read all the same."""
+    remedy = Sentence("{remedy} {readable}", {"remedy": reason.remedy, "readable": Sentence(_STILL_READABLE)})
+    return type(reason)(reason.sentence, remedy, detail=reason.detail)
+
+
+def open_for_writing(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
+    """The same, or not at all."""
     make_private(folder)
     path = folder / DATABASE_NAME
     try:
@@ -77,6 +117,8 @@ def _opened(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentenc
     connection = connect(path)
     try:
         # Also the question whether we may write at all.
+        if shutil.disk_usage(path.parent).free < _LITTLE_ROOM:
+            write_something(connection)
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("COMMIT")
         upgrade(connection, path, steps)
@@ -107,14 +149,10 @@ def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
         refuse_newer(connection, path, steps)
         if version_of(connection) == 0 or _damage_mark(path).exists():
             return True
-        return path.stat().st_size <= CHECKED_AT_OPENING and _fails_check(connection)
+        return path.stat().st_size <= CHECKED_AT_OPENING and is_not_whole(connection)
     except sqlite3.Error as error:
         if is_damage(error):
             return True
         raise
     finally:
         connection.close()
-
-
-def _fails_check(connection: sqlite3.Connection) -> bool:
-    return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] != ["ok"]

@@ -53,7 +53,7 @@ def rebuild(path: Path) -> Sentence:
     """
     unfinished = _begin(path)
     with closing(connect(unfinished)) as connection:
-        counts = _carry_over(rows_in(path), connection)
+        counts = carry_over(rows_in(path), connection)
     aside = _set_aside(path)
     unfinished.replace(path)
     sync_folder(path.parent)
@@ -78,7 +78,8 @@ def _begin(path: Path) -> Path:
     return unfinished
 
 
-def _carry_over(rows: Iterator[Row], connection: sqlite3.Connection) -> Counter[str]:
+def carry_over(rows: Iterator[Row], connection: sqlite3.Connection) -> Counter[str]:
+    """Insert these rows into empty tables, and repair what points at lost ones; returns how many each table has."""
     connection.execute("PRAGMA foreign_keys=OFF")
     writers = {mark: _Writer(connection, table) for mark, table in TABLES.items()}
     with transaction(connection):

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 def rows_in(path: Path) -> Iterator[Row]:
     """Every row on every readable page of the database at `path`, in the order of pages. Raises OSError."""
-    with _Pages(path) as pages:
+    with Pages(path) as pages:
         for number in range(1, pages.count + 1):
             page = pages.page(number)
             start = _FILE_HEADER if number == 1 else 0
@@ -38,7 +38,7 @@ def rows_in(path: Path) -> Iterator[Row]:
                 yield from _rows_of(pages, page, start)
 
 
-def _rows_of(pages: "_Pages", page: bytes, start: int) -> Iterator[Row]:
+def _rows_of(pages: "Pages", page: bytes, start: int) -> Iterator[Row]:
     (cells,) = struct.unpack_from(">H", page, start + 3)
     for index in range(min(cells, PAGE_SIZE // 4)):
         try:
@@ -48,14 +48,14 @@ def _rows_of(pages: "_Pages", page: bytes, start: int) -> Iterator[Row]:
             continue
 
 
-def _row(pages: "_Pages", page: bytes, at: int) -> Row:
+def _row(pages: "Pages", page: bytes, at: int) -> Row:
     size, at = _varint(page, at)
     number, at = _varint(page, at)
     number = number - (1 << 64) if number >> 63 else number
     return Row(number, _values(_payload(pages, page, at, size)))
 
 
-def _payload(pages: "_Pages", page: bytes, at: int, size: int) -> bytes:
+def _payload(pages: "Pages", page: bytes, at: int, size: int) -> bytes:
     most = PAGE_SIZE - 35
     if size <= most:
         return _exactly(page[at : at + size], size)
@@ -122,7 +122,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-class _Pages:
+class Pages:
     """Pages by number, as the last committed transaction left them."""
 
     def __init__(self, path: Path) -> None:

@@ -153,12 +153,18 @@ def upgrade(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = S
         copy = path.with_name(f"{path.name}.before-version-{len(steps)}")
         copy.unlink(missing_ok=True)
         verified_copy(connection, copy)
+    apply_steps(connection, steps)
+    return copy
+
+
+def apply_steps(connection: sqlite3.Connection, steps: Sequence[str] = STEPS) -> None:
+    """The steps that are missing, without a copy. Raises sqlite3.Error."""
+    version = version_of(connection)
     for number, step in enumerate(steps[version:], start=version + 1):
         with transaction(connection):
             for statement in _statements(step):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={number}")
-    return copy
 
 
 def _statements(script: str) -> list[str]:

@@ -2,12 +2,10 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseBusy, DiskFull, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.preferences import Preferences
+from tests.frame.disks import fill, remount
 
 APPENDING = """
 import asyncio, sys
@@ -90,23 +89,6 @@ async def test_a_full_database_says_so_keeps_what_it_has_and_recovers(tmp_path: 
     await again.close()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MB, which only root may make."""
-    mount, unmount = shutil.which("mount"), shutil.which("umount")
-    if os.geteuid() != 0 or not mount or not unmount:
-        pytest.skip("mounting a small file system needs root and mount")
-    place = tmp_path / "small"
-    place.mkdir()
-    command = [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no small file system here: {made.stderr.strip()}")
-    yield place
-    # Lazily: a test that failed may still hold a file open.
-    subprocess.run([unmount, "-l", str(place)], check=True)
-
-
 async def test_a_full_disk_says_so_keeps_what_it_has_and_recovers(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     store = await Store.open(small_disk / "data")
@@ -147,27 +129,12 @@ def leftovers(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.name.startswith((".writing", ".copy"))]
 
 
-def remount_read_only(folder: Path) -> None:
-    subprocess.run([shutil.which("mount") or "", "-o", "remount,ro", str(folder)], check=True)
-
-
-def fill(path: Path) -> None:
-    with path.open("wb", buffering=0) as file:
-        for size in (65536, 4096):
-            try:
-                while True:
-                    file.write(bytes(size))
-            except OSError:
-                continue
-
-
 async def test_a_disk_that_is_read_only_says_so(small_disk: Path) -> None:
     store = await Store.open(small_disk / "data")
     await store.close()
-    remount_read_only(small_disk)
-    for folder in (small_disk / "data", small_disk / "new"):
-        with pytest.raises(StorageFailed, match="cannot be written to"):
-            await Store.open(folder)
+    remount(small_disk, "ro")
+    with pytest.raises(StorageFailed, match="cannot be written to"):
+        await Store.open(small_disk / "new")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

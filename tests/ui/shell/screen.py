@@ -36,16 +36,19 @@ class Screen:
         """What is done before there is anything behind the window."""
 
     @classmethod
-    async def open(cls, app, folder, *turns, connected=True, defaults=None, place=NOWHERE):
+    async def open(cls, app, folder, *turns, connected=True, saved=False, defaults=None, place=NOWHERE):
+        """`saved`: the folder has the preferences already, and may be read along in, which never ends."""
         engine = await Engine.open(folder, defaults or RunDefaults())
         provider = ScriptedProvider(*turns)
         if connected:
             engine.connections._providers["scripted"] = provider
+        if connected and not saved:
             providers = Providers(endpoints=(SCRIPTED,), endpoint_id="scripted", model="m")
             await engine.change_preferences(Preferences(providers=providers))
         screen = cls(app, engine, provider, folder)
         screen.desk.begin(place)
-        await screen.idle()
+        if not saved:
+            await screen.idle()
         return screen
 
     async def close(self):

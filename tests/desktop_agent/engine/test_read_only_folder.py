@@ -1,0 +1,105 @@
+"""An engine over a folder that cannot be written to: everything can be read, nothing is begun that would be lost."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.conversation.items import NoticeItem, UserItem
+from desktop_agent.engine import following
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.session_parts import write_behind
+from desktop_agent.storage import disk_watch
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+from tests.frame.disks import fill, remount
+from tests.frame.patience import PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "EVERY", 0.01)
+    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
+    monkeypatch.setattr(write_behind, "AGAIN", 0.02)
+
+
+async def filled(folder: Path) -> str:
+    engine = await Engine.open(folder)
+    made = await engine.store.create_conversation(title="kept")
+    await engine.store.commit(made.id, Message.user("said before"))
+    await engine.close()
+    return made.id
+
+
+def break_disk(disk: Path, how: str) -> None:
+    if how == "full":
+        fill(disk / "ballast")
+    else:
+        remount(disk, "ro")
+
+
+def mend(disk: Path) -> None:
+    remount(disk, "rw")
+    (disk / "ballast").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+async def test_a_conversation_is_read_until_it_can_be_written(small_disk: Path, how: str) -> None:
+    folder = small_disk / "data"
+    id_ = await filled(folder)
+    break_disk(small_disk, how)
+    engine = await Engine.open(folder)
+    with pytest.raises(StorageFailed) as held:
+        await engine.session(id_)
+    follower = await engine.follow(id_, held.value)
+    assert [item.text for item in follower.session.transcript if isinstance(item, UserItem)] == ["said before"]
+    with pytest.raises(StorageFailed) as refused:
+        follower.session.send(Message.user("lost?"))
+    assert refused.value.whole == held.value.whole
+    with pytest.raises(StorageFailed) as refused:
+        engine.new_session(endpoint_id="x", model="m").send(Message.user("lost?"))
+    assert refused.value.whole == held.value.whole
+    assert await engine.left_open() == ()
+
+    reading = asyncio.create_task(follower.until_free())
+    mend(small_disk)
+    async with asyncio.timeout(PATIENCE):
+        await reading
+    session = await engine.session(id_)
+    assert [message.text for message in session.history] == ["said before"]
+    await engine.close()
+
+
+async def test_ask_says_why_and_sends_nothing(small_disk: Path) -> None:
+    folder = small_disk / "data"
+    id_ = await filled(folder)
+    remount(small_disk, "ro")
+    for words in (["--demo", "hi"], ["--continue", id_, "hi"]):
+        command = [sys.executable, "-m", "desktop_agent", "ask", "--data-dir", str(folder), *words]
+        asked = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+        assert asked.returncode == 1
+        assert asked.stdout == ""
+        assert "cannot be written to" in asked.stderr
+        assert "Traceback" not in asked.stderr
+
+
+async def test_what_the_disk_refused_is_written_by_itself_later_and_the_notice_leaves(small_disk: Path) -> None:
+    engine = await Engine.open(small_disk / "data")
+    session = engine.new_session(endpoint_id="x", model="m")
+    session._writer.add(Message.user("first"))
+    await session.settle()
+    fill(small_disk / "ballast")
+    session._writer.add(Message.user("x" * 100_000))
+    with pytest.raises(StorageFailed):
+        await session.settle()
+    notices = [item for item in session.transcript if isinstance(item, NoticeItem)]
+    assert [notice.level for notice in notices] == ["error"]
+    mend(small_disk)
+    async with asyncio.timeout(PATIENCE):
+        while not session._writer.ledger.is_settled:
+            await asyncio.sleep(0.01)
+    assert not [item for item in session.transcript if isinstance(item, NoticeItem)]
+    assert (await engine.store.record(session.record.id)).message_count == 2
+    await engine.close()

@@ -1,0 +1,70 @@
+"""What the window says about its disk, and that it says so no longer than it is so."""
+
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.engine import following
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage import disk_watch
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.frame.disks import remount
+from tests.ui.bridge.in_loop import until
+from ui.shell.disk_notices import KEY
+
+
+def shown(screen):
+    return "\n".join(screen.words(screen.banners))
+
+
+def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, small_disk, monkeypatch):
+    monkeypatch.setattr(disk_watch, "EVERY", 0.02)
+    monkeypatch.setattr(following, "EVERY", 0.02)
+    folder = small_disk / "data"
+
+    async def begin(screen):
+        await screen.say("precious")
+
+    async def look(screen):
+        assert screen.engine.store.read_only is not None
+        assert "cannot be written to" in shown(screen)
+        await until(lambda: screen.conversation is not None)
+        assert screen.banners.keys == [KEY]
+        assert screen.answers() == ["gold"]
+        assert [record.title for record in await screen.engine.store.list_conversations()] == ["precious"]
+        screen.write("half a thought")
+        assert not screen.find(QWidget, "Send").isEnabled()
+        await screen.desk._keep_draft()
+        assert screen.desk._lost_draft.text == "half a thought"
+        assert screen.banners.keys == [KEY]
+
+        remount(small_disk, "rw")
+        await until(lambda: screen.banners.keys == [])
+        assert screen.engine.store.read_only is None
+        await until(lambda: screen.conversation.held_by is None)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "half a thought"
+        screen.editor.clear()
+        await screen.say("and on")
+        assert screen.answers() == ["gold", "silver"]
+
+    on_screen(begin, Turn(ContentDelta("gold")), folder=folder)
+    remount(small_disk, "ro")
+    on_screen(look, Turn(ContentDelta("silver")), folder=folder, saved=True)
+
+
+def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_screen, small_disk):
+    folder = small_disk / "data"
+
+    async def begin(_screen):
+        pass
+
+    async def look(screen):
+        await until(lambda: screen.conversation is not None)
+        screen.write("lost?")
+        screen.press("Send")
+        await screen.idle()
+        assert screen.editor.toPlainText() == "lost?"
+        assert "cannot be written to" in "\n".join(screen.words())
+
+    on_screen(begin, folder=folder)
+    remount(small_disk, "ro")
+    on_screen(look, folder=folder, saved=True)

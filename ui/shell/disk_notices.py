@@ -1,0 +1,40 @@
+"""What there is to say about the disk, for as long as it is so."""
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.vocabulary.errors import AgentError, StorageFailed
+from ui.bridge.disk import Disk
+from ui.shell.banners import Banner, BannerArea
+
+KEY = "disk"
+
+
+class DiskNotices(QObject):
+    """One banner for whatever the disk refuses; it leaves when the disk takes everything again."""
+
+    def __init__(self, disk: Disk, banners: BannerArea, parent: QObject) -> None:
+        super().__init__(parent)
+        self._disk = disk
+        self._banners = banners
+        disk.noticed.connect(banners.show_notice)
+        disk.trouble_changed.connect(self._show)
+
+    def show(self) -> None:
+        """Say what is so at the moment."""
+        self._show(self._disk.trouble)
+
+    def is_about_it(self, error: AgentError) -> bool:
+        """Whether an error is what the banner says; where the person closed it, it is shown again."""
+        trouble = self._disk.trouble
+        if trouble is None or str(error) != str(trouble):
+            return False
+        if KEY not in self._banners.keys:
+            self._show(trouble)
+        return True
+
+    @Slot(object)
+    def _show(self, trouble: StorageFailed | None) -> None:
+        if trouble is None:
+            self._banners.remove(KEY)
+        else:
+            self._banners.show_banner(Banner(KEY, trouble.sentence, trouble.remedy))
