@@ -2,6 +2,8 @@
 
 Every screen of every module *_screens.py here is a real window on a private display with a window manager, light and
 dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A blank picture is an error.
+With `--zoom 229 --room 480x600` text is so large (24 pt) and the screen so small; what is cut or out of reach there is
+an error, too.
 """
 
 import argparse
@@ -20,6 +22,8 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.frame import displays
+from tests.gallery import screens
+from tests.gallery.fitting import unreachable
 from tests.gallery.screens import SCREENS, Screen
 from ui.bridge.loop import run
 from ui.look.scheme import theme_for
@@ -88,7 +92,7 @@ async def shown(screen: Screen, source: ThemeSource) -> AsyncIterator[QWidget]:
         async with built as window:
             yield window
     else:
-        built.resize(screen.width, screen.height)
+        built.resize(screens.size_of(screen))
         built.show()
         yield built
         built.close()
@@ -96,32 +100,39 @@ async def shown(screen: Screen, source: ThemeSource) -> AsyncIterator[QWidget]:
     await asyncio.sleep(0)
 
 
-async def take_all(names: list[str], source: ThemeSource, suffix: str) -> int:
+async def take_all(names: list[str], source: ThemeSource, folder: Path, suffix: str) -> int:
     """All pictures of one theme and scale; returns how many failed."""
     failed = 0
     for name in names:
         try:
             async with shown(SCREENS[name], source) as window:
                 picture = await settled_picture(window)
+                problems = unreachable() if screens.ROOM is not None else []
         except Exception as error:  # one broken screen must not hide the others
             sys.stderr.write(f"{name}{suffix}: {error!r}\n")
             failed += 1
             continue
-        file = FOLDER / f"{name}{suffix}.png"
+        file = folder / f"{name}{suffix}.png"
         picture.save(str(file))
         blank = is_blank(picture)
-        failed += blank
-        sys.stdout.write(f"{file.relative_to(FOLDER.parent)}{'  BLANK' if blank else ''}\n")
+        failed += blank or bool(problems)
+        sys.stderr.writelines(f"{name}{suffix}: {each}\n" for each in problems)
+        sys.stdout.write(f"{file}{'  BLANK' if blank else ''}\n")
     return failed
 
 
-def render(names: list[str], theme: str, scale: int) -> int:
+def render(names: list[str], theme: str, scale: int, zoom: int, folder: Path) -> int:
     """In a process of its own: the scale is fixed when Qt starts."""
     app = QApplication(["desktop-agent-gallery"])
     app.setCursorFlashTime(0)
-    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False))
+    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), zoom)
     apply_look(app, source)
-    return run(app, lambda: take_all(names, source, f"-{theme}-{scale}x"))
+    return run(app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}"))
+
+
+def _screen_for(room: tuple[int, int] | None) -> str:
+    """With the frame that the window manager puts around each window."""
+    return "3200x2000" if room is None else f"{room[0] + 2}x{room[1] + 26}"
 
 
 def main() -> int:
@@ -131,20 +142,27 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCREENS))
     parser.add_argument("--theme", choices=THEMES)
     parser.add_argument("--scale", type=int, choices=SCALES)
+    parser.add_argument("--zoom", type=int, default=100, help="of all text, in percent")
+    parser.add_argument("--room", help="WIDTHxHEIGHT of the screen; every window is as large, at the most")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
     parser.add_argument("--render", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(SCREENS)
     if unknown:
         parser.error(f"no such screen: {', '.join(sorted(unknown))}; there are {', '.join(SCREENS)}")
     names = arguments.names or list(SCREENS)
-    FOLDER.mkdir(exist_ok=True)
+    arguments.folder.mkdir(exist_ok=True)
+    if arguments.room:
+        width, _, height = arguments.room.partition("x")
+        screens.ROOM = (int(width), int(height))
     if arguments.render:
-        return 1 if render(names, arguments.theme, arguments.scale) else 0
+        return 1 if render(names, arguments.theme, arguments.scale, arguments.zoom, arguments.folder) else 0
     failed = 0
-    with displays.display(dict(os.environ), size="3200x2000") as shown:
+    same = [f"--zoom={arguments.zoom}", f"--folder={arguments.folder.absolute()}", *([f"--room={arguments.room}"] if arguments.room else [])]
+    with displays.display(dict(os.environ), size=_screen_for(screens.ROOM)) as shown:
         for theme in (arguments.theme,) if arguments.theme else THEMES:
             for scale in (arguments.scale,) if arguments.scale else SCALES:
-                command = [sys.executable, "-m", "tests.gallery", "--render", "--theme", theme, "--scale", str(scale)]
+                command = [sys.executable, "-m", "tests.gallery", "--render", "--theme", theme, "--scale", str(scale), *same]
                 environment = {**shown, "QT_SCALE_FACTOR": str(scale)}
                 failed += subprocess.run([*command, *names], env=environment, check=False).returncode != 0
     return 1 if failed else 0

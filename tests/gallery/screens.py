@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -25,6 +26,14 @@ class Screen:
 
 
 SCREENS: dict[str, Screen] = {}
+ROOM: tuple[int, int] | None = None
+"""The size of the screen that the windows are to fit into, where that is a small one."""
+
+
+def size_of(screen: Screen) -> QSize:
+    """How large its window is made."""
+    wanted = QSize(screen.width, screen.height)
+    return wanted if ROOM is None else wanted.boundedTo(QSize(*ROOM))
 
 
 def screen(name: str, width: int = 1100, height: int = 760) -> Callable[[Build], Build]:
@@ -65,7 +74,7 @@ def scene(
         @asynccontextmanager
         async def build(themes: ThemeSource) -> AsyncIterator[QWidget]:
             async with desk(themes, connected=connected, listed=listed) as made:
-                made.window.resize(width, height)
+                made.window.resize(size_of(SCREENS[name]))
                 made.window.show()
                 await placed(made.window)
                 await act(made)

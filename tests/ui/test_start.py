@@ -76,7 +76,7 @@ FOREIGN = (
     "sqlite3",
     "ssl",
 )
-MOST = 54
+MOST = 56
 """Modules of ours; each costs half a millisecond or more."""
 
 SHOWN = """

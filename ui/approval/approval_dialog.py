@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Decision, Preview
 from ui.approval.arguments_view import ArgumentsView
@@ -224,12 +224,14 @@ class ApprovalDialog(QDialog):
         detail = QVBoxLayout()
         detail.setSpacing(SPACE_M)
         detail.addWidget(self._middle, 1)
-        detail.addWidget(self._bar)
-        layout = QHBoxLayout(self)
+        detail.addWidget(self._room.foot)
+        line = self._room.line
+        line.setSpacing(SPACE_L)
+        line.addWidget(self._list)
+        line.addLayout(detail, 1)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        layout.setSpacing(SPACE_L)
-        layout.addWidget(self._list)
-        layout.addLayout(detail, 1)
+        layout.addLayout(line)
 
 
 def _without_edits(decision: Decision) -> Decision:

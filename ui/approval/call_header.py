@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from ui.approval.parts.middle import GivesWay
@@ -12,7 +11,8 @@ from ui.approval.parts.wrapped_text import WrappedText
 from ui.approval.pending_approval import PendingApproval
 from ui.look.controls import label, set_kind
 from ui.look.parts.flow_rows import FlowRows
-from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
+from ui.look.parts.words_and_buttons import WordsAndButtons
+from ui.look.theme import SPACE_XS, ThemeSource
 from ui.look.written.order import shown_apart
 
 Tag = Literal["safe", "caution", "risk"]
@@ -30,18 +30,16 @@ class CallHeader(QWidget):
             each.setProperty("tag", "caution")
         self._undo = WrappedText(kind="small")
         self._server = ServerWords(themes)
-        names = QVBoxLayout()
+        top = QWidget()
+        names = QVBoxLayout(top)
+        names.setContentsMargins(0, 0, 0, 0)
         names.setSpacing(SPACE_XS)
         names.addWidget(self._who)
         names.addWidget(self._tool)
-        top = QHBoxLayout()
-        top.setSpacing(SPACE_S)
-        top.addLayout(names, 1)
-        top.addWidget(beside, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
-        layout.addLayout(top)
+        layout.addWidget(WordsAndButtons(top, (beside,)))
         layout.addWidget(FlowRows(self._tags, gap=SPACE_XS))
         layout.addWidget(self._undo)
         layout.addWidget(self._server)

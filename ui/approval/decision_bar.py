@@ -37,6 +37,7 @@ class KeyButton(QPushButton):
         self._themes = themes
         self._key = shown_keys(key)
         self._kind = kind
+        self._words = text
         self._shows_key = True
         self.setAutoDefault(False)
         self.setAccessibleName(text)
@@ -51,6 +52,25 @@ class KeyButton(QPushButton):
             self.setToolTip("" if shown else self._key)
             self.updateGeometry()
             self.update()
+
+    def setText(self, text: str) -> None:
+        """Other words."""
+        self._words = text
+        super().setText(literal(text))
+
+    def break_words(self, width: int) -> None:
+        """Stand in as many lines as this width wants: words of a button may not be cut."""
+        super().setText(literal(self._words))
+        around = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._words)
+        lines = [""]
+        for word in self._words.split(" "):
+            longer = f"{lines[-1]} {word}".strip()
+            if lines[-1] and self.fontMetrics().horizontalAdvance(longer) + around > width:
+                lines.append(word)
+            else:
+                lines[-1] = longer
+        if len(lines) > 1:
+            super().setText(literal("\n".join(lines)))
 
     def sizeHint(self) -> QSize:
         """Room for the text and the key."""
@@ -99,6 +119,10 @@ class KeyRows(FlowRows):
 
     rows_with_keys = 2
 
+    def minimumSizeHint(self) -> QSize:
+        """Of hardly any width: words of buttons stand in several lines where they must."""
+        return QSize(_MESSAGE_WIDTH, super().minimumSizeHint().height())
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Look again."""
         super().resizeEvent(event)
@@ -108,6 +132,7 @@ class KeyRows(FlowRows):
         fits = self.rows_for(self.width()) <= self.rows_with_keys
         for each in buttons:
             each.show_key(fits)
+            each.break_words(self.width())
 
 
 class _OthersBox(QCheckBox):
@@ -122,7 +147,7 @@ class _OthersBox(QCheckBox):
         return QSize(words + _BOX, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        return QSize(_BOX, self.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -4,10 +4,11 @@ from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.requests import ConversationParameters
 from ui.look.controls import button, label
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S
 from ui.preferences.checked_fields import CheckedForm
@@ -75,12 +76,8 @@ class ConversationSettingsDialog(QDialog):
         scrolled.column.addStretch(1)
         save = button(self.tr("Save"), self._save, "primary")
         save.setDefault(True)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(button(self.tr("Use defaults"), lambda: self._show(ConversationParameters()), "quiet"))
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self.reject))
-        foot.addWidget(save)
+        defaults = button(self.tr("Use defaults"), lambda: self._show(ConversationParameters()), "quiet")
+        foot = FlowRows((defaults, button(self.tr("Cancel"), self.reject), save), trailing=True, apart=defaults)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
@@ -88,7 +85,7 @@ class ConversationSettingsDialog(QDialog):
         words = self.tr("They hold for this conversation, from the next message on.")
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(scrolled, 1)
-        layout.addLayout(foot)
+        layout.addWidget(foot)
         # As high as all fields, where the screen has the room.
         fields = self._form.heightForWidth(_WIDTH - 2 * SPACE_L)
         wanted = layout.sizeHint().height() - scrolled.sizeHint().height() + fields + SPACE_M

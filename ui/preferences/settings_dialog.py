@@ -82,6 +82,7 @@ class SettingsDialog(QDialog):
         self._list = QListWidget()
         self._menu = QComboBox()
         self._middle = QHBoxLayout()
+        self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
         self._providers_row = self._add_page(self.tr("Providers and keys"), self._providers)
         for name in ("models", "chat"):
@@ -213,6 +214,8 @@ class SettingsDialog(QDialog):
         self._menu.setVisible(is_narrow)
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._middle.setDirection(down if is_narrow else across)
+        edge = SPACE_M if is_narrow else SPACE_XL
+        self._column.setContentsMargins(edge, edge, edge, SPACE_M if is_narrow else SPACE_L)
 
     def _build(self, themes: ThemeSource) -> None:
         self.setWindowTitle(self.tr("Settings"))
@@ -233,8 +236,6 @@ class SettingsDialog(QDialog):
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Close"), self.accept))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_L)
-        layout.setSpacing(SPACE_L)
-        layout.addLayout(self._middle, 1)
-        layout.addLayout(foot)
+        self._column.setSpacing(SPACE_L)
+        self._column.addLayout(self._middle, 1)
+        self._column.addLayout(foot)

@@ -7,13 +7,14 @@ from typing import Protocol
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ui.look.controls import button, label
 from ui.look.parts.confirm_bar import ConfirmBar
 from ui.look.parts.dates import relative_date
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.rows import RowDelegate, RowRole
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 
 _SIZE = (560, 520)
 _ID = Qt.ItemDataRole.UserRole + 20
@@ -51,10 +52,13 @@ class TrashDialog(QDialog):
         self._days = days
         self._asked_about: str | None = None
         self._list = QListWidget()
+        words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(days)
+        self._hint = label(words, "muted", wrap=True)
         self._nothing = label(self.tr("The trash is empty."), "muted")
         self._restore = button(self.tr("Restore"), self._restore_chosen, "primary")
         self._purge = button(self.tr("Delete for good…"), self._ask_about_chosen)
         self._empty = button(self.tr("Empty trash…"), self._ask_about_all, "quiet")
+        self._foot = FlowRows((self._empty, self._purge, self._restore), trailing=True, apart=self._empty)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
         )
@@ -136,6 +140,9 @@ class TrashDialog(QDialog):
         can_act = self._list.count() > 0 and self._confirm.isHidden()
         for each in (self._restore, self._purge, self._empty):
             each.setEnabled(can_act)
+        # Large text leaves room for one thing at a time: while it is asked, that is the question.
+        self._foot.setVisible(self._confirm.isHidden())
+        self._hint.setVisible(self._confirm.isHidden())
         # What is asked about is what is chosen.
         self._list.setEnabled(self._confirm.isHidden())
 
@@ -155,19 +162,15 @@ class TrashDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(self._days)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(self._empty)
-        foot.addStretch(1)
-        foot.addWidget(self._purge)
-        foot.addWidget(self._restore)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addWidget(label(title, "heading"))
-        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._hint)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._nothing, 1)
         layout.addWidget(self._confirm)
-        layout.addLayout(foot)
+        layout.addWidget(self._foot)
+        # As high as all of it, where the screen has the room.
+        wanted = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
+        self.resize(self.width(), min(wanted, self.screen().availableSize().height() - 2 * SPACE_L))

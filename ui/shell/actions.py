@@ -27,7 +27,8 @@ class Actions(QObject):
         palette.shown_by = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
         self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
         open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
-        search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", sidebar.focus_search)
+        search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search)
+        self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list)
         self._add(self.tr("Trash"), None, window.show_trash)
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
@@ -60,6 +61,10 @@ class Actions(QObject):
         sidebar.offer(open_settings, search, guide)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close)
+
+    def _search(self) -> None:
+        self._window.panes.show_list()
+        self._window.sidebar.focus_search()
 
     def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> QAction:
         action = QAction(text, self._window)

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, with_remedy
 from ui.look.controls import IconButton, announce, button, label
 from ui.look.icons import pixmap
+from ui.look.parts.flow_rows import FlowRows
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
@@ -56,9 +58,11 @@ class BannerArea(QWidget):
         self._shown: dict[str, BannerFrame] = {}
         self._conversation = ""
         self._remedies: dict[RemedyAction, BannerButton] = {}
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
-        self._layout.setSpacing(SPACE_XS)
+        # Where text is large and the window low, what is said must leave room for the conversation.
+        self._scrolled = ScrolledColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
+        layout.addWidget(self._scrolled)
         self.setAccessibleName(self.tr("Messages of the program"))
         self.hide()
 
@@ -73,7 +77,7 @@ class BannerArea(QWidget):
         frame = BannerFrame(self._themes, banner)
         frame.close_pressed.connect(lambda: self._close(banner.key, frame))
         self._shown[banner.key] = frame
-        self._layout.addWidget(frame)
+        self._scrolled.column.addWidget(frame)
         self._make_room()
         if self._is_at_home(frame):
             announce(self, frame.words)
@@ -120,7 +124,7 @@ class BannerArea(QWidget):
         """Take a banner away, for example because what it says is no longer true."""
         frame = self._shown.pop(key, None)
         if frame is not None:
-            self._layout.removeWidget(frame)
+            self._scrolled.column.removeWidget(frame)
             frame.hide()
             frame.deleteLater()
             self._make_room()
@@ -200,16 +204,14 @@ class BannerFrame(QFrame):
 
     def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
         """Beside a short word; under a sentence and its remedy, which need the width of a narrow window."""
-        row = beside
-        if self.banner.remedy is not None and self.banner.buttons:
-            row = QHBoxLayout()
-            row.setContentsMargins(0, SPACE_XS, 0, SPACE_XS)
-            row.setSpacing(SPACE_S)
-            words.addLayout(row)
-        for each in self.banner.buttons:
-            row.addWidget(button(each.text, self._command(each)))
-        if row is not beside:
-            row.addStretch(1)
+        made = [button(each.text, self._command(each)) for each in self.banner.buttons]
+        if self.banner.remedy is not None and made:
+            words.addSpacing(SPACE_XS)
+            words.addWidget(FlowRows(made))
+            words.addSpacing(SPACE_XS)
+            return
+        for each in made:
+            beside.addWidget(each)
 
     def _command(self, each: BannerButton) -> Callable[[], None]:
         def press() -> None:

@@ -4,10 +4,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from ui.composer.composer import Composer
 from ui.look.controls import ElidedLabel
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.shell.banners import BannerArea
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Less of a title says nothing; the figures beside it get shorter first.
 TITLE_WIDTH = 110
+LEAST_READ = 120
+"""Pixels."""
 
 
 class PageFrame(QWidget):
@@ -29,12 +32,12 @@ class PageFrame(QWidget):
         super().__init__()
         self._themes = themes
         self._early: list[tuple[str, list[Attached]]] = []
-        self._above: list[QWidget] = []
         self.title = ElidedLabel()
         self.banners = BannerArea(themes)
         self.composer = Composer(themes, _take, opens_focused=True)
         self._heading = QHBoxLayout()
-        self._writing = QVBoxLayout()
+        self._written = ScrolledColumn(0, trailing=SPACE_S, most=self._most_of_writing)
+        self._writing = self._written.column
         self._column = QVBoxLayout(self)
         self._room = QScrollArea()
         self._build()
@@ -51,9 +54,14 @@ class PageFrame(QWidget):
         self._column.insertWidget(at + 1, transcript, 1)
         for at, each in enumerate(above):
             self._writing.insertWidget(at, each)
-        self._above += above
-        self._fit()
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._show_focused)
         _put_in_order([self.title, figures, self.banners, find_bar, transcript, *above, self.composer])
+
+    def put_first(self, button: QWidget) -> None:
+        """Put a button before the title."""
+        self._heading.insertWidget(0, button)
 
     def take_over(self) -> list[tuple[str, "list[Attached]"]]:
         """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""
@@ -90,10 +98,10 @@ class PageFrame(QWidget):
         # What is read stands beside a scroll bar, and what is written right below it.
         bar = self._room.verticalScrollBar().sizeHint().width()
         centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
-        self._writing.setSpacing(0)
         self._writing.addWidget(self.composer)
+        self._written.verticalScrollBar().rangeChanged.connect(self._show_composer)
         centred.addStretch(1)
-        centred.addLayout(self._writing, 1000)
+        centred.addWidget(self._written, 1000)
         centred.addStretch(1)
         column = self._column
         column.setContentsMargins(0, 0, 0, 0)
@@ -106,8 +114,18 @@ class PageFrame(QWidget):
 
     def _fit(self) -> None:
         """The composer, and what stands over it, are as wide as what is read above."""
-        for each in (self.composer, *self._above):
-            each.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+        self._written.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+
+    def _most_of_writing(self) -> int:
+        """Pixels of height: the conversation keeps the rest, and a low window with large text scrolls here."""
+        return max(self.height() - self._heading.sizeHint().height() - LEAST_READ, LEAST_READ)
+
+    def _show_composer(self, _least: int, most: int) -> None:
+        self._written.verticalScrollBar().setValue(most)
+
+    def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
+        if now is not None and self._written.isAncestorOf(now):
+            self._written.ensureWidgetVisible(now, 0, SPACE_S)
 
 
 async def _take(data: bytes, name: str) -> "TakenPicture":

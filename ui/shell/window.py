@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget
+from PySide6.QtWidgets import QMainWindow
 
 from desktop_agent.vocabulary.errors import AgentError
 from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
 from ui.shell.banners import UNDO
 from ui.shell.page_frame import PageFrame
+from ui.shell.panes import WINDOW_WIDTH, Panes
 from ui.sidebar.conversation_list import ConversationList
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
-
-SIDEBAR_WIDTH = 260
-PAGE_WIDTH = 360
 
 
 class MainWindow(QMainWindow):
@@ -56,8 +54,7 @@ class MainWindow(QMainWindow):
         self._deleted = ""
         self._trash: TrashDialog | None = None
         self._question: QMessageBox | None = None
-        self._stack = QStackedWidget()
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.panes = Panes(themes, self.sidebar, self.frame)
         self._build()
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
@@ -95,10 +92,10 @@ class MainWindow(QMainWindow):
             from ui.welcome.welcome import Welcome
 
             welcome = Welcome(self._themes)
-            self._stack.addWidget(welcome)
+            self.panes.pages.addWidget(welcome)
             self._connecting = Connecting(welcome, self._servers, self._library, self)
         self._connecting.begin()
-        self._stack.setCurrentWidget(self._connecting.welcome)
+        self.panes.show_page(self._connecting.welcome)
         self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_trash(self) -> None:
@@ -134,11 +131,11 @@ class MainWindow(QMainWindow):
     def remember_place(self, settings: QSettings) -> None:
         """Keep size, position and the splitter for the next start."""
         settings.setValue("window/geometry", self.saveGeometry())
-        settings.setValue("window/splitter", self._splitter.saveState())
+        settings.setValue("window/splitter", self.panes.save_place())
 
     def return_to_place(self, settings: QSettings) -> None:
         """Be where the window was at the last end."""
-        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self._splitter.restoreState)):
+        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_place)):
             value = settings.value(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
@@ -146,18 +143,9 @@ class MainWindow(QMainWindow):
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
         # No larger than the screen: what lies beyond its edge cannot be reached.
-        self.resize(QSize(1180, 800).boundedTo(self.screen().availableSize()))
-        self.setMinimumSize(560, 420)
-        self._stack.addWidget(self.frame)
-        self._splitter.addWidget(self.sidebar)
-        self._splitter.addWidget(self._stack)
-        # In little room the list of conversations gets narrower first.
-        self._stack.setMinimumWidth(PAGE_WIDTH)
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setSizes([SIDEBAR_WIDTH, 1180 - SIDEBAR_WIDTH])
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setHandleWidth(1)
-        self.setCentralWidget(self._splitter)
+        self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize()))
+        self.setMinimumSize(400, 360)
+        self.setCentralWidget(self.panes)
 
     def _connect(self, library: "Library") -> None:
         sidebar = self.sidebar
@@ -182,7 +170,7 @@ class MainWindow(QMainWindow):
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
         self.sidebar.set_current(conversation.id)
-        self._stack.setCurrentWidget(self.frame)
+        self.panes.show_page(self.frame)
         conversation.record_changed.connect(self._show_title)
         self._show_title()
 

@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
 from ui.look.key_field import KeyField
+from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
@@ -85,14 +86,14 @@ class CloudRow(ServerRow):
         )
         self._for_session = _ForSession(self._keep)
         self._field.key_entered.connect(self.key_entered)
-        self._controls.addWidget(self._field, 1)
-        self._controls.addWidget(self._connect)
+        controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
             page = QUrl(endpoint.key_page)
             name = self.tr("Get a key for {0}").format(endpoint.title)
             get_key = button(self.tr("Get a key"), lambda: QDesktopServices.openUrl(page), "link", name)
             get_key.setToolTip(endpoint.key_page)
-            self._controls.addWidget(get_key)
+            controls.append(get_key)
+        self._controls.addWidget(FlowRows(controls, wide=self._field), 1)
         self._rows.addWidget(self._for_session)
 
     def show_state(self, state: State, sentence: Sentence | str) -> None:

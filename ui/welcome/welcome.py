@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from ui.look.controls import IconButton, button, label
 from ui.look.icons import pixmap
+from ui.look.parts.words_and_buttons import WordsAndButtons
 from ui.look.state_line import State
 from ui.look.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource
 from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow
@@ -205,7 +206,6 @@ class Welcome(QScrollArea):
         card.setProperty("kind", "card")
         row = QHBoxLayout(card)
         row.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
-        row.setSpacing(SPACE_M)
-        row.addWidget(label(words, "muted", wrap=True), 1)
-        row.addWidget(button(self.tr("Try the demo"), self.demo_requested.emit, "primary"))
+        demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
+        row.addWidget(WordsAndButtons(label(words, "muted", wrap=True), (demo,)))
         return card

@@ -24,7 +24,7 @@ from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.drafts import KeptDraft
-from ui.shell.window import PAGE_WIDTH
+from ui.shell.panes import PAGE_WIDTH
 
 
 def waiting():

@@ -1,13 +1,21 @@
 """The size of the approval dialog: what its parts need, over its window, and never beyond the screen."""
 
 from PySide6.QtCore import QObject, QRect, QTimer
-from PySide6.QtWidgets import QDialog, QStyle, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QStyle, QWidget
 
 from ui.approval.parts.middle import Middle
-from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+
+_UNBOUNDED = 16_777_215
+"""QWIDGETSIZE_MAX."""
 
 WIDTH, LEAST_WIDTH = 780, 480
 LIST_WIDTH, LEAST_LIST_WIDTH = 220, 120
+LEAST_MIDDLE = 60
+"""Pixels that the buttons leave to what they are about; where they do not fit under that, they scroll."""
+NARROW = 480
+"""Pixels at 100 % zoom: in a dialog that is less wide the calls stand above the one on the screen."""
 
 
 class DialogRoom(QObject):
@@ -15,6 +23,11 @@ class DialogRoom(QObject):
 
     def __init__(self, themes: ThemeSource, dialog: QDialog, beside: QWidget, middle: Middle, bar: QWidget) -> None:
         super().__init__(dialog)
+        self.foot = ScrolledColumn(0, trailing=SPACE_S, most=self._most_of_bar)
+        self.foot.column.addWidget(bar)
+        self._above = 0
+        self.line = QHBoxLayout()
+        """The calls, and beside them or under them the one on the screen."""
         self._themes, self._dialog = themes, dialog
         self._beside, self._middle, self._bar = beside, middle, bar
         self.soon = QTimer(self, singleShot=True, interval=0)
@@ -30,9 +43,10 @@ class DialogRoom(QObject):
         """As high as all parts need, or as the screen is."""
         room = self.available()
         width = max(min(self._dialog.width(), room.width()), self._usual_width())
-        self._beside.setFixedWidth(self._list_width(width))
-        inside = width - 2 * SPACE_L - (0 if self._beside.isHidden() else self._beside.width() + SPACE_L)
-        around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L
+        beside, above = self._arrange_list(width)
+        self._above = above
+        inside = width - 2 * SPACE_L - beside
+        around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
         wanted = max(self._middle.wanted_height(inside) + around, self._dialog.height())
         self._dialog.resize(width, min(wanted, room.height()))
 
@@ -46,6 +60,22 @@ class DialogRoom(QObject):
         if self._dialog.size() != before:
             self._come_inside(is_wider=self._dialog.width() > before.width())
         self._middle.bring_what_waits()
+
+    def _arrange_list(self, width: int) -> tuple[int, int]:
+        """Put the calls beside or above; return how many pixels they take there from the width and the height."""
+        is_above = width < NARROW * self._themes.zoom // 100
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self.line.setDirection(down if is_above else across)
+        height = 5 * self._beside.fontMetrics().height()
+        self._beside.setMaximumHeight(height if is_above else _UNBOUNDED)
+        self._beside.setMinimumWidth(0 if is_above else self._list_width(width))
+        self._beside.setMaximumWidth(_UNBOUNDED if is_above else self._list_width(width))
+        if self._beside.isHidden():
+            return 0, 0
+        return (0, height + SPACE_L) if is_above else (self._list_width(width) + SPACE_L, 0)
+
+    def _most_of_bar(self) -> int:
+        return max(self.available().height() - LEAST_MIDDLE - 2 * SPACE_L - SPACE_M - self._above, LEAST_MIDDLE)
 
     def available(self) -> QRect:
         """What the dialog may cover of its window's screen, without its own title bar."""

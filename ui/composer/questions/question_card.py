@@ -10,6 +10,7 @@ from ui.bridge.conduct.conduct import OpenQuestion
 from ui.composer.questions.answer_choices import AnswerChoices
 from ui.look.controls import announce, button, label
 from ui.look.parts.scrolled_column import ScrolledColumn
+from ui.look.parts.words_and_buttons import WordsAndButtons
 from ui.look.sentences import shown_keys
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 
@@ -137,14 +138,9 @@ class QuestionCard(QFrame):
         self._answer.setToolTip(self.tr("Answer") + f" ({shown_keys('Enter')})")
         head = QHBoxLayout()
         head.addWidget(self._title, 1)
-        foot = QHBoxLayout()
-        foot.setSpacing(SPACE_S)
-        foot.addWidget(self._hint, 1)
-        foot.addWidget(self._skip)
-        foot.addWidget(self._answer)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
         layout.setSpacing(SPACE_S)
         layout.addLayout(head)
         layout.addWidget(self._asked)
-        layout.addLayout(foot)
+        layout.addWidget(WordsAndButtons(self._hint, (self._skip, self._answer)))

@@ -5,6 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from ui.look.controls import announce, button, label
+from ui.look.parts.words_and_buttons import WordsAndButtons
 from ui.look.theme import SPACE_S
 
 
@@ -21,12 +22,10 @@ class ConfirmBar(QFrame):
         self.setProperty("level", "notice")
         self._words = label(wrap=True)
         self._keep = button(keep[0], self.declined.emit, name=keep[1])
+        really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
         row = QHBoxLayout(self)
         row.setContentsMargins(SPACE_S, SPACE_S, SPACE_S, SPACE_S)
-        row.setSpacing(SPACE_S)
-        row.addWidget(self._words, 1)
-        row.addWidget(self._keep)
-        row.addWidget(button(confirm[0], self.confirmed.emit, "danger", confirm[1]))
+        row.addWidget(WordsAndButtons(self._words, (self._keep, really)))
         self.hide()
 
     def ask(self, words: str) -> None:

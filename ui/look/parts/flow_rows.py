@@ -76,10 +76,17 @@ class FlowRows(PlacedRows):
     """
 
     def __init__(
-        self, items: Iterable[QWidget], *, wide: QWidget | None = None, trailing: bool = False, gap: int = SPACE_S
+        self,
+        items: Iterable[QWidget],
+        *,
+        wide: QWidget | None = None,
+        trailing: bool = False,
+        apart: QWidget | None = None,
+        gap: int = SPACE_S,
     ) -> None:
+        """`apart` is the first one; it stands at the leading edge while the others are at the trailing one."""
         super().__init__(gap)
-        self._wide, self._trailing = wide, trailing
+        self._wide, self._trailing, self._apart = wide, trailing, apart
         self._items += items
         for each in self._items:
             each.setParent(self)
@@ -126,10 +133,10 @@ class FlowRows(PlacedRows):
             if self._wide in row:
                 widths[row.index(self._wide)] += left
                 left = 0
-            at = left if self._trailing else 0
+            at = left if self._trailing and row[0] is not self._apart else 0
             for each, own in zip(row, widths, strict=True):
                 self._put(each, at, own, top, height)
-                at += own + self._gap
+                at += own + self._gap + (left if each is self._apart else 0)
             top += height + self._gap
 
 

@@ -8,6 +8,9 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWi
 
 from ui.look.theme import SPACE_M
 
+_LEAST = 60
+"""Pixels in which two lines of text are read."""
+
 
 class ScrolledColumn(QScrollArea):
     """On the ground of what it stands in, and never wider than that: its parts wrap, and nothing goes sideways."""
@@ -22,13 +25,14 @@ class ScrolledColumn(QScrollArea):
     ) -> None:
         """`spacing` pixels between the parts, and `trailing` ones between them and the bar, while there is one.
 
-        With `most` it is always as high as its parts, up to so many pixels; else it has the height that it is given.
+        With `most` it is as high as its parts, up to so many pixels, and lower where the room around it is less still;
+        else it has the height that it is given.
         """
         super().__init__(parent)
         self._most = most
         self._trailing = trailing
         if most is not None:
-            self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         inside = QWidget()
         self.column = QVBoxLayout(inside)
         self.column.setContentsMargins(0, 0, 0, 0)
@@ -57,7 +61,7 @@ class ScrolledColumn(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         """One line of text is lower than Qt would have such an area."""
         hint = super().minimumSizeHint()
-        return hint if self._most is None else QSize(hint.width(), 0)
+        return hint if self._most is None else QSize(hint.width(), min(self.sizeHint().height(), _LEAST))
 
     def _keep_from_bar(self, _least: int, most: int) -> None:
         self.column.setContentsMargins(0, 0, self._trailing if most > 0 else 0, 0)

@@ -4,28 +4,28 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from ui.look.controls import button, label
 from ui.look.icons import pixmap
+from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 _DRAWING = 56
 
 
-class AboutPage(QWidget):
+class AboutPage(ScrolledColumn):
     """Its texts can be selected and copied."""
 
     def __init__(self, themes: ThemeSource, data_folder: Path) -> None:
-        super().__init__()
+        super().__init__(SPACE_S, trailing=SPACE_S)
         self._themes = themes
         self._data_folder = data_folder
         self._drawing = QLabel()
         self._open = button(self.tr("Open folder"), self._open_folder, name=self.tr("Open the data folder"))
         self.setFocusProxy(self._open)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, 0, SPACE_L, 0)
-        layout.setSpacing(SPACE_S)
+        self.setViewportMargins(SPACE_L, 0, 0, 0)
+        layout = self.column
         layout.addLayout(self._head())
         layout.addSpacing(SPACE_L)
         layout.addWidget(label(self.tr("Data folder"), "strong"))

@@ -4,7 +4,17 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QListWidget,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Text
@@ -22,6 +32,8 @@ from ui.transcript.view import TranscriptView
 Page = Literal["guide", "shortcuts", "about"]
 SIZE = QSize(900, 700)
 LIST_WIDTH = 190
+NARROW = 640
+"""Pixels at 100 % zoom: a window that is less wide has its pages in a menu over them."""
 
 
 class HelpDialog(QDialog):
@@ -36,7 +48,10 @@ class HelpDialog(QDialog):
         self._about = AboutPage(themes, data_folder)
         self._contents: dict[Page, QWidget] = {}
         self._list = QListWidget()
+        self._menu = QComboBox()
+        self._middle = QHBoxLayout()
         self._pages = QStackedWidget()
+        self._column = QVBoxLayout(self)
         self._add("guide", self.tr("Guide"), self.guide)
         self._add("shortcuts", self.tr("Keyboard shortcuts"), self._shortcuts)
         self._add("about", self.tr("About"), self._about)
@@ -62,8 +77,21 @@ class HelpDialog(QDialog):
         self._pages.addWidget(content)
         self._list.addItem(title)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width."""
+        super().resizeEvent(event)
+        self._apply_theme()
+
     def _apply_theme(self) -> None:
-        self._list.setFixedWidth(round(LIST_WIDTH * self._themes.zoom / 100))
+        part = self._themes.zoom / 100
+        is_narrow = self.width() < NARROW * part
+        self._list.setFixedWidth(round(LIST_WIDTH * part))
+        self._list.setVisible(not is_narrow)
+        self._menu.setVisible(is_narrow)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._middle.setDirection(down if is_narrow else across)
+        margin = SPACE_M if is_narrow else SPACE_XL
+        self._column.setContentsMargins(margin, margin, margin, SPACE_M if is_narrow else SPACE_L)
 
     def _build(self) -> None:
         self.setWindowTitle(self.tr("Help"))
@@ -74,15 +102,17 @@ class HelpDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))
         self._list.setMouseTracking(True)
         self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
-        middle = QHBoxLayout()
-        middle.setSpacing(SPACE_M)
-        middle.addWidget(self._list)
-        middle.addWidget(self._pages, 1)
+        self._list.currentRowChanged.connect(self._menu.setCurrentIndex)
+        self._menu.setModel(self._list.model())
+        self._menu.setAccessibleName(self.tr("Page"))
+        self._menu.activated.connect(self._list.setCurrentRow)
+        self._middle.setSpacing(SPACE_M)
+        for each in (self._menu, self._list):
+            self._middle.addWidget(each)
+        self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Close"), self.accept))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_XL, SPACE_XL, SPACE_XL, SPACE_L)
-        layout.setSpacing(SPACE_L)
-        layout.addLayout(middle, 1)
-        layout.addLayout(foot)
+        self._column.setSpacing(SPACE_L)
+        self._column.addLayout(self._middle, 1)
+        self._column.addLayout(foot)

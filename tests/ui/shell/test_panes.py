@@ -1,0 +1,45 @@
+"""The list of conversations and the page share the window, or take turns where it is narrow."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QListView, QToolButton
+
+from tests.ui.bridge.in_loop import until
+
+WAY = "Show or hide the conversations"
+
+
+def test_in_a_narrow_window_the_list_takes_turns_with_the_page(on_screen):
+    async def work(screen):
+        await screen.say("Tides")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        assert screen.find(QToolButton, WAY) is None
+        screen.window.resize(480, 600)
+        await until(lambda: screen.find(QListView, "Conversations") is None)
+        assert screen.window.width() == 480
+        assert screen.editor.isVisible()
+        screen.press(WAY)
+        assert screen.find(QListView, "Conversations").hasFocus()
+        assert screen.editor is None
+        QTest.keyClick(screen.find(QListView, "Conversations"), Qt.Key.Key_Home)
+        screen.window.sidebar.choose_row(screen.window.sidebar._rows.row_of(first))
+        await until(lambda: screen.conversation.id == first and screen.editor is not None)
+        assert screen.find(QListView, "Conversations") is None
+        screen.window.resize(1100, 700)
+        await until(lambda: screen.find(QListView, "Conversations") and screen.find(QToolButton, WAY) is None)
+
+    on_screen(work)
+
+
+def test_the_list_can_be_hidden_in_a_wide_window_and_a_search_brings_it_back(on_screen):
+    async def work(screen):
+        screen.window.resize(1100, 700)
+        screen.action(WAY).trigger()
+        assert not screen.window.sidebar.isVisible()
+        assert screen.find(QToolButton, WAY) is not None
+        screen.action("Search conversations").trigger()
+        assert screen.window.sidebar.isVisible()
+
+    on_screen(work)

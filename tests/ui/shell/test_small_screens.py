@@ -1,0 +1,38 @@
+"""On a screen of 480 x 600 pixels, also with text of 24 points, nothing is cut and every control can be reached."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frame import displays
+
+LARGE_TEXT = "229"
+"""Percent of 10.5 points that are 24 points."""
+SCENES = {
+    LARGE_TEXT: (
+        "approval-five",
+        "welcome-no-server",
+        "settings-appearance",
+        "conversation-settings",
+        "help-about",
+        "palette",
+        "trash-asked",
+        "question-choices",
+        "model-picker",
+    ),
+    "100": ("approval-tainted", "welcome-servers", "settings-providers", "composer-too-long", "help-guide", "banners"),
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="private displays are built for Linux")
+@pytest.mark.parametrize("zoom", SCENES)
+def test_every_screen_fits(zoom, tmp_path):
+    command = [sys.executable, "-m", "tests.gallery", "--theme=light", "--scale=1", "--room=480x600", f"--zoom={zoom}"]
+    environment = displays.base_environment(tmp_path)
+    done = subprocess.run(
+        [*command, f"--folder={tmp_path}", *SCENES[zoom]], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(list(Path(tmp_path).glob("*-small.png"))) == len(SCENES[zoom])
