@@ -25,6 +25,7 @@ class ContextCheck(QObject):
         self._servers = servers
         self._conversation: OpenConversation | None = None
         self._notice = OverflowNotice()
+        self._warned_about: tuple[str, Sequence[Attached]] | None = None
         composer.add_notice(self._notice)
         self._notice.summary_requested.connect(self.summary_requested)
         self._notice.model_requested.connect(self.model_requested)
@@ -44,13 +45,18 @@ class ContextCheck(QObject):
             return
         texts = (self._composer.editor.toPlainText(), *self._composer.attachments.texts)
         self._look([each for each in texts if each], self._composer.attachments.attached)
+        self._warned_about = self._composer.draft() if self._notice.is_shown else None
 
     def may_send(self, text: str, attached: Sequence[Attached]) -> bool:
-        """Whether it fits, as far as is known, or the person was told that it does not. Else they are told now."""
-        if self._notice.is_shown:
+        """Whether it fits, as far as is known, or the person was told that just this does not.
+
+        Else they are told now.
+        """
+        if self._warned_about == (text, attached):
             return True
         self._look([text], attached)
-        return not self._notice.is_shown
+        self._warned_about = (text, attached) if self._notice.is_shown else None
+        return self._warned_about is None
 
     def _look(self, texts: Sequence[str], attached: Sequence[Attached]) -> None:
         conversation = self._conversation

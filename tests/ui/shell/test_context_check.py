@@ -70,6 +70,24 @@ def test_enter_at_once_sends_nothing_before_it_was_said_and_the_second_sends(on_
     on_screen(work)
 
 
+def test_what_was_changed_after_the_warning_is_warned_about_again(on_screen):
+    async def work(screen):
+        await begin(screen, Turn(ContentDelta("Hi")))
+        paste(screen, LONG)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        before = warning(screen)
+        assert before
+        # Quicker than the next look at what is written.
+        paste(screen, LONG + "and more " * 900)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        assert draft(screen)
+        assert warning(screen) != before
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        await until(lambda: screen.answers() == ["Hi"])
+
+    on_screen(work)
+
+
 def test_another_model_takes_the_warning_away(on_screen, qt_messages):
     qt_messages.expect("grabbing the keyboard")
 

@@ -1,11 +1,11 @@
 """The size of the approval dialog: what its parts need, over its window, and never beyond the screen."""
 
-from PySide6.QtCore import QObject, QRect, QTimer
-from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QStyle, QWidget
+from PySide6.QtCore import QObject, QRect, Qt, QTimer
+from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QSizePolicy, QStyle, QWidget
 
 from ui.approval.parts.middle import Middle
 from ui.look.parts.scrolled_column import ScrolledColumn
-from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 
 _UNBOUNDED = 16_777_215
 """QWIDGETSIZE_MAX."""
@@ -14,7 +14,7 @@ WIDTH, LEAST_WIDTH = 780, 480
 LIST_WIDTH, LEAST_LIST_WIDTH = 220, 120
 LEAST_MIDDLE = 60
 """Pixels that the buttons leave to what they are about; where they do not fit under that, they scroll."""
-NARROW = 480
+NARROW = 440
 """Pixels at 100 % zoom: in a dialog that is less wide the calls stand above the one on the screen."""
 
 
@@ -23,7 +23,10 @@ class DialogRoom(QObject):
 
     def __init__(self, themes: ThemeSource, dialog: QDialog, beside: QWidget, middle: Middle, bar: QWidget) -> None:
         super().__init__(dialog)
-        self.foot = ScrolledColumn(0, trailing=SPACE_S, most=self._most_of_bar)
+        self.foot = ScrolledColumn(0, most=self._most_of_bar)
+        middle.setMinimumHeight(LEAST_MIDDLE)
+        # What it is about gives way first.
+        self.foot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.foot.column.addWidget(bar)
         self._above = 0
         self.line = QHBoxLayout()
@@ -46,6 +49,10 @@ class DialogRoom(QObject):
         beside, above = self._arrange_list(width)
         self._above = above
         inside = width - 2 * SPACE_L - beside
+        # A bar would take width from the buttons, for which they would want more height, and so would stay.
+        scrolls = self._bar.heightForWidth(inside) > self._most_of_bar()
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.foot.setVerticalScrollBarPolicy(policy)
         around = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
         wanted = max(self._middle.wanted_height(inside) + around, self._dialog.height())
         self._dialog.resize(width, min(wanted, room.height()))
