@@ -12,7 +12,7 @@ from desktop_agent.storage.records import ConversationChanges, ConversationRecor
 from desktop_agent.tools.foreign_code import copied, told
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.engine_events import AnswerAwaited, EngineEvent, Envelope, ToolProgress
+from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ToolProgress
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.vocabulary.messages import Message, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
@@ -162,9 +162,9 @@ class Writer:
         self.tell_changes(self.transcript.add_notice(sentence, action=action))
 
     def take(self, envelope: Envelope) -> None:
-        """One event: shown, told, and journalled soon, unless it holds only for the moment."""
+        """One event: shown, told, and journalled soon, unless it has no number: it holds only for the moment."""
         self._show(envelope)
-        if not isinstance(envelope.event, AnswerAwaited):
+        if envelope.seq:
             self.ledger.note(envelope)
         self._announce(envelope)
 

@@ -79,6 +79,8 @@ class ConversationLock:
         until = loop.time() + _NAMELESS
         while not await asyncio.to_thread(self._is_acquired):
             holder = await asyncio.to_thread(self._file.holder)
+            if holder is not None and holder.is_gone:
+                holder = None  # killed; who holds it now has not written its name yet, or only looks
             if holder is not None or loop.time() > until:
                 raise ConversationInUse(_in_use(holder), _remedy(holder))
             await asyncio.sleep(_PAUSE)

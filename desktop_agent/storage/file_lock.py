@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from weakref import WeakSet
 
 from desktop_agent.storage.files import failure_of
 from desktop_agent.storage.paths import make_private
@@ -52,6 +53,20 @@ class Holder:
         """Whether it is a process of another machine."""
         return self.host not in {"", host_name()}
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether no process of this machine has its number any more; False where nobody can tell."""
+        # On Windows signal 0 is Ctrl+C.
+        if self.is_elsewhere or sys.platform == "win32" or self.pid <= 0:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+
 
 def host_name() -> str:
     """The name of this machine."""
@@ -65,6 +80,9 @@ def lock_path(data_folder: Path, name: str) -> Path:
     return data_folder / "locks" / f"{name}.lock"
 
 
+_all: "WeakSet[FileLock]" = WeakSet()
+
+
 class FileLock:
     """The lock on the file at `path`; its folder is made where it is missing. Safe to use from several threads."""
 
@@ -72,6 +90,7 @@ class FileLock:
         self._path = path
         self._handle: int | None = None
         self._turn = threading.Lock()
+        _all.add(self)
 
     @property
     def is_held(self) -> bool:
@@ -111,6 +130,12 @@ class FileLock:
         except (OSError, ValueError, TypeError):
             return None
 
+    def forget(self) -> None:
+        """In a process that was forked: its parent holds it, and it must neither end with this one nor outlive that."""
+        handle, self._handle, self._turn = self._handle, None, threading.Lock()
+        if handle is not None:
+            os.close(handle)
+
     def _locked(self) -> int | None:
         make_private(self._path.parent)
         while True:
@@ -137,6 +162,15 @@ class FileLock:
             return os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:
             return False
+
+
+def _forget_all() -> None:
+    for lock in tuple(_all):
+        lock.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -314,7 +314,8 @@ class Envelope:
     """An event with its place: `seq` has no gaps inside a run.
 
     What happens between runs (a mode is changed, a checkpoint restored) has an empty `run_id` and seq 0: it is told,
-    and never journalled. `parent_run_id` names the run whose call a specialist's run is.
+    and never journalled. So is what holds only for the moment (AnswerAwaited), with seq 0 in its run. `parent_run_id`
+    names the run whose call a specialist's run is.
     """
 
     seq: int

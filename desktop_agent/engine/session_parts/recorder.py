@@ -1,7 +1,7 @@
 """The recorders of runs: the one of a session's run, and those of the runs that its calls start."""
 
 from desktop_agent.engine.writer import Writer
-from desktop_agent.vocabulary.engine_events import Envelope, Event, RunEnd, RunFinished, TurnStarted
+from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, Event, RunEnd, RunFinished, TurnStarted
 from desktop_agent.vocabulary.messages import Message, new_id, now
 
 
@@ -46,16 +46,21 @@ class RunRecorder:
         return self._finished
 
     def emit(self, event: Event) -> None:
-        """Number it and hand it to the writer."""
+        """Number it and hand it to the writer. What holds only for the moment has no number of its own."""
         if self._finished:
-            return
+            return None
+        if isinstance(event, AnswerAwaited):
+            return self._hand_on(0, event)
         if isinstance(event, TurnStarted):
             self._turn_id = event.turn_id
         elif isinstance(event, RunFinished):
             self._finish_nested()
             self._finished = True
         self._seq += 1
-        self._writer.take(Envelope(self._seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
+        return self._hand_on(self._seq, event)
+
+    def _hand_on(self, seq: int, event: Event) -> None:
+        self._writer.take(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
 
     async def settle(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""

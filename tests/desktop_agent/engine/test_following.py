@@ -11,8 +11,13 @@ from desktop_agent.conversation.items import AnswerItem, NoticeItem, ToolCallIte
 from desktop_agent.engine import following
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.following import Follower
+from desktop_agent.engine.ledger import Ledger
 from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_parts.recorder import RunRecorder
+from desktop_agent.engine.writer import Writer
 from desktop_agent.faces.arguments import parse_window_arguments
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
 from desktop_agent.vocabulary.errors import ConversationInUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import AllowOnce
@@ -155,6 +160,60 @@ async def test_nothing_can_be_changed_and_the_reason_names_the_owner(tmp_path: P
         await session.settle()
         await asyncio.wait_for(following_, PATIENCE)
         assert shown((await follow(other, session.record.id)).session) == ["other"]
+
+
+async def test_a_wait_for_an_answer_is_no_gap(tmp_path: Path) -> None:
+    mine, other = await Store.open(tmp_path), await Store.open(tmp_path)
+    try:
+        record = await mine.create_conversation(title="t")
+        writer = Writer(Ledger(mine, record, is_new=False))
+        recorder, heard = RunRecorder(writer), list[Envelope]()
+        writer.subscribe(None, heard.append)
+        recorder.emit(RunStarted("m"))
+        await recorder.settle()
+        _, position = await other.follow(record.id)
+        for seconds in (10.0, 11.0):
+            recorder.emit(AnswerAwaited(seconds))
+        recorder.emit(RetryScheduled(1.0, "why"))
+        await recorder.settle()
+        news = await other.news(record.id, position)
+        assert news is not None
+        assert news.is_continued
+        assert [each.seq for each in news.envelopes] == [2]
+        assert [each.seq for each in heard] == [1, 0, 0, 2]
+        assert {each.run_id for each in heard} == {recorder.run_id}
+    finally:
+        await mine.close()
+        await other.close()
+
+
+async def test_a_run_that_begins_and_ends_between_two_looks_is_shown_right(
+    tmp_path: Path,
+) -> None:
+    server = Loopback(says("first"), calls(("read_file", {"path": "a.txt"})), says("second"), says("third"))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("x")
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session(workspace=str(tmp_path / "work"))
+        session.send(Message.user("one"))
+        await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        # It does not look before both runs are over and their pieces deleted.
+        for prompt in ("two", "three"):
+            session.send(Message.user(prompt))
+            await session.wait_idle()
+        following_ = asyncio.create_task(follower.until_free())
+        await until(lambda: follower.session.history == session.history or following_.done())
+        if following_.done():
+            follower = await follow(other, session.record.id)
+            following_ = asyncio.create_task(follower.until_free())
+        assert follower.session.history == session.history
+        assert shown(follower.session) == shown(session)
+        session.send(Message.user("four"))
+        await session.wait_idle()
+        await until(lambda: follower.session.history == session.history or following_.done())
+        follower.stop()
+        await asyncio.wait_for(following_, PATIENCE)
 
 
 async def test_another_owner_is_another_follower(tmp_path: Path) -> None:

@@ -106,6 +106,51 @@ def test_what_a_fork_has_open_holds_nothing_after_the_release(tmp_path: Path) ->
     os.close(also)
 
 
+FORKS = """
+import os, sys, gc
+from pathlib import Path
+from desktop_agent.storage.file_lock import FileLock
+path = Path(sys.argv[1])
+lock = FileLock(path)
+assert lock.acquire()
+child = os.fork()
+if child == 0:
+    lock.release()
+    lock = None
+    sys.exit(0 if not FileLock(path).acquire() else 3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+read_end, write_end = os.pipe()
+if os.fork() == 0:
+    os.write(write_end, b"x")
+    sys.stdin.read()
+    os._exit(0)
+os.read(read_end, 1)
+print(FileLock(path).acquire(), flush=True)
+sys.stdin.readline()
+os._exit(0)
+"""
+
+
+def test_a_forked_child_neither_ends_the_lock_of_its_parent_nor_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    command = [sys.executable, "-c", FORKS, str(path)]
+    parent = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    try:
+        # Released and ended in the child; then with a child that lives.
+        assert [parent.stdout.readline(), parent.stdout.readline()] == [b"0\n", b"False\n"]
+        assert not FileLock(path).acquire()
+        parent.stdin.write(b"\n")
+        parent.stdin.flush()
+        parent.wait(60)
+        mine = FileLock(path)
+        assert mine.acquire()
+        mine.release()
+    finally:
+        ended(parent, kill=True)
+
+
 def test_a_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path: Path, monkeypatch) -> None:
     path, real = tmp_path / "a.lock", fcntl.flock
     removed: list[int] = []
@@ -178,6 +223,25 @@ async def test_a_holder_without_a_name_is_waited_for_a_moment(tmp_path: Path) ->
     waiting = asyncio.create_task(lock.acquire())
     await asyncio.sleep(0)
     nameless.release()
+    await waiting
+    await lock.release()
+
+
+async def test_a_dead_holder_is_not_named_and_who_only_looks_is_waited_for(tmp_path: Path) -> None:
+    locks = ConversationLocks(tmp_path, "ask")
+    await locks.check()
+    lock = locks.lock("0" * 32)
+    child = holding(lock._file._path)
+    ended(child, kill=True)
+    assert lock._file.holder() is not None
+    looking = FileLock(lock._file._path)
+    assert looking.acquire()
+    with pytest.raises(ConversationInUse, match="by another process"):
+        await lock.acquire()
+    waiting = asyncio.create_task(lock.acquire())
+    await asyncio.sleep(0)
+    os.close(looking._handle)  # without a word to the file, as a look that is killed
+    looking._handle = None
     await waiting
     await lock.release()
 
