@@ -1,6 +1,7 @@
 """One question without an event loop of one's own: `run("…", model=…)`."""
 
 import asyncio
+from types import UnionType
 from typing import Any, Unpack, overload
 
 from desktop_agent.faces.client import Client, as_options
@@ -19,17 +20,25 @@ def run(
     **values: Unpack[OptionValues],
 ) -> StructuredResponse[Output]: ...
 @overload
+def run(
+    prompt: str | Message,
+    options: AgentOptions | None = None,
+    *,
+    output_type: UnionType,
+    **values: Unpack[OptionValues],
+) -> StructuredResponse[Any]: ...
+@overload
 def run(prompt: str | Message, options: AgentOptions | None = None, **values: Unpack[OptionValues]) -> Response: ...
 def run(
     prompt: str | Message,
     options: AgentOptions | None = None,
     *,
-    output_type: type[Any] | None = None,
+    output_type: Any = None,
     **values: Unpack[OptionValues],
 ) -> Response:
     """Ask, and wait for the whole answer, tools of the runtime included. For programs without asyncio.
 
-    `values` are options, and go over those that are given. With `output_type`, a pydantic model, the answer is in
+    `values` are options, and go over those that are given. With `output_type` (see Client.complete) the answer is in
     `output`. Ctrl+C stops the run. Raises what broke the answer off, and WrongUse where an event loop runs already.
     """
     chosen = as_options(options, values)
@@ -40,7 +49,7 @@ def run(
     raise WrongUse("An event loop runs here already.", "Use `async with Client(…)` and await complete().")
 
 
-async def _completed(prompt: str | Message, options: AgentOptions, output_type: type[Any] | None) -> Response:
+async def _completed(prompt: str | Message, options: AgentOptions, output_type: Any) -> Response:
     async with Client(options) as client:
         if output_type is None:
             return await client.complete(prompt)

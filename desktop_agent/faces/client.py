@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from types import UnionType
 from typing import Any, Self, Unpack, overload
 
 from desktop_agent.faces.backing.conversing import Conversing, as_prompt
@@ -147,14 +148,18 @@ class Client:
     async def complete(
         self, prompt: str | Message = "", *, output_type: type[Output], output_retries: int = 2
     ) -> StructuredResponse[Output]: ...
+    @overload
     async def complete(
-        self, prompt: str | Message = "", *, output_type: type[Any] | None = None, output_retries: int = 2
+        self, prompt: str | Message = "", *, output_type: UnionType, output_retries: int = 2
+    ) -> StructuredResponse[Any]: ...
+    async def complete(
+        self, prompt: str | Message = "", *, output_type: Any = None, output_retries: int = 2
     ) -> Response:
         """Ask, and wait for the whole answer. Raises what broke it off; what came is in `history`.
 
-        With `output_type`, a pydantic model, the answer is bound to its schema where the server can do that, and
-        validated: it is in `output`. One that does not fit is asked for again, `output_retries` times at most, with
-        what is wrong; then OutputInvalid is raised.
+        With `output_type` (a pydantic model, a dataclass, a TypedDict, a list or a union of these) the answer is bound
+        to its schema where the server can do that, and validated: it is in `output`. One that does not fit is asked for
+        again, `output_retries` times at most, with what is wrong; then OutputInvalid is raised.
         """
         if output_type is not None:
             return await complete_as(self._conversing, prompt, output_type, output_retries, self)

@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
-
 from desktop_agent.faces.backing.failures import error_of
 from desktop_agent.faces.backing.finished_blocks import FinishedBlocks, sum_of
 from desktop_agent.faces.backing.streaming import EventStream
@@ -17,7 +15,7 @@ from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, Even
 from desktop_agent.vocabulary.provider_events import CUT_SHORT, ContentDelta, StopReason, ToolArgsDelta
 from desktop_agent.vocabulary.usage import Usage
 
-Output = TypeVar("Output", bound=BaseModel)
+Output = TypeVar("Output")
 _NOT_ALL = CUT_SHORT | {StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL}
 
 

@@ -1,10 +1,13 @@
 """Answers of a type: the model is bound to a schema where its server can do that, and told what does not fit."""
 
+from typing import Any
+
 from pydantic import ValidationError
 
+from desktop_agent.faces.backing.answer_format import OutputType
 from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.streaming import EventStream
-from desktop_agent.faces.collecting import Output, Response, StructuredResponse, collect_response
+from desktop_agent.faces.collecting import Response, StructuredResponse, collect_response
 from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.errors import CapabilityMissing, OutputInvalid
 from desktop_agent.vocabulary.messages import Message
@@ -14,22 +17,25 @@ MOST_SHOWN = 5
 
 
 async def complete_as(
-    conversing: Conversing, prompt: str | Message, output_type: type[Output], retries: int, keep: object
-) -> StructuredResponse[Output]:
-    """Ask until an answer fits. Raises OutputInvalid, and what breaks an answer off."""
-    conversing.answer_format.bind(output_type)
+    conversing: Conversing, prompt: str | Message, output_type: Any, retries: int, keep: object
+) -> StructuredResponse[Any]:
+    """Ask until an answer fits. Raises WrongUse for what is no type, OutputInvalid, and what breaks an answer off."""
+    output = OutputType(output_type)
+    conversing.answer_format.bind(output)
     try:
         response = await _asked_surely(conversing, as_prompt(prompt) if prompt else None, keep)
         for left in range(retries, -1, -1):
             problems = ""
             try:
-                return _structured(response, output_type)
+                return _structured(response, output)
             except ValidationError as error:
                 problems = _problems_of(error)
             if not left or response.end is not RunEnd.COMPLETED:
                 break
             response = await _asked(conversing, Message.user(_AGAIN.format(problems=problems)), keep)
-        raise OutputInvalid(f"The answer is no {output_type.__name__}.", detail=response.text)
+        raise OutputInvalid(
+            f"The answer does not fit the type that was asked for ({output.name}).", detail=response.text
+        )
     finally:
         conversing.answer_format.bind(None)
 
@@ -50,19 +56,12 @@ async def _asked(conversing: Conversing, prompt: Message | None, keep: object) -
     return response
 
 
-def _structured(response: Response, output_type: type[Output]) -> StructuredResponse[Output]:
+def _structured(response: Response, output_type: OutputType) -> StructuredResponse[Any]:
     """Raises ValidationError."""
-    output = output_type.model_validate_json(_without_fence(response.text))
+    output = output_type.parse(response.text)
     return StructuredResponse(
         response.blocks, response.usage, response.stop_reason, response.end, response.error, output=output
     )
-
-
-def _without_fence(text: str) -> str:
-    stripped = text.strip()
-    if not (stripped.startswith("```") and stripped.endswith("```")):
-        return stripped
-    return stripped.strip("`").removeprefix("json").strip()
 
 
 def _problems_of(error: ValidationError) -> str:

@@ -1,14 +1,70 @@
 """The schema that answers are bound to, as servers take it."""
 
 import json
-from typing import Any, cast
+from typing import Any, cast, get_origin
 
-from pydantic import BaseModel
+from pydantic import PydanticUserError, TypeAdapter
+from pydantic_core import from_json, to_json
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.requests import JsonFormat, ProviderConfig
 
 _IN_WORDS = "Answer with JSON of this schema and nothing else, without a code fence:\n{schema}"
+
+_ANSWER = "answer"
+
+
+class OutputType:
+    """A type that an answer is to have: a model, a dataclass, a TypedDict, a list or a union of these, and the like.
+
+    Servers bind answers to objects alone, so what is none is the `answer` of one. Raises WrongUse for a type that has
+    no JSON Schema.
+    """
+
+    def __init__(self, output_type: Any) -> None:
+        try:
+            self._adapter = TypeAdapter[Any](output_type)
+            schema: JsonObject = self._adapter.json_schema()
+        except PydanticUserError as error:
+            raise WrongUse(
+                f"This cannot be the type of an answer. {str(error).splitlines()[0].rstrip('.')}.",
+                "Give a pydantic model, a dataclass, a TypedDict, or a list or a union of these.",
+            ) from error
+        definitions: JsonObject = schema.pop("$defs", {})
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            schema = dict(definitions[reference.rpartition("/")[2]])  # of a type that contains itself
+        self._is_wrapped = schema.get("type") != "object"
+        if self._is_wrapped:
+            schema = {"type": "object", "properties": {_ANSWER: schema}}
+        if definitions:
+            schema["$defs"] = definitions
+        is_strict = _close(schema)
+        is_named = isinstance(output_type, type) and get_origin(output_type) is None
+        name = output_type.__name__ if is_named else ""
+        self.name = "".join(letter for letter in name if letter.isascii() and letter.isalnum())[:64] or _ANSWER
+        self.format = JsonFormat(json_schema=schema, name=self.name, strict=is_strict)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that the answer is. Raises ValidationError."""
+        text = _without_fence(text)
+        if self._is_wrapped:
+            try:
+                value = from_json(text)
+            except ValueError:
+                pass  # said in full below
+            else:
+                if isinstance(value, dict) and cast("dict[str, Any]", value).keys() == {_ANSWER}:
+                    return self._adapter.validate_json(to_json(value[_ANSWER]))
+        return self._adapter.validate_json(text)
+
+
+def _without_fence(text: str) -> str:
+    stripped = text.strip()
+    if not (stripped.startswith("```") and stripped.endswith("```")):
+        return stripped
+    return stripped.strip("`").removeprefix("json").strip()
 
 
 class AnswerFormat:
@@ -18,9 +74,9 @@ class AnswerFormat:
         self._format: JsonFormat | None = None
         self._in_words = False
 
-    def bind(self, output_type: type[BaseModel] | None) -> None:
+    def bind(self, output_type: OutputType | None) -> None:
         """Bind the next answers to this type; None frees them."""
-        self._format = None if output_type is None else _format_of(output_type)
+        self._format = None if output_type is None else output_type.format
         self._in_words = False
 
     def say_in_words(self) -> None:
@@ -38,16 +94,8 @@ class AnswerFormat:
         return config.model_copy(update={"system_prompt": prompt})
 
 
-def _format_of(output_type: type[BaseModel]) -> JsonFormat:
-    """Servers that are strict want closed objects whose fields are all there."""
-    schema: JsonObject = output_type.model_json_schema()
-    is_closed = _close(schema)
-    name = "".join(letter for letter in output_type.__name__ if letter.isascii() and letter.isalnum())[:64]
-    return JsonFormat(json_schema=schema, name=name or "answer", strict=is_closed)
-
-
 def _close(schema: Any) -> bool:
-    """Close all objects in it; False where one must stay open."""
+    """Close all objects in it, as strict servers want them, all fields there; False where one must stay open."""
     if isinstance(schema, list):
         # Each of them is closed, also behind one that cannot be.
         return min(map(_close, cast("list[Any]", schema)), default=True)

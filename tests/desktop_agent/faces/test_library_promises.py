@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from desktop_agent.faces.arguments import parse_ask_arguments
 from desktop_agent.faces.blocking import run
 from desktop_agent.faces.client import Client
 from desktop_agent.faces.provider_face import ChatDone, Provider
@@ -290,6 +291,13 @@ async def test_ask_whose_reader_goes_away_ends_like_a_program_of_the_shell(form:
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
     assert code == 141
+
+
+def test_the_help_of_ask_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_ask_arguments(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left" in said
 
 
 async def test_clearing_leaves_nothing_to_be_received() -> None:

@@ -1,0 +1,92 @@
+"""Answers of a type, over the wire: every kind of type, every dialect, and a model that gets it wrong at first."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from desktop_agent.faces.client import Client
+from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.vocabulary.errors import OutputInvalid, WrongUse
+from tests.desktop_agent.faces.serving import DIALECTS
+from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.desktop_agent.providers.vendor_streams import ROOTS, said
+
+
+class Town(BaseModel):
+    name: str
+    rivers: list[str] = []
+
+
+@dataclass
+class Lake:
+    name: str
+    depth: int
+
+
+class Peak(TypedDict):
+    name: str
+    height: int
+
+
+class Tree(BaseModel):
+    word: str
+    below: "list[Tree]" = []
+
+
+BERN, LAKE = {"name": "Bern", "rivers": ["Aare"]}, {"name": "Thun", "depth": 217}
+KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "model": (Town, BERN, Town(**BERN)),
+    "dataclass": (Lake, LAKE, Lake(**LAKE)),
+    "typed dictionary": (Peak, {"name": "Eiger", "height": 3967}, {"name": "Eiger", "height": 3967}),
+    "list": (list[Town], {"answer": [BERN]}, [Town(**BERN)]),
+    "list without its object": (list[Town], [BERN], [Town(**BERN)]),
+    "union": (Town | Lake, {"answer": LAKE}, Lake(**LAKE)),
+    "number": (int, {"answer": 42}, 42),
+    "contains itself": (
+        Tree,
+        {"word": "a", "below": [{"word": "b", "below": []}]},
+        Tree(word="a", below=[Tree(word="b")]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_an_answer_becomes_the_type_that_was_asked_for(dialect: Dialect, kind: str) -> None:
+    output_type, answer, expected = KINDS[kind]
+    async with (
+        # Half an answer first: it is asked for again.
+        Loopback(Reply(said(dialect, ['{"name": '])), Reply(said(dialect, [json.dumps(answer)]))) as server,
+        Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,
+    ):
+        assert (await client.complete("Well?", output_type=output_type)).output == expected
+    first, second = (request.body.decode() for request in server.requests)
+    field = (
+        "name" if isinstance(answer, dict) and "name" in answer else "word" if kind == "contains itself" else "answer"
+    )
+    assert f'"{field}"' in first.replace('\\"', '"')
+    assert "does not fit" in second
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_server_that_never_answers_in_json_is_an_error_and_the_client_goes_on(dialect: Dialect) -> None:
+    async with (
+        Loopback(Reply(said(dialect, ["Bern, of course."]))) as server,
+        Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,
+    ):
+        with pytest.raises(OutputInvalid) as caught:
+            await client.complete("Well?", output_type=list[Town], output_retries=1)
+        assert caught.value.detail == "Bern, of course."
+        assert len(server.requests) == 2
+        assert (await client.complete("Well?")).text == "Bern, of course."
+
+
+async def test_what_is_no_type_for_an_answer_is_told_before_anything_is_asked() -> None:
+    async with Client(model="m", base_url="http://127.0.0.1:9/v1") as client:
+        with pytest.raises(WrongUse, match="cannot be the type of an answer"):
+            await client.complete("Well?", output_type=Client)
+        assert client.history == ()
