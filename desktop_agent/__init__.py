@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
     from desktop_agent.faces.controls import (
-        ApprovalControl, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
+        ApprovalControl, Controls, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
     )
     from desktop_agent.faces.provider_face import Asked, ChatDone, ChatStream, Provider
     from desktop_agent.faces.query import BlockStream, query
@@ -107,8 +107,8 @@ __all__ = [  # noqa: RUF022
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
     "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
-    "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged", "DatabaseReplaced",
-    "DatabaseTooNew",
+    "Controls", "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
+    "DatabaseReplaced", "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "ExtraMissing",
@@ -151,7 +151,8 @@ _PLACES = {
     "faces.client": ("Client",),
     "faces.collecting": ("Response", "StructuredResponse", "ToolCallAssembler", "collect_response", "collect_text",),
     "faces.controls": (
-        "ApprovalControl", "GuardControl", "MessageQueue", "PolicyControl", "QuestionControl", "RuleControl",
+        "ApprovalControl", "Controls", "GuardControl", "MessageQueue", "PolicyControl", "QuestionControl",
+        "RuleControl",
     ),
     "faces.provider_face": ("Asked", "ChatDone", "ChatStream", "Provider",),
     "faces.query": ("BlockStream", "query",),

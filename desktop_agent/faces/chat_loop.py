@@ -11,6 +11,7 @@ from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
 from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.results import sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
+from desktop_agent.faces.controls import Controls
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
     ErrorOccurred,
@@ -58,11 +59,13 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     Pieces of text and of thinking, and errors, are the events that a stream has for them. It waits where nobody has
     submitted yet, so another task may do that. An error before the model began to answer is raised; one in the middle
     is a step, and LoopDone follows. Leaving the loop does not end it: `cancel` does. One task reads at a time: another
-    one that asks for a step meanwhile gets WrongUse.
+    one that asks for a step meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt
+    policies and queue at any moment.
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
         self._conversing = Conversing(options, history)
+        self.controls = Controls(self._conversing)
         self._run: RunEvents | None = None
         self._finished = FinishedBlocks()
         self._calls: list[ToolUse] = []

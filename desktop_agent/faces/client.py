@@ -12,14 +12,7 @@ from desktop_agent.faces.backing.results import result_of
 from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.collecting import Output, Response, StructuredResponse, collect_response
-from desktop_agent.faces.controls import (
-    ApprovalControl,
-    GuardControl,
-    MessageQueue,
-    PolicyControl,
-    QuestionControl,
-    RuleControl,
-)
+from desktop_agent.faces.controls import Controls
 from desktop_agent.faces.structured import complete_as
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.vocabulary.blocks import Block, ToolResult
@@ -44,7 +37,7 @@ class Client:
     happens between runs.
 
     `policies`, `guards`, `rules`, `queue`, `approvals` and `questions` may be read and changed at any moment, also
-    while the model answers.
+    while the model answers. `controls` is all of these and the modes in one.
     """
 
     def __init__(
@@ -56,12 +49,10 @@ class Client:
     ) -> None:
         self._conversing = Conversing(as_options(options, values), listener=listener)
         self._reader = BlockReader(self._conversing)
-        self.policies = PolicyControl(self._conversing)
-        self.guards = GuardControl(self._conversing)
-        self.rules = RuleControl(self._conversing)
-        self.queue = MessageQueue(self._conversing)
-        self.approvals = ApprovalControl(self._conversing)
-        self.questions = QuestionControl(self._conversing)
+        self.controls = Controls(self._conversing)
+        self.policies, self.guards, self.rules = self.controls.policies, self.controls.guards, self.controls.rules
+        self.queue = self.controls.queue
+        self.approvals, self.questions = self.controls.approvals, self.controls.questions
 
     @property
     def options(self) -> AgentOptions:
@@ -81,21 +72,17 @@ class Client:
     @property
     def turn_id(self) -> str | None:
         """The turn that runs, as `queue.add` may expect it; None when none does."""
-        session = self._conversing.session
-        return None if session is None else session.turn_id
+        return self.controls.turn_id
 
     @property
     def mode(self) -> Mode:
         """The mode that holds."""
-        session, options = self._conversing.session, self._conversing.begins_with
-        if session is not None:
-            return session.modes.current
-        return next(mode for mode in options.modes if mode.name == options.mode)
+        return self.controls.mode
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """All that can be chosen."""
-        return self._conversing.begins_with.modes
+        return self.controls.modes
 
     def set_mode(self, mode: str | Mode) -> None:
         """Change the mode at once, for every call that has not started; the agent's own request is void.
@@ -103,12 +90,11 @@ class Client:
         A Mode of the caller's own is added to those that can be chosen, in place of one of the same name.
         Raises WrongUse for a name that no mode has.
         """
-        self._conversing.set_mode(mode)
+        self.controls.set_mode(mode)
 
     def cancel_mode_request(self) -> bool:
         """Take back the mode that the agent asked for. Returns False when it asked for none."""
-        session = self._conversing.session
-        return session is not None and session.modes.cancel_request()
+        return self.controls.cancel_mode_request()
 
     async def send(self, prompt: str) -> None:
         """Ask, and return when the model begins to answer; `""` goes on (see `continue_`).

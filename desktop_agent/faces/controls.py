@@ -11,6 +11,8 @@ from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval
 from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.conduct.guards import Guard
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt
+from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage, When
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -199,3 +201,52 @@ class QuestionControl:
         """
         session = self._conversing.session
         return session is not None and session.questions.answer(question_id, answer)
+
+
+class Controls:
+    """All of it for one conversation: what a session can do, its caller can, at any moment."""
+
+    def __init__(self, conversing: Conversing) -> None:
+        self._conversing = conversing
+        self.policies = PolicyControl(conversing)
+        self.guards = GuardControl(conversing)
+        self.rules = RuleControl(conversing)
+        self.queue = MessageQueue(conversing)
+        self.approvals = ApprovalControl(conversing)
+        self.questions = QuestionControl(conversing)
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that runs, as `queue.add` may expect it; None when none does."""
+        session = self._conversing.session
+        return None if session is None else session.turn_id
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that holds."""
+        session, options = self._conversing.session, self._conversing.begins_with
+        if session is not None:
+            return session.modes.current
+        return next(mode for mode in options.modes if mode.name == options.mode)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """All that can be chosen."""
+        return self._conversing.begins_with.modes
+
+    def set_mode(self, mode: str | Mode) -> None:
+        """Change the mode at once, for every call that has not started; the agent's own request is void.
+
+        A Mode of the caller's own is added to those that can be chosen, in place of one of the same name.
+        Raises WrongUse for a name that no mode has.
+        """
+        self._conversing.set_mode(mode)
+
+    def cancel_mode_request(self) -> bool:
+        """Take back the mode that the agent asked for. Returns False when it asked for none."""
+        session = self._conversing.session
+        return session is not None and session.modes.cancel_request()
+
+    def interrupt(self, target: Interrupt | None = None) -> bool:
+        """Stop at once; see Client.interrupt. Returns False where there is nothing to stop."""
+        return self._conversing.interrupt(target)

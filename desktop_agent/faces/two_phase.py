@@ -11,6 +11,7 @@ from desktop_agent.faces.backing.leaving import close_soon
 from desktop_agent.faces.backing.run_events import RunEvents
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.client import as_options
+from desktop_agent.faces.controls import Controls
 from desktop_agent.vocabulary.blocks import ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.errors import SpecialistHasNoTools, WrongUse
@@ -52,7 +53,8 @@ class TwoPhaseAgent:
     """One agent, or one of its specialists by name, asked in two phases; any number of rounds.
 
     Close it with `async with` or `aclose`. Raises WrongUse for options that do not fit together, and for a specialist
-    that is not there.
+    that is not there. `controls` reads and changes its modes, rules, guards, prompt policies and queue at any moment,
+    and stops it.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class TwoPhaseAgent:
         self._specialist = specialist
         self._conversing = Conversing(chosen if specialist is None else chosen.for_specialist(specialist))
         self._run: RunEvents | None = None
+        self.controls = Controls(self._conversing)
 
     @property
     def history(self) -> tuple[Message, ...]:

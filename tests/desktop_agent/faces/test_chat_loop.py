@@ -15,6 +15,7 @@ from desktop_agent.faces.provider_face import Provider
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
 from desktop_agent.vocabulary.errors import AuthenticationFailed, Truncated, WrongUse
@@ -36,6 +37,22 @@ async def begun(*turns: Turn, tools: Any = (ADD,)) -> tuple[ChatLoopHandle, Scri
 
 def result(call_id: str, text: str = "3") -> ToolResult:
     return ToolResult(tool_use_id=call_id, content=(Text(text=text),))
+
+
+async def test_it_is_controlled_while_it_works() -> None:
+    handle, script = await begun(Turn(says("see"), call("a")), Turn(says("done")))
+    async with asyncio.timeout(LIMIT):
+        async for step in handle:
+            if isinstance(step, ContentDelta) and step.text == "see":
+                handle.controls.queue.add("and more")
+            elif isinstance(step, ToolCallsRequested):
+                handle.controls.policies.install(PromptPolicy(id="brief", text="Be brief."))
+                handle.controls.set_mode("plan")
+                handle.submit_tool_results([result("a")])
+    texts = [message.text for message in script.requests[-1].messages]
+    assert (texts[0], "and more" in texts) == ("go", True)
+    assert "Be brief." in str(script.requests[-1].config.system_prompt)
+    assert handle.controls.mode.name == "plan"
 
 
 async def test_all_steps_of_two_rounds() -> None:

@@ -10,11 +10,12 @@ from desktop_agent.faces.two_phase import AgentResponse, NeedsToolExecution, Str
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import AuthenticationFailed, SpecialistHasNoTools, Truncated, WrongUse
-from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, call, listed, says, sent
 from tests.desktop_agent.faces.serving import DIALECTS, demo
 
@@ -28,6 +29,35 @@ def results(needs: NeedsToolExecution, text: str = "3") -> Message:
 async def words(response: AgentResponse) -> str:
     assert isinstance(response, StreamingResponse)
     return await collect_text(response.events)
+
+
+async def test_it_is_controlled_while_it_works() -> None:
+    gate = Gate()
+    options, provider = acting(Turn(says("a"), gate.step), Turn(says("b"), gate.step), tools=(adder(),))
+    async with TwoPhaseAgent(options) as agent:
+        agent.controls.set_mode("plan")
+        response = await agent.process("hi")
+        await gate.until_arrived()
+        assert agent.controls.turn_id is not None
+        agent.controls.policies.install(PromptPolicy(id="brief", text="Be brief."))
+        agent.controls.queue.add("and more", expected_turn=agent.controls.turn_id)
+        gate.opened.set()
+        assert await words(response) == "ab"
+        gate.opened.clear()
+        assert [message.text for message in provider.requests[1].messages] == ["hi", "a", "and more"]
+        assert "Be brief." in str(provider.requests[1].config.system_prompt)
+        assert (agent.controls.mode.name, agent.controls.interrupt()) == ("plan", False)
+
+
+async def test_it_is_stopped_in_the_middle() -> None:
+    gate = Gate()
+    options, _ = acting(Turn(says("a"), gate.step))
+    async with TwoPhaseAgent(options) as agent:
+        response = await agent.process("hi")
+        await gate.until_arrived()
+        assert agent.controls.interrupt()
+        assert await words(response) == "a"
+        assert agent.history[-1].state is MessageState.INTERRUPTED
 
 
 async def test_an_answer_without_calls_streams_from_its_first_word() -> None:
