@@ -41,7 +41,7 @@ from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.palette.contents import Palette
 from ui.shell.settings import SettingsPresenter, reading_of
 from ui.shell.start.front import Front
-from ui.shell.start.kept_look import keep_enter_sends, keep_look
+from ui.shell.start.kept_look import keep_look
 from ui.shell.start.loading import load
 from ui.shell.start.saying_why import say_why
 
@@ -255,7 +255,7 @@ class Desk:
     def _on_preferences(self, preferences: Preferences) -> None:
         look = preferences.appearance
         self._front.scheme.choose(look.theme, look.zoom)
-        keep_look(self._front.places, look.theme, look.zoom, reading_of(look))
-        keep_enter_sends(self._front.places, preferences.chat.enter_sends)
+        reading, enter_sends = reading_of(look), preferences.chat.enter_sends
+        keep_look(self._front.places, look.theme, look.zoom, reading, enter_sends=enter_sends)
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
         self.window.page.conduct.look_at_modes()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
+    from ui.shell.window_file import WindowFile
 
 
 class MainWindow(QMainWindow):
@@ -128,15 +129,14 @@ class MainWindow(QMainWindow):
         else:
             self.close_requested.emit()
 
-    def remember_place(self, settings: QSettings) -> None:
+    def remember_place(self, file: "WindowFile") -> None:
         """Keep size, position and the splitter for the next start."""
-        settings.setValue("window/geometry", self.saveGeometry())
-        settings.setValue("window/splitter", self.panes.save_place())
+        file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_place()})
 
-    def return_to_place(self, settings: QSettings) -> None:
+    def return_to_place(self, file: "WindowFile") -> None:
         """Be where the window was at the last end."""
         for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_place)):
-            value = settings.value(f"window/{key}")
+            value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSettings, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -12,6 +12,7 @@ from ui.look.style import Style
 from ui.look.theme import ThemeSource
 from ui.shell.start.kept_look import kept_enter_sends, kept_look
 from ui.shell.window import MainWindow
+from ui.shell.window_file import WindowFile
 
 _FOCUS_MS = 100
 """A window manager gives the keyboard within this, or not at all."""
@@ -29,7 +30,7 @@ class Front(QObject):
         super().__init__(app)
         self.app = app
         self.themes = themes
-        self.places = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+        self.places = WindowFile(folder)
         self.scheme = SchemeFollower(themes, app.styleHints(), self)
         choice, zoom, reading = kept_look(self.places)
         themes.read_as(reading)

@@ -1,39 +1,38 @@
 """How the window looked last: the first paint cannot wait for the preferences, and must not flash in other colours."""
 
-from PySide6.QtCore import QSettings
-
 from ui.look.scheme import Choice
 from ui.look.theme import Reading
+from ui.shell.window_file import WindowFile
 
 _CHOICES: dict[str, Choice] = {"light": "light", "dark": "dark"}
 
 
-def keep_look(settings: QSettings, choice: Choice, zoom: int, reading: Reading) -> None:
+def keep_look(file: WindowFile, choice: Choice, zoom: int, reading: Reading, *, enter_sends: bool) -> None:
     """For the next start; `zoom` in percent."""
-    settings.setValue("look/theme", choice)
-    settings.setValue("look/zoom", zoom)
-    settings.setValue("look/font", reading.font)
-    settings.setValue("look/size", reading.size)
-    settings.setValue("look/line_width", reading.line_width)
-    settings.setValue("look/compact", reading.is_compact)
+    file.save(
+        {
+            "look/theme": choice,
+            "look/zoom": zoom,
+            "look/font": reading.font,
+            "look/size": reading.size,
+            "look/line_width": reading.line_width,
+            "look/compact": reading.is_compact,
+            "write/enter_sends": enter_sends,
+        }
+    )
 
 
-def keep_enter_sends(settings: QSettings, enter_sends: bool) -> None:  # noqa: FBT001  a setter, like Qt's own
-    """For the next start."""
-    settings.setValue("write/enter_sends", enter_sends)
-
-
-def kept_enter_sends(settings: QSettings) -> bool:
+def kept_enter_sends(file: WindowFile) -> bool:
     """Whether Enter sent last; where nothing was kept, it does."""
-    return str(settings.value("write/enter_sends", "")).lower() != "false"
+    return file.text("write/enter_sends").lower() != "false"
 
 
-def kept_look(settings: QSettings) -> tuple[Choice, int, Reading]:
+def kept_look(file: WindowFile) -> tuple[Choice, int, Reading]:
     """As it was kept; where that is nothing, or no such thing, as the program looks by itself."""
     usual = Reading()
 
     def text(name: str) -> str:
-        return str(settings.value(f"look/{name}", ""))
+        return file.text(f"look/{name}")
 
     def number(name: str, otherwise: float, least: float, most: float) -> float:
         try:

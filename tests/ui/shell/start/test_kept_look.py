@@ -1,10 +1,10 @@
 """The look of the last time, from a file that anybody may have written in."""
 
 import pytest
-from PySide6.QtCore import QSettings
 
 from ui.look.theme import Reading
-from ui.shell.start.kept_look import keep_look, kept_look
+from ui.shell.start.kept_look import keep_look, kept_enter_sends, kept_look
+from ui.shell.window_file import WindowFile
 
 USUAL = ("system", 100, Reading())
 
@@ -15,7 +15,7 @@ def file(tmp_path):
 
 
 def settings(file):
-    return QSettings(str(file), QSettings.Format.IniFormat)
+    return WindowFile(file.parent)
 
 
 def test_nothing_was_kept_yet(file):
@@ -24,9 +24,8 @@ def test_nothing_was_kept_yet(file):
 
 def test_it_comes_back_in_another_process(file):
     reading = Reading(font="Noto Serif", size=12.5, line_width=1 << 16, is_compact=True)
-    first = settings(file)
-    keep_look(first, "dark", 130, reading)
-    first.sync()
+    keep_look(settings(file), "dark", 130, reading, enter_sends=False)
+    assert not kept_enter_sends(settings(file))
     assert kept_look(settings(file)) == ("dark", 130, reading)
 
 
@@ -43,3 +42,16 @@ def test_what_is_no_look_is_left_out(file, line, is_usual):
 def test_a_zoom_that_nobody_could_read_is_bounded(file, written, zoom):
     file.write_text(f"[look]\nzoom={written}\n")
     assert kept_look(settings(file))[1] == zoom
+
+
+def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path, qapp):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    file = WindowFile(folder)
+    keep_look(file, "dark", 130, Reading(), enter_sends=True)
+    folder.rename(tmp_path / "elsewhere")
+    keep_look(file, "light", 100, Reading(), enter_sends=True)
+    del file
+    qapp.processEvents()
+    assert not folder.exists()
+    assert kept_look(WindowFile(tmp_path / "elsewhere"))[:2] == ("dark", 130)
