@@ -1,4 +1,4 @@
-"""The headless command: `python -m desktop_agent ask …`, and `desktop-agent ask …`."""
+"""The headless commands: `python -m desktop_agent ask …` and `… check`, and the same of `desktop-agent`."""
 
 import os
 import signal
@@ -10,11 +10,16 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ask`; returns the exit code. Without a command it says how to ask, and how to get the window."""
+    """Run `ask` or `check`; returns the exit code. Without a command it says how to ask, and how to get the window."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] != ["ask"]:
+    if words[:1] not in (["ask"], ["check"]):
         return _without_command(words)
     listen = _leave_at_once()
+    if words[0] == "check":
+        from desktop_agent.faces.check import run_check
+
+        listen()
+        return run_check(words[1:])
     from desktop_agent.faces.arguments import parse_ask_arguments
     from desktop_agent.faces.ask import run_ask
 
@@ -33,6 +38,7 @@ def _without_command(words: Sequence[str]) -> int:
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(
         "usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help)\n"
+        "       desktop-agent check [--data-dir DIR]\n"
         "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent.\n"
     )
     return 2

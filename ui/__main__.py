@@ -1,4 +1,4 @@
-"""`desktop-agent`: the window, or `ask` without ever importing Qt; and the processes that it starts of itself."""
+"""`desktop-agent`: the window, `ask` and `check` without importing Qt; and the processes that it starts of itself."""
 
 import gc
 import importlib
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--child"] and words[1:] and words[1] in _CHILDREN:
         return _child(_CHILDREN[words[1]])
-    if words[:1] == ["ask"]:
+    if words[:1] in (["ask"], ["check"]):
         from desktop_agent.__main__ import main as headless
 
         return headless(words)

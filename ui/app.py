@@ -104,7 +104,9 @@ class Desk:
         Attention(self.window, self.library, self._notifications, settings, front)
         self._help = Help(themes, pictures, engine.folder, self.window)
         palette = Palette(themes, self.window, self.library, self.servers)
-        Actions(self.window, settings, self._help, palette)
+        disk = self._disk = Disk(engine, self._tasks, self.window)
+        disk.recovered.connect(self.library.refresh)
+        Actions(self.window, settings, self._help, palette, disk)
         self._settings_presenter = SettingsPresenter(
             themes,
             settings,
@@ -116,6 +118,7 @@ class Desk:
         )
         self.tool_servers = ToolServers(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.offer_tool_servers(self.tool_servers)
+        self._settings_presenter.offer_storage(disk)
         asking = Asking(app)
         engine.people = asking.people
         self._servers_at_work = ServersAtWork(
@@ -128,9 +131,7 @@ class Desk:
             self.window,
         )
         self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)
-        disk = Disk(engine, app)
-        disk.recovered.connect(self.library.refresh)
-        self._disk = DiskNotices(disk, self.window.page.banners, self.window)
+        self._disk_notices = DiskNotices(disk, self.window.page.banners, self.window)
         self._connect()
 
     def begin(self, place: Place) -> None:
@@ -138,7 +139,7 @@ class Desk:
         self._on_preferences(self._engine.preferences)
         self._garbage.watch(self.window.windowHandle())
         self.library.refresh()
-        self._disk.show()
+        self._disk_notices.show()
         for notice in self._engine.notices:
             self.window.page.banners.show_notice(notice)
         if place.endpoint is not None:
@@ -186,6 +187,7 @@ class Desk:
     async def close(self) -> None:
         """Keep what is being written, end the tasks, take the window away."""
         await self._keep_draft()
+        self._disk.close()
         self._servers_at_work.close()
         self._help.close()
         await self._tasks.close()
@@ -249,7 +251,7 @@ class Desk:
         return None if self.library.current is None else self.library.current.workspace
 
     def _on_problem(self, error: AgentError) -> None:
-        if not self._disk.is_about_it(error):
+        if not self._disk_notices.is_about_it(error):
             self.window.show_problem(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:

@@ -79,7 +79,8 @@ def parse_window_arguments(argv: Sequence[str]) -> Place:
     parser = argparse.ArgumentParser(
         prog="desktop-agent",
         description="Talk and work with language models. Without a command the window opens; "
-        "`desktop-agent ask --help` tells how to ask from a terminal.",
+        "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent check` looks whether all saved "
+        "conversations can be read.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _add_place(parser)
@@ -108,6 +109,17 @@ def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
         jsonl=given.jsonl,
         verbose=given.verbose,
     )
+
+
+def parse_check_arguments(argv: Sequence[str]) -> Path | None:
+    """For `check`: the data folder, None for the usual one. Exits with 2 and a sentence on wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent check",
+        description="Check that all saved conversations can be read, and repair what can be. "
+        "Exit codes: 0 nothing is wrong, or it was repaired; 1 something is damaged or cannot be read; 2 wrong use.",
+    )
+    _add_data_dir(parser)
+    return _data_folder(vars(parser.parse_args(argv)))
 
 
 def _ask_parser() -> argparse.ArgumentParser:
@@ -145,10 +157,21 @@ def _ask_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir", metavar="DIR", type=_data_dir, help=f"keep everything here (also {DATA_DIR_VARIABLE})"
     )
+
+
+def _data_folder(values: dict[str, Any]) -> Path | None:
+    data_dir: Path | None = values["data_dir"]
+    if data_dir is None and os.environ.get(DATA_DIR_VARIABLE):
+        return Path(os.environ[DATA_DIR_VARIABLE])
+    return data_dir
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    _add_data_dir(parser)
     parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
     parser.add_argument(
         "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
@@ -158,9 +181,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 def _place(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Place:
     values: dict[str, Any] = vars(given)
-    data_dir: Path | None = values["data_dir"]
-    if data_dir is None and os.environ.get(DATA_DIR_VARIABLE):
-        data_dir = Path(os.environ[DATA_DIR_VARIABLE])
+    data_dir = _data_folder(values)
     endpoint = _endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
     if endpoint is not None and values["demo"]:
         parser.error("--demo is a server of its own: leave out --dialect and --base-url")

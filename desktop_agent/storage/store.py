@@ -4,16 +4,16 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, Unpack
 
 from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.storage.checkup import Checkup
 from desktop_agent.storage.database import conversations, following, journal, messages
 from desktop_agent.storage.database.backup import verified_copy
-from desktop_agent.storage.database.checking import Check, is_of_indexes
 from desktop_agent.storage.database.checkpoints import CheckpointRows
 from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
 from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
@@ -49,10 +49,6 @@ from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 T = TypeVar("T")
 _THREAD = "conversations"
-INDEX_REPAIRED = Sentence(
-    "An index of the saved conversations was damaged, so that some could not be found. It was made anew from the "
-    "conversations themselves; nothing is lost."
-)
 
 
 class Store:
@@ -73,9 +69,8 @@ class Store:
         self._folder = folder
         self._worker = worker
         self._database = GuardedDatabase(folder, opened)
-        self._repairing = asyncio.Lock()
-        self._is_beyond_repair = False
         self._notice_listeners: list[Callable[[Sentence], None]] = []
+        self.checkup = Checkup(folder / DATABASE_NAME, worker, self._database, self._tell)
         self.disk = DiskWatch(self._try_writing)
         if opened.read_only is not None:
             self.disk.note(opened.read_only)
@@ -299,7 +294,7 @@ class Store:
         try:
             return await self._worker.run(lambda: self._database.run(work))
         except DatabaseDamaged:
-            if not await self._is_repaired():
+            if not await self.checkup.is_repaired():
                 raise
         except (DatabaseBusy, WrittenElsewhere):
             raise
@@ -317,35 +312,9 @@ class Store:
         for listener in tuple(self._notice_listeners):
             listener(notice)
 
-    async def _is_repaired(self) -> bool:
-        """Look at all of the database, and repair what can be repaired in place; the next opening rescues the rest."""
-        async with self._repairing:
-            if self._is_beyond_repair:
-                return False
-            found = await self._check()
-            if is_of_indexes(found):
-                with suppress(sqlite3.Error, StorageFailed):
-                    await self._worker.run(self._database.reindex)
-                    found = await self._check()
-                if not found:
-                    self._tell(INDEX_REPAIRED)
-            self._is_beyond_repair = bool(found)
-            if found:
-                await self._worker.run(self._database.note_damage)
-            return not found
-
-    async def _check(self) -> list[str]:
-        """In a thread of its own: it takes as long as the database is large, and the journal must not wait for it."""
-        worker = Worker("check")
-        try:
-            return await worker.run(Check(self._folder / DATABASE_NAME, full=True).run)
-        except sqlite3.Error as error:
-            return [str(error)]
-        finally:
-            worker.stop()
-
     async def _close(self) -> None:
         await self.disk.close()
+        await self.checkup.close()
         try:
             await self._worker.run(self._database.close)
         finally:

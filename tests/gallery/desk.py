@@ -21,6 +21,7 @@ from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
 from ui.bridge.calls.rules import Rules
+from ui.bridge.disk import Disk
 from ui.bridge.frame_clock import FrameClock
 from ui.bridge.library import Library
 from ui.bridge.mcp.tool_servers import ToolServers
@@ -89,7 +90,8 @@ class Desk:
         settings = Settings(engine, self.tasks, app)
         self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
         self.palette = Palette(themes, self.window, self.library, self.servers)
-        Actions(self.window, settings, self.help, self.palette)
+        disk = Disk(engine, self.tasks, self.window)
+        Actions(self.window, settings, self.help, self.palette, disk)
         self.settings = SettingsPresenter(
             themes,
             settings,
@@ -101,6 +103,7 @@ class Desk:
         )
         self.tool_servers = ToolServers(engine, self.clock, self.tasks, lambda: None, app)
         self.settings.offer_tool_servers(self.tool_servers)
+        self.settings.offer_storage(disk)
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""

@@ -33,6 +33,7 @@ from ui.preferences.rules.decisions_form import DecisionsForm
 from ui.preferences.rules.rules_form import RulesForm
 from ui.preferences.section_form import SectionForm
 from ui.preferences.specialists.specialists_form import SpecialistsForm
+from ui.preferences.storage_form import StorageForm
 from ui.preferences.tab_order import TabOrder
 from ui.preferences.tool_servers.tool_servers_form import ToolServersForm
 
@@ -79,6 +80,7 @@ class SettingsDialog(QDialog):
         self.tool_servers = ToolServersForm(themes)
         self.rules = RulesForm(themes)
         self.decisions = DecisionsForm(themes)
+        self.storage = StorageForm(themes)
         self._list = QListWidget()
         self._menu = QComboBox()
         self._middle = QHBoxLayout()
@@ -95,6 +97,7 @@ class SettingsDialog(QDialog):
         for name in type(preferences).model_fields:
             if name not in OWN_PAGES and name not in self._forms:
                 self._add_section(name)
+        self._add_page(self.tr("Storage"), self.storage)
         self._build(themes)
         themes.changed.connect(self._fit)
         self._fit()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
+from ui.bridge.disk import Disk
 from ui.bridge.settings import Settings
 from ui.composer.parameters_button import KEYS as PARAMETERS_KEYS
 from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
@@ -19,7 +20,7 @@ from ui.shell.window import MainWindow
 class Actions(QObject):
     """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
 
-    def __init__(self, window: MainWindow, settings: Settings, help_: Help, palette: Palette) -> None:
+    def __init__(self, window: MainWindow, settings: Settings, help_: Help, palette: Palette, disk: Disk) -> None:
         super().__init__(window)
         self._window = window
         page, sidebar = window.page, window.sidebar
@@ -30,6 +31,7 @@ class Actions(QObject):
         search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search)
         self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list)
         self._add(self.tr("Trash"), None, window.show_trash)
+        self._add(self.tr("Check saved conversations"), None, disk.check)
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
         self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)

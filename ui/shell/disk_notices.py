@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QObject, Slot
 
-from desktop_agent.vocabulary.errors import AgentError, StorageFailed
+from desktop_agent.vocabulary.errors import AgentError, Sentence, StorageFailed
 from ui.bridge.disk import Disk
 from ui.shell.banners import Banner, BannerArea
 
 KEY = "disk"
+_REMARK_MS = 12_000
 
 
 class DiskNotices(QObject):
@@ -18,6 +19,13 @@ class DiskNotices(QObject):
         self._banners = banners
         disk.noticed.connect(banners.show_notice)
         disk.trouble_changed.connect(self._show)
+        disk.checked.connect(self._show_check)
+
+    @Slot(object, bool)
+    def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
+        # What is wrong is shown as any other error.
+        if is_whole:
+            self._banners.show_banner(Banner("check", result, level="remark", lasts=_REMARK_MS))
 
     def show(self) -> None:
         """Say what is so at the moment."""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.preferences import Appearance, Preferences
 from ui.bridge.calls.rules import Rules
+from ui.bridge.disk import Disk
 from ui.bridge.mcp.tool_servers import ToolServers
 from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
@@ -65,6 +66,7 @@ class SettingsPresenter(QObject):
         self._agents: AgentSettings | None = None
         self._tool_servers: ToolServers | None = None
         self._tool_servers_presenter: ToolServersPresenter | None = None
+        self._disk: Disk | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._set_reading)
         self._set_reading(settings.preferences)
@@ -76,6 +78,7 @@ class SettingsPresenter(QObject):
         if providers:
             self._dialog.open_providers()
         self._tasks.start(self._show_keys())
+        self._tasks.start(self._show_last_check())
         self._show_prices()
         if self._rules_presenter is not None:
             self._rules_presenter.refresh()
@@ -91,6 +94,10 @@ class SettingsPresenter(QObject):
     def offer_tool_servers(self, servers: ToolServers) -> None:
         """What stands behind the page of MCP servers. Call it before the dialog is shown."""
         self._tool_servers = servers
+
+    def offer_storage(self, disk: Disk) -> None:
+        """What stands behind the page of what is saved. Call it before the dialog is shown."""
+        self._disk = disk
 
     def _made(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
@@ -117,6 +124,11 @@ class SettingsPresenter(QObject):
         self._agents = AgentSettings(dialog, self._settings.tools, self._servers, self._open_conversation)
         if self._tool_servers is not None:
             self._tool_servers_presenter = ToolServersPresenter(dialog.tool_servers, self._tool_servers)
+        if self._disk is not None:
+            dialog.storage.show_folder(self._disk.folder)
+            dialog.storage.check_requested.connect(self._disk.check)
+            self._disk.checking.connect(dialog.storage.show_checking)
+            self._disk.checked.connect(self._on_checked)
         return dialog
 
     @Slot(Preferences)
@@ -141,6 +153,16 @@ class SettingsPresenter(QObject):
     def _show_prices(self) -> None:
         if self._dialog is not None:
             self._dialog.set_prices(self._settings.prices())
+
+    @Slot(object, bool)
+    def _on_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
+        if self._dialog is not None:
+            self._dialog.storage.show_result(result, is_whole=is_whole)
+            self._tasks.start(self._show_last_check())
+
+    async def _show_last_check(self) -> None:
+        if self._dialog is not None and self._disk is not None:
+            self._dialog.storage.show_last(await self._disk.last_check())
 
     async def _show_keys(self) -> None:
         if self._dialog is None:

@@ -28,8 +28,8 @@ class Check:
         self._connection: sqlite3.Connection | None = None
         self.is_cancelled = False
 
-    def run(self) -> list[str]:
-        """What is wrong; empty where all is well, and when it was cancelled. Raises sqlite3.Error.
+    def run(self) -> list[str] | None:
+        """What is wrong; empty where all is well, None when it was cancelled. Raises sqlite3.Error.
 
         The full check compares every index with its table, which takes several times as long.
         """
@@ -37,13 +37,13 @@ class Check:
         with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
             with self._turn:
                 if self.is_cancelled:
-                    return []
+                    return None
                 self._connection = connection
             try:
                 found = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MOST})")]
             except sqlite3.Error as error:
                 if self.is_cancelled:
-                    return []
+                    return None
                 if is_damage(error):
                     return [str(error)]
                 raise

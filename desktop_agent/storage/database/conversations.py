@@ -30,6 +30,9 @@ _BY_ID = """
     SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
     FROM conversations WHERE id = ?"""
 _BY_ROW = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
+_COUNTS = """
+    SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
+        (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
 _SIMPLE_CHANGES = (
     "title",
     "title_is_automatic",
@@ -79,7 +82,9 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
 
 
 def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool) -> tuple[ConversationRecord, ...]:
-    """The newest first."""
+    """The newest first. Raises IndexDamaged where the index by which they are found lacks one, or has one too many."""
+    if not in_trash and len(set(connection.execute(_COUNTS).fetchone())) > 1:
+        raise IndexDamaged
     which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
     order = "deleted_at" if in_trash else "updated_at"
     sql = f"{_COLUMNS} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"

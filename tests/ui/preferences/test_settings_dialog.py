@@ -80,7 +80,7 @@ def test_the_sections_are_pages(driver):
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
     agents = ("Modes", *RULES, "MCP servers", "Specialists")
-    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network"]
+    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network", "Storage"]
     sections.setCurrentRow(2)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()

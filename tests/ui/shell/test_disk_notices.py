@@ -1,13 +1,15 @@
 """What the window says about its disk, and that it says so no longer than it is so."""
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.engine import following
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.storage import disk_watch
+from desktop_agent.storage.checkup import WHOLE
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.frame.disks import remount
 from tests.ui.bridge.in_loop import until
+from ui.bridge import disk
 from ui.shell.disk_notices import KEY
 
 
@@ -68,3 +70,41 @@ def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_scre
     on_screen(begin, folder=folder)
     remount(small_disk, "ro")
     on_screen(look, folder=folder, saved=True)
+
+
+def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
+    async def work(screen):
+        screen.action("Settings").trigger()
+        dialog = await until(lambda: screen.desk._settings_presenter._dialog)
+        await screen.idle()
+        page = dialog.storage
+        assert page._folder.text() == str(screen.engine.folder)
+        button = next(each for each in page.findChildren(QPushButton) if each.text() == "Check now")
+        button.click()
+        await until(lambda: page._state.text == str(WHOLE))
+        await screen.idle()
+        assert button.isEnabled()
+        assert screen.engine.store.checkup.last() is not None
+        assert page._last.text().startswith("Checked last: ")
+        dialog.hide()
+
+    on_screen(work)
+
+
+def test_a_check_is_a_command_and_its_result_told(on_screen):
+    async def work(screen):
+        screen.action("Check saved conversations").trigger()
+        await until(lambda: str(WHOLE) in shown(screen))
+
+    on_screen(work)
+
+
+def test_it_is_checked_while_nobody_waits(on_screen, monkeypatch):
+    monkeypatch.setattr(disk, "IDLE_MS", 1)
+
+    async def work(screen):
+        await until(lambda: screen.engine.store.checkup.last() is not None)
+        await screen.idle()
+        assert screen.banners.keys == []
+
+    on_screen(work)

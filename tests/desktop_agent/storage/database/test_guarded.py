@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.store import INDEX_REPAIRED, Store
+from desktop_agent.storage.checkup import INDEX_REPAIRED
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseReplaced, WrongUse
 from desktop_agent.vocabulary.messages import Message
 

@@ -1,0 +1,158 @@
+"""Checks of the whole database: when they are due, that they end when they must, and what they say."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage import checkup
+from desktop_agent.storage.checkup import INDEX_REPAIRED, WHOLE
+from desktop_agent.storage.database.checking import Check
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import DatabaseDamaged
+from desktop_agent.vocabulary.messages import Message
+
+NAME = "conversations.sqlite3"
+HOUR = 3600
+
+
+async def filled(folder: Path, *titles: str) -> None:
+    store = await Store.open(folder)
+    for title in titles:
+        made = await store.create_conversation(title=title)
+        await store.commit(made.id, Message.user(f"said in {title}"))
+    await store.close()
+
+
+def add_hidden(path: Path) -> None:
+    """A conversation that is in its table, and not in the index by which the list finds it."""
+    for sql in (
+        "UPDATE sqlite_schema SET sql = sql || ' WHERE number < 0' WHERE name = 'conversations_by_time'",
+        "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
+        " VALUES ('hidden', 'hidden', 0, 1, 1)",
+        "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE number < 0', '') WHERE name = 'conversations_by_time'",
+    ):
+        # Each on a connection of its own, which reads the schema anew.
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA writable_schema=ON")
+            db.execute(sql)
+            db.commit()
+
+
+def break_a_row(path: Path) -> None:
+    """Where the rows of messages lie, make the first one longer than its page."""
+    with closing(sqlite3.connect(path)) as db:
+        root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'messages'").fetchone()[0]
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096 + 8)
+        file.write(b"\xff\xff")
+
+
+async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repaired(tmp_path: Path) -> None:
+    await filled(tmp_path, "one", "two")
+    add_hidden(tmp_path / NAME)
+    store = await Store.open(tmp_path)
+    told: list[object] = []
+    store.on_notice(told.append)
+    assert {record.title for record in await store.list_conversations()} == {"one", "two", "hidden"}
+    assert told == [INDEX_REPAIRED]
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+async def test_a_check_is_due_once_a_day_and_once_a_week_where_there_is_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(tmp_path, "one")
+    store = await Store.open(tmp_path)
+    check = store.checkup
+    assert check.last() is None
+    assert check.is_due()
+    assert await check.run(full=False) == WHOLE
+    assert check.last() is not None
+    assert not check.is_due()
+    two_days_ago = time.time() - 48 * HOUR
+    os.utime(tmp_path / f"{NAME}.last-check", (two_days_ago, two_days_ago))
+    assert check.is_due()
+    monkeypatch.setattr(checkup, "_LARGE", 1)
+    assert not check.is_due()
+    await store.close()
+
+
+async def test_a_full_check_repairs_an_index_and_says_so(tmp_path: Path) -> None:
+    await filled(tmp_path, "one", "two")
+    add_hidden(tmp_path / NAME)
+    store = await Store.open(tmp_path)
+    assert await store.checkup.run(full=True) == INDEX_REPAIRED
+    assert await store.checkup.run(full=True) == WHOLE
+    await store.close()
+
+
+@pytest.mark.parametrize("full", [True, False])
+async def test_damage_is_told_and_rescued_at_the_next_start(tmp_path: Path, *, full: bool) -> None:
+    await filled(tmp_path, "one", "two")
+    store = await Store.open(tmp_path)
+    break_a_row(tmp_path / NAME)
+    with pytest.raises(DatabaseDamaged) as told:
+        await store.checkup.run(full=full)
+    assert "start it again" in str(told.value.remedy)
+    assert store.checkup.is_due()
+    await store.close()
+    again = await Store.open(tmp_path)
+    assert again.report.notices
+    await again.close()
+
+
+async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await filled(tmp_path, "one")
+    store = await Store.open(tmp_path)
+    began, goes_on = threading.Event(), threading.Event()
+    run = Check.run
+
+    def held(check: Check) -> list[str] | None:
+        began.set()
+        goes_on.wait()
+        return run(check)
+
+    monkeypatch.setattr(Check, "run", held)
+    checking = asyncio.create_task(store.checkup.run(full=True))
+    await asyncio.to_thread(began.wait)
+    assert (await store.list_conversations())[0].title == "one", "nobody waits for a check"
+    closing_ = asyncio.create_task(store.close())
+    await asyncio.sleep(0)
+    goes_on.set()
+    assert await checking is None
+    await closing_
+    assert store.checkup.last() is None
+
+
+def checked(folder: Path) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "desktop_agent", "check", "--data-dir", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+async def test_the_command_says_that_nothing_is_wrong_or_what_it_repaired(tmp_path: Path) -> None:
+    await filled(tmp_path, "one", "two")
+    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{WHOLE}\n", "")
+    add_hidden(tmp_path / NAME)
+    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{INDEX_REPAIRED}\n", "")
+    break_a_row(tmp_path / NAME)
+    code, out, err = await asyncio.to_thread(checked, tmp_path)
+    assert (code, err) == (1, "")
+    assert "were damaged" in out
+
+
+def test_the_command_makes_nothing_where_nothing_was_saved(tmp_path: Path) -> None:
+    code, out, err = checked(tmp_path / "nothing")
+    assert (code, out) == (1, "")
+    assert "There are no saved conversations" in err
+    assert not (tmp_path / "nothing").exists()

@@ -1,0 +1,69 @@
+"""Where the conversations lie, and a button that checks them."""
+
+from datetime import datetime
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import now
+from ui.look.controls import button, label
+from ui.look.parts.dates import exact_date
+from ui.look.state_line import State, StateLine
+from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
+
+
+class StorageForm(QWidget):
+    """The data folder, when it was found whole last, and how the check goes that was asked for."""
+
+    check_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = label(wrap=True)
+        self._folder.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._folder.setAccessibleName(self.tr("Data folder"))
+        self._last = label(kind="muted", wrap=True)
+        self._state = StateLine(themes)
+        self._check = button(self.tr("Check now"), self.check_requested.emit)
+        self._check.setToolTip(self.tr("Reads all that was saved, and repairs what can be"))
+        words = self.tr(
+            "Conversations, pictures and preferences are in one folder of this computer. The conversations are checked "
+            "now and then while nobody waits."
+        )
+        row = QHBoxLayout()
+        row.setSpacing(SPACE_S)
+        row.addWidget(self._check)
+        row.addWidget(self._last, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_M)
+        layout.addWidget(label(words, "muted", wrap=True))
+        layout.addWidget(self._folder)
+        layout.addLayout(row)
+        layout.addWidget(self._state)
+        layout.addStretch(1)
+        self.show_last(None)
+
+    def show_folder(self, folder: str) -> None:
+        """Where it is."""
+        self._folder.setText(folder)
+
+    def show_last(self, moment: datetime | None) -> None:
+        """When nothing was found wrong last; None where it was never looked."""
+        if moment is None:
+            self._last.setText(self.tr("Not checked yet."))
+        else:
+            self._last.setText(self.tr("Checked last: {0}").format(exact_date(moment, now())))
+
+    def show_checking(self) -> None:
+        """A check is under way."""
+        self._check.setEnabled(False)
+        self._state.show_state(State.BUSY, self.tr("Checking…"))
+
+    def show_result(self, sentence: Sentence, *, is_whole: bool) -> None:
+        """How it went."""
+        self._check.setEnabled(True)
+        self._state.show_state(State.OK if is_whole else State.ERROR, sentence)
