@@ -37,8 +37,7 @@ def _without_command(words: Sequence[str]) -> int:
 
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(
-        "usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help)\n"
-        "       desktop-agent check [--data-dir DIR]\n"
+        "usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help), or desktop-agent check\n"
         "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent.\n"
     )
     return 2

@@ -35,6 +35,7 @@ class Shaky:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.read_only = None
         self.refuse: Exception | None = None
         self.gate: asyncio.Event | None = None
         self.late_gate: asyncio.Event | None = None
