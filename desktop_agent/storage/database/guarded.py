@@ -20,6 +20,7 @@ from desktop_agent.storage.database.identity import OpenFiles
 from desktop_agent.storage.database.opening import (
     DATABASE_NAME,
     Opened,
+    alone,
     note_damage,
     only_readable,
     open_for_writing,
@@ -85,9 +86,6 @@ class GuardedDatabase:
 
     def close(self) -> None:
         """Let go of the files."""
-        if self.read_only is None and self._replaced is None and not self._files.is_replaced:
-            with suppress(OSError):
-                self._files.set_foreign_logs_aside()
         self._connection.close()
 
     def _check_files(self) -> None:
@@ -105,17 +103,28 @@ class GuardedDatabase:
             self._begin_log_anew()
 
     def _begin_log_anew(self) -> None:
-        """What was committed stands in a log that has no name any more: it goes into the database first."""
-        _log.warning("the log of the conversations was removed or replaced; a new one is begun")
+        """What was committed stands in a log that has no name any more: it goes into the database first.
+
+        One process alone may do that. Another one finds a log that is not its own then, in which the first writes: it
+        leaves all as it is, keeps what it has as a copy, and writes nothing more.
+        """
         try:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._files.set_foreign_logs_aside()
-            self._connection.close()
-            self._connection = connect(self._path)
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute("COMMIT")
+            with alone(self._folder):
+                if self._files.has_foreign_log:
+                    self._replaced = self._files.part(self._connection)
+                    raise self._replaced
+                self._begin_log_anew_alone()
         except sqlite3.Error as error:
             raise failure_of(error, self._path) from error
         except OSError as error:
             raise file_failure_of(error, self._path) from error
+
+    def _begin_log_anew_alone(self) -> None:
+        _log.warning("the log of the conversations was removed; a new one is begun")
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._files.set_rubbish_aside()
+        self._connection.close()
+        self._connection = connect(self._path)
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("COMMIT")
         self._files = OpenFiles(self._path)

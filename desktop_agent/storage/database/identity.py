@@ -45,6 +45,12 @@ class OpenFiles:
         """Whether the log is gone, or another file has its name."""
         return any(identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None)
 
+    @property
+    def has_foreign_log(self) -> bool:
+        """Whether another log has the name of ours, in which another process may be writing."""
+        is_another = [identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
+        return any(is_another) and _is_log(self._log("-wal"))
+
     def part(self, connection: sqlite3.Connection) -> DatabaseReplaced:
         """Take what is ours away from the new database, and keep it: all of it as a copy under a name of its own.
 
@@ -69,15 +75,20 @@ class OpenFiles:
             )
         )
 
-    def set_foreign_logs_aside(self) -> None:
-        """Away with a log that is not ours: it would be played into the database. Raises OSError."""
-        for suffix, known in self._logs.items():
-            log = self._log(suffix)
-            if identity(log) not in {known, None}:
-                log.replace(_free_name(log, "foreign"))
+    def set_rubbish_aside(self) -> None:
+        """Away with what has the name of the log and is none. Raises OSError."""
+        log = self._log("-wal")
+        if identity(log) not in {self._logs["-wal"], None} and not _is_log(log):
+            log.replace(_free_name(log, "foreign"))
 
     def _log(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
+
+
+def _is_log(path: Path) -> bool:
+    """Whether it begins as a log does; an empty one is a log too ("Database File Format", section 4.1)."""
+    with path.open("rb") as file:
+        return file.read(4) in {b"", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"}
 
 
 def _free_name(path: Path, word: str) -> Path:

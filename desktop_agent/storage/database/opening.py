@@ -82,7 +82,7 @@ def open_for_writing(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
     make_private(folder)
     path = folder / DATABASE_NAME
     try:
-        with _alone(folder):
+        with alone(folder):
             connection, notices = _opened(path, steps)
     except sqlite3.Error as error:
         raise failure_of(error, path) from error
@@ -92,7 +92,7 @@ def open_for_writing(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def alone(folder: Path) -> Generator[None]:
     """One opening at a time, in all processes: two must not create, upgrade or rescue the same file.
 
     An exclusive transaction on an empty database is a lock on every platform, and ends with its process.

@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -82,6 +84,66 @@ async def test_a_file_that_is_put_in_its_place_is_left_alone_and_told(tmp_path: 
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert {title for (title,) in db.execute("SELECT title FROM conversations")} == {"old", "since"}
         assert db.execute("SELECT count(*) FROM messages WHERE body LIKE '%precious%'").fetchone() == (1,)
+
+
+WRITING = """
+import asyncio, sys
+from pathlib import Path
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+
+async def main():
+    store = await Store.open(Path(sys.argv[1]))
+    made = await store.create_conversation(title="t")
+    print(made.id, flush=True)
+    while sys.stdin.readline() == "write\\n":
+        try:
+            message = Message.user("kept")
+            await store.commit(made.id, message)
+        except StorageFailed as error:
+            print("refused", flush=True)
+        else:
+            print(message.id, flush=True)
+    await store.close()
+    print("closed", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_of_two_processes_one_begins_a_log_anew_and_nothing_that_was_committed_is_lost(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITING, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as one,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as two,
+    ):
+
+        def said(process: "subprocess.Popen[str]", word: str) -> str:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(f"{word}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        for process in (one, two):
+            assert process.stdout
+            process.stdout.readline()
+        committed = {said(process, "write") for process in (one, two)}
+        for suffix in ("-wal", "-shm"):
+            (tmp_path / f"{NAME}{suffix}").unlink()
+        for _ in range(5):
+            committed |= {said(process, "write") for process in (one, two)}
+        said(two, "end")
+        committed.add(said(one, "write"))
+        said(one, "end")
+    assert "refused" in committed, "the second one leaves all as it is"
+    with closing(sqlite3.connect(tmp_path / NAME)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        kept = {id_ for (id_,) in db.execute("SELECT id FROM messages")}
+    assert committed - kept == {"refused"}
+    assert not list(tmp_path.glob("*.foreign-*"))
 
 
 @pytest.mark.parametrize("has_other", [False, True])
