@@ -50,7 +50,7 @@ invariants: setup-test
 llama-server: setup-test
 	@$(BIN)/python -m tests.llama_cpp.build $(ARGS)
 
-# Minutes of silence in real time.
+# Minutes of silence in real time. Pairs of processes, and faults of the disk: python -m tests.soak.owners, .disk_faults
 soak: setup-test
 	@$(BIN)/python -m tests.soak $(ARGS)
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+import threading
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -40,12 +41,15 @@ from ui.shell.help.help import Help
 from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.palette.contents import Palette
 from ui.shell.settings import SettingsPresenter, reading_of
+from ui.shell.start.display import when_screen_is_lost
 from ui.shell.start.front import Front
 from ui.shell.start.kept_look import keep_look
 from ui.shell.start.loading import load
 from ui.shell.start.saying_why import say_why
 
 _log = logging.getLogger(__name__)
+_AT_ONCE = 10.0
+"""Seconds in which all must be saved when the screen is lost: somebody may wait for the process to end."""
 _DRAWN = 0.3
 """Seconds after which a conversation that was opened is on the screen."""
 
@@ -68,6 +72,7 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
         await say_why(front, error)
         return 1
     desk = Desk(front, engine)
+    forget_screen = when_screen_is_lost(desk.save_at_once)
     try:
         if not front.is_ended:
             desk.begin(place)
@@ -75,6 +80,7 @@ async def stay(front: Front, place: Place, folder: Path) -> int:
     finally:
         await desk.close()
         await engine.close()
+        forget_screen()
     return await desk.exit_code()
 
 
@@ -206,6 +212,29 @@ class Desk:
             self._closing.end()
         if not self.closed.done():
             self.closed.set_result(None)
+
+    def save_at_once(self) -> bool:
+        """Keep what is said and written while the loop of the window does not go on; whether all of it is kept."""
+        conversation, draft = self.library.current, self.window.page.written
+
+        async def save() -> None:
+            await self._engine.write_all(at_once=True)
+            if conversation is not None:
+                await self.library.drafts.keep(conversation, draft)
+
+        def work() -> None:
+            try:
+                asyncio.run(asyncio.wait_for(save(), _AT_ONCE))
+                saved.append(True)
+            except Exception as error:  # noqa: BLE001  whatever it is, the process ends now
+                _log.error("what was being written could not be kept: %s", type(error).__name__)
+
+        saved: list[bool] = []
+        # A loop of its own in a thread of its own: in this thread there is one, and it stands still.
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return bool(saved)
 
     async def _unsaved(self) -> Leftover:
         """Try to write all that waits; return what the disk refused."""

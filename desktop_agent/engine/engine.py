@@ -284,9 +284,9 @@ class Engine:
         finally:
             await lock.release()
 
-    async def write_all(self) -> None:
-        """Try to write what waits in all conversations; `unsaved` says what the disk refused."""
-        await asyncio.gather(*(session.write_all() for session in tuple(self._busy)))
+    async def write_all(self, *, at_once: bool = False) -> None:
+        """Try to write what waits everywhere; `unsaved` says what was refused. `at_once`: see Session.write_at_once."""
+        await asyncio.gather(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
 
     @property
     def unsaved(self) -> "tuple[Unsaved, ...]":

@@ -40,6 +40,9 @@ class UnkeptLedger:
     async def write_all(self) -> None:
         """Return at once."""
 
+    async def write_at_once(self) -> None:
+        """Return at once."""
+
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
         """There is none."""
 

@@ -55,6 +55,10 @@ class Keeps(Protocol):
         """Write what waits; a refusal is told to who listens for trouble."""
         ...
 
+    async def write_at_once(self) -> None:
+        """The same on another loop, when the usual one does not go on. Raises StorageFailed."""
+        ...
+
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
         """Be told when writing begins to fail, and with None when it works again."""
         ...

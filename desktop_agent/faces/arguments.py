@@ -239,9 +239,12 @@ def _data_dir(text: str) -> Path:
 
 def _folder(text: str) -> Path:
     path = Path(text)
-    if not path.is_dir():
-        raise argparse.ArgumentTypeError(f"“{text}” is not a folder")
-    return path
+    try:
+        if path.is_dir():
+            return path
+    except OSError as error:  # its name is too long
+        raise argparse.ArgumentTypeError(f"“{text}” is not a folder: {error.strerror}") from None
+    raise argparse.ArgumentTypeError(f"“{text}” is not a folder")
 
 
 def _reasoning(text: str) -> "Reasoning":

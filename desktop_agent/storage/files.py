@@ -19,6 +19,9 @@ def failure_of(error: OSError, path: Path) -> StorageFailed:
         return disk_full(path, detail)
     if error.errno in _NOT_ALLOWED:
         return not_writable(path, detail)
+    if error.errno == errno.ENAMETOOLONG:
+        too_long = Sentence("The path “{path}” is too long for this system.", {"path": str(path)})
+        return StorageFailed(too_long, "Choose a folder with a shorter path.", detail=detail)
     values = {"path": str(path), "reason": error.strerror or type(error).__name__}
     return StorageFailed(Sentence("“{path}” cannot be used: {reason}.", values), detail=detail)
 

@@ -16,6 +16,9 @@ import pytest
 START = 20.0
 """Seconds that a server gets to start."""
 
+SERVER = "TEST_DISPLAY_SERVER"
+"""The process of the X server, for a test that ends it."""
+
 ACCESSIBILITY_BUS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
@@ -91,6 +94,7 @@ def display(environment: Mapping[str, str], size: str = "1600x1200") -> Iterator
         finally:
             os.close(read_end)
         shown = {**environment, "DISPLAY": f":{number}", "QT_QPA_PLATFORM": "xcb"}
+        shown[SERVER] = str(server.pid)
         _manage_windows(shown, stack)
         yield shown
 

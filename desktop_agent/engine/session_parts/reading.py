@@ -55,6 +55,10 @@ class Reading:
         """Try to write what waits; `unsaved` says what the disk refused."""
         await self._writer.ledger.write_all()
 
+    async def write_at_once(self) -> None:
+        """The same on another loop, when the usual one does not go on any more. Raises StorageFailed."""
+        await self._writer.ledger.write_at_once()
+
     @property
     def unsaved(self) -> Unsaved | None:
         """The conversation where the disk refused some of it; None where all is kept, or on its way."""

@@ -5,6 +5,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from desktop_agent.tools.foreign_code import told, trace_of
@@ -78,6 +79,22 @@ class WriteBehind(ABC, Generic[Write]):
     async def write_all(self) -> None:
         """Write what waits; a refusal of the disk is told to who listens for trouble, not raised."""
         await self._written()
+
+    async def write_at_once(self) -> None:
+        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
+
+        Raises StorageFailed, and what else makes a write impossible.
+        """
+        while self._pending:
+            # What the other loop had prepared or handed to the disk is done already.
+            with suppress(Exception):
+                await self._prepare(self._pending[0])
+            write = self._pending.popleft()
+            try:
+                await self._write(write)
+            except BaseException:
+                self._pending.appendleft(write)
+                raise
 
     async def _written(self) -> StorageFailed | None:
         writing = asyncio.create_task(self._write_in_turn())

@@ -19,7 +19,7 @@ from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
 # Long enough for a loaded machine.
 PATIENCE = 60.0
-SEVERAL = 5
+SEVERAL = 10
 
 
 @pytest.fixture

@@ -149,6 +149,8 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
         ["--reasoning", "a lot", "hi"],
         ["--max-tokens", "0", "hi"],
         ["--workspace", "/no/such/folder", "hi"],
+        ["--workspace", f"/{'x' * 300}", "hi"],
+        ["--workspace", "/y" * 3000, "hi"],
         ["--base-url", "ftp://x", "hi"],
         ["--base-url", "http://[::1", "hi"],
         ["--base-url", "http://127.0.0.1:99999/v1", "hi"],
@@ -159,7 +161,7 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
         ["--continue", "nobody", "hi"],
         ["hi"],
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(words)[:60],
 )
 def test_wrong_use_ends_with_2_and_a_sentence(ask: Asker, words: list[str]) -> None:
     asked = ask(*words)
@@ -490,6 +492,33 @@ async def test_no_screen_is_ever_imported(ask: Asker) -> None:
         asked = await finished(process)
     assert asked.code == 0
     assert asked.err.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 25)], ids=["a name", "all names"])
+def test_a_data_folder_that_is_too_long_is_said_with_what_to_do(ask: Asker, name: str) -> None:
+    ask.folder = ask.folder / name
+    asked = ask("--demo", "hi")
+    assert asked.code == 1
+    assert "is too long for this system. Choose a folder with a shorter path." in asked.err
+    assert "Traceback" not in asked.err
+
+
+def test_folders_whose_names_are_no_text_are_worked_in_and_what_cannot_be_saved_first_is_not_changed(
+    ask: Asker, tmp_path: Path
+) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    work = tmp_path / name / "work"
+    work.mkdir(parents=True)
+    ask.folder = tmp_path / name / "data"
+    write = calls(("write_file", {"path": "a.txt", "content": "x"}))
+    tools = ["--workspace", str(work), "--tools", "all", "--approve", "always"]
+    with serving(Loopback(write, says("done"), says("again"))) as server:
+        asked = ask("hi", *tools, "--jsonl", server=server)
+        again = ask("hi", "--continue", asked.conversation, server=server)
+    assert (asked.code, again.code, again.out) == (0, 0, "again\n")
+    # A checkpoint names files in text: a change that could not be taken back is not made, and the model is told why.
+    assert "is no text" in asked.out
+    assert not (work / "a.txt").exists()
 
 
 def test_what_was_rescued_at_the_opening_is_said(ask: Asker) -> None:

@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
 
-from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from ui.look.style import application
@@ -16,6 +17,18 @@ NO_DISPLAY = (
 DISPLAY_GONE = (
     "Desktop Agent needs a screen, and the one that is named (DISPLAY, WAYLAND_DISPLAY) does not answer. "
     "Start it in a desktop session, or ask from the terminal: desktop-agent ask PROMPT\n"
+)
+
+
+SCREEN_LOST = "The screen is gone: its server has ended. Start Desktop Agent again in a desktop session to go on.\n"
+KEPT = "What was said and what was being written is kept.\n"
+NOT_KEPT = "Not all of what was said last, or was being written, could be kept.\n"
+
+# What Qt 6 says before it calls exit(): QXcbConnection::processXcbEvents, QWaylandDisplay::checkWaylandError.
+_LOST = (
+    "The X11 connection broke",
+    "The Wayland connection broke",
+    "The Wayland connection experienced a fatal error",
 )
 
 
@@ -35,6 +48,28 @@ def open_application() -> QApplication:
     app.setApplicationDisplayName("Desktop Agent")
     app.setDesktopFileName("desktop-agent")
     return app
+
+
+def when_screen_is_lost(save: Callable[[], bool]) -> Callable[[], object]:
+    """Have what lasts saved when the server of the screen ends, and end with 1; returns what undoes this.
+
+    Qt has no signal for it: it says one line and ends the process, from within its loop, which does not go on. `save`
+    is called in that line, in the thread of the window, and answers whether all is kept.
+    """
+
+    def on_message(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if message.startswith(_LOST):
+            is_kept = save()
+            sys.stderr.write(SCREEN_LOST + (KEPT if is_kept else NOT_KEPT))
+            sys.stderr.flush()
+            os._exit(1)
+        if before is not None:
+            before(kind, context, message)
+        else:
+            sys.stderr.write(f"{qFormatLogMessage(kind, context, message)}\n")
+
+    before = qInstallMessageHandler(on_message)
+    return lambda: qInstallMessageHandler(before)
 
 
 def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:

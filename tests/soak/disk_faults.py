@@ -1,0 +1,485 @@
+"""Kills and faults of the disk, one a run, at real processes: `python -m tests.soak.disk_faults --runs 500 --seed 1`.
+
+In each run the window, `ask` or `ask --continue` works on a data folder with conversations in it, and before or while
+an answer comes something happens (`FAULTS`). Then the disk is in order again, the program is started once more, and it
+is counted: all that was kept before is there, or, where bytes were destroyed, all that did not lie in them is there
+and the loss was told; exit code 0 only where the answer was kept; every fault told in its own words; no traceback; and
+the program can be used. Faults that need a disk of its own are left out where nobody may mount one.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.database.opening import DATABASE_NAME
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.messages import Message
+from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTORS = ("ask", "continue", "window")
+FAULTS = {
+    "killed": "",
+    "full": "no room",
+    "read-only": "cannot be written",
+    "folder deleted": "gone",
+    "replaced": "replaced",
+    "byte of a table": "damaged",
+    "byte of an index": "damaged",
+    "truncated": "damaged",
+    "log removed": "",
+    "log removed after a kill": "",
+}
+"""And a word of the sentence that tells of it; nothing where nothing is lost, so that nothing needs to be told."""
+NEED_A_DISK = ("full", "read-only")
+CLOSED_ONLY = ("read-only",)
+OPEN_ONLY = ("killed", "folder deleted", "replaced", "log removed", "log removed after a kill")
+LIMIT = 120.0
+"""Seconds until a process that does not end is a fault; the machine may be loaded."""
+
+PAGE = 4096
+_TOKEN = re.compile(r"\bk\d+e\b")
+_FILLER = "Words that fill the pages of the database. "
+
+
+@dataclass
+class Told:
+    """What came of the runs."""
+
+    runs: int = 0
+    kept: int = 0
+    lost_and_told: int = 0
+    rescued: int = 0
+    kinds: Counter[str] = field(default_factory=Counter[str])
+    codes: Counter[str] = field(default_factory=Counter[str])
+    faults: list[str] = field(default_factory=list[str])
+
+
+class Server:
+    """Answers every prompt with a word that it never says again, and holds the end back until `go`."""
+
+    def __init__(self) -> None:
+        self._count = 1000
+        self.token = ""
+        self.half_told = asyncio.Event()
+        self.go = asyncio.Event()
+
+    def reply(self, request: Request) -> Reply:
+        if request.method == "GET":
+            return Reply(json.dumps({"object": "list", "data": [{"id": "m"}]}).encode(), framing="length")
+        self._count += 1
+        self.token = f"k{self._count}e"
+        self.half_told.set()
+        begun = sse(chunk({"content": _FILLER * 20}), done=False)
+        return Reply(begun, hold=self.go, late=sse(chunk({"content": self.token}), chunk(finish="stop")))
+
+
+@dataclass
+class Process:
+    """One that worked: what it said, to people, and how it ended; `code` None when it was killed."""
+
+    code: int | None
+    said: str
+    out: str
+
+
+class Run:
+    """One folder, one actor, one fault."""
+
+    def __init__(
+        self, folder: Path, template: Path, server: Server, url: str, chance: random.Random, fault: str
+    ) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.fault = fault
+        self.actor = chance.choice(ACTORS)
+        self.is_open = fault in OPEN_ONLY or (fault not in CLOSED_ONLY and chance.random() < 0.6)
+        self.faults: list[str] = []
+        self.told = ""
+        self._spoke = asyncio.Event()
+        self.may_lose: set[str] = set()
+        self.lost: set[str] = set()
+        self.is_detectable = True
+        self._template = template
+        self._server = server
+        self._url = url
+        self._chance = chance
+        self._known: set[str] = set()
+
+    @property
+    def path(self) -> Path:
+        return self.data / DATABASE_NAME
+
+    async def live(self) -> Process:
+        """All of it."""
+        shutil.copytree(self._template, self.data)
+        (self.data / "old").rename(self.folder / "old")
+        self._known = _tokens(self.path)
+        undo: Callable[[], None] | None = None
+        if not self.is_open:
+            undo = self._strike()
+        acted = await self._act()
+        if undo is not None:
+            undo()
+        self._judge(acted)
+        again = await self._restart()
+        self._judge_restart(again)
+        await self._count(acted)
+        return acted
+
+    def _strike(self) -> Callable[[], None] | None:
+        """Let the fault happen; returns what undoes it."""
+        match self.fault:
+            case "full":
+                ballast = self.folder / "ballast"
+                _fill(ballast)
+                return ballast.unlink
+            case "read-only":
+                _mount("-o", "remount,ro", str(self.folder))
+                return lambda: _mount("-o", "remount,rw", str(self.folder))
+            case "folder deleted":
+                self.may_lose = set(self._known)
+                shutil.rmtree(self.data)
+            case "replaced":
+                (self.folder / "old").replace(self.path)
+            case "byte of a table":
+                self._flip(b"\x0d\x05")
+            case "byte of an index":
+                self._flip(b"\x0a\x02")
+            case "truncated":
+                size = self.path.stat().st_size
+                cut = self._chance.randrange(PAGE, size)
+                self.may_lose = _tokens_in(self.path.read_bytes()[cut // PAGE * PAGE :])
+                os.truncate(self.path, cut)
+            case "log removed":
+                self.path.with_name(f"{DATABASE_NAME}-wal").unlink(missing_ok=True)
+            case _:
+                pass
+        return None
+
+    def _flip(self, kinds: bytes) -> None:
+        """One byte of a page that begins like this."""
+        data = bytearray(self.path.read_bytes())
+        pages = [at for at in range(PAGE, len(data), PAGE) if data[at] in kinds]
+        page = self._chance.choice(pages)
+        self.may_lose = _tokens_in(bytes(data[page : page + PAGE]))
+        at = page + self._chance.choice((self._chance.randrange(8), self._chance.randrange(PAGE)))
+        data[at] ^= 1 << self._chance.randrange(8)
+        with self.path.open("r+b") as file:
+            file.seek(at)
+            file.write(data[at : at + 1])
+        copy = self.folder / "copy"
+        copy.write_bytes(bytes(data))
+        self.is_detectable = _is_damaged(copy)
+        copy.unlink()
+
+    async def _act(self) -> Process:
+        self._server.half_told.clear()
+        self._server.go.clear()
+        kill = self.fault in {"killed", "log removed after a kill"}
+        process = await self._start(self.actor)
+        talking = asyncio.create_task(self._talk(process))
+        half_told = asyncio.create_task(self._server.half_told.wait())
+        spoke = asyncio.create_task(self._spoke.wait())
+        await asyncio.wait({talking, half_told, spoke}, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        half_told.cancel()
+        spoke.cancel()
+        undo: Callable[[], None] | None = None
+        if self.is_open and not talking.done():
+            await asyncio.sleep(self._chance.choice((0.0, 0.3, 1.0)))
+            undo = None if kill else self._strike()
+        self._server.go.set()
+        if kill and not talking.done():
+            await asyncio.sleep(self._chance.choice((0.0, 0.02, 0.1, 0.5, 1.5)))
+            with suppress(sqlite3.Error):
+                self._known |= _tokens(self.path)
+            with suppress(ProcessLookupError):
+                process.kill()
+        elif self.actor == "window":
+            await self._end(process, talking, undo)
+        ended = await self._ended(process, talking)
+        if undo is not None:
+            undo()
+        if self.fault == "log removed after a kill":
+            kept = self._known
+            self.path.with_name(f"{DATABASE_NAME}-wal").unlink(missing_ok=True)
+            self.path.with_name(f"{DATABASE_NAME}-shm").unlink(missing_ok=True)
+            self._known = _tokens(self.path)
+            self.may_lose = kept - self._known
+        return ended
+
+    async def _end(self, process: Any, talking: "asyncio.Task[Any]", undo: Callable[[], None] | None) -> None:
+        """A person looks at the answer for a while, and the system ends the window."""
+        await asyncio.wait({talking}, timeout=self._chance.choice((1.5, 3.0)))
+        if undo is not None and self._chance.random() < 0.5:
+            undo()
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+
+    async def _talk(self, process: Any) -> tuple[bytes, bytes]:
+        """What it says, to its end; a window that says what is wrong stays open."""
+        word, lines = FAULTS[self.fault], b""
+        error = asyncio.create_task(process.stderr.read())
+        async for line in process.stdout:
+            lines += line
+            if word and word in line.decode():
+                self._spoke.set()
+        await process.wait()
+        return lines, await error
+
+    async def _ended(self, process: Any, talking: "asyncio.Task[Any]") -> Process:
+        done, _ = await asyncio.wait({talking}, timeout=LIMIT)
+        if not done:
+            self.faults.append(f"the {self.actor} did not end")
+            process.kill()
+        out, err = await talking
+        code = process.returncode
+        return Process(None if code == -signal.SIGKILL else code, f"{_lines(out)}\n{err.decode()}", out.decode())
+
+    async def _start(self, actor: str) -> Any:
+        place = ["--data-dir", str(self.data), "--base-url", self._url, "--model", "m"]
+        ask = ["-m", "desktop_agent", "ask", *place, "--tools", "none"]
+        words = {
+            "ask": [*ask, "go"],
+            "continue": [*ask, "--continue", "conversation0", "go"],
+            "window": ["-m", "tests.soak.driven_window", "--prompt", "go", "--draft", "a thought", *place],
+        }
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *words[actor],
+            cwd=ROOT,
+            env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    def _judge(self, acted: Process) -> None:
+        """What it said and how it ended, at once."""
+        self.told += acted.said
+        if "Traceback" in acted.said:
+            self.faults.append(f"a traceback: {acted.said[-2000:]}")
+        if acted.code not in {None, 0, 1}:
+            self.faults.append(f"it ended with {acted.code}: {acted.said[-500:]}")
+        word = FAULTS[self.fault]
+        if acted.code == 1 and word not in acted.said:
+            self.faults.append(f"it ended with 1, and does not say {word!r}: {acted.said[-500:]}")
+        if acted.code == 1 and not word:
+            self.faults.append(f"it failed: {acted.said[-500:]}")
+        if acted.code == 0 and self.actor != "window" and self._server.token not in acted.out:
+            self.faults.append("0 without an answer")
+
+    async def _restart(self) -> Process:
+        """Once more, with the disk in order."""
+        known = await self._conversations()
+        self._server.go.set()
+        process = await self._start("continue" if "conversation0" in known else "ask")
+        return await self._ended(process, asyncio.create_task(self._talk(process)))
+
+    def _judge_restart(self, again: Process) -> None:
+        self.told += again.said
+        if "Traceback" in again.said:
+            self.faults.append(f"a traceback at the next start: {again.said[-2000:]}")
+        if again.code != 0:
+            self.faults.append(f"the next start ended with {again.code}: {again.said[-800:]}")
+
+    async def _conversations(self) -> list[str]:
+        """As the next start will find them; the rescue is that start's own."""
+        with suppress(sqlite3.Error), closing(_read_only(self.path)) as database:
+            return [str(row[0]) for row in database.execute("SELECT id FROM conversations")]
+        return []
+
+    async def _count(self, acted: Process) -> None:
+        """What is there now."""
+        known = set(self._known)
+        if acted.code == 0:
+            known.add(_TOKEN.findall(acted.said + acted.out)[-1])
+        store = await Store.open(self.data)
+        try:
+            self.told += "\n".join(map(str, store.report.notices))
+            texts = [
+                message.text
+                for record in await store.list_conversations()
+                for message in (await store.load(record.id)).messages
+            ]
+        finally:
+            await store.close()
+        kept = _tokens_in("\n".join(texts).encode())
+        for aside in self.data.glob(f"{DATABASE_NAME}.replaced-*"):
+            kept |= _tokens(aside)
+        self.lost = known - kept
+        beyond = self.lost - self.may_lose
+        if beyond:
+            self.faults.append(f"lost, and not by the fault itself: {sorted(beyond)}")
+        if self.lost and self.is_detectable and not re.search("damaged|gone|log|replaced", self.told):
+            self.faults.append(f"lost, and nobody was told: {sorted(self.lost)}; but {self.told[-500:]}")
+
+
+def _lines(out: bytes) -> str:
+    """What the window said, or what `ask` printed."""
+    lines: list[str] = []
+    for line in out.decode().splitlines():
+        with suppress(ValueError):
+            lines.append(str(json.loads(line)))
+    return "\n".join(lines)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _tokens(path: Path) -> set[str]:
+    """Those of answers that are in the history."""
+    with closing(_read_only(path)) as database:
+        database.text_factory = bytes
+        rows = database.execute("SELECT * FROM messages").fetchall()
+    return _tokens_in(b"\n".join(value for row in rows for value in row if isinstance(value, bytes)))
+
+
+def _tokens_in(data: bytes) -> set[str]:
+    return set(_TOKEN.findall(data.decode("utf-8", "replace")))
+
+
+def _is_damaged(path: Path) -> bool:
+    """Whether SQLite can see it: a byte of a text is as good as another to it."""
+    try:
+        with closing(_read_only(path)) as database:
+            return database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
+    except sqlite3.Error:
+        return True
+
+
+def _fill(ballast: Path) -> None:
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * PAGE)
+
+
+def _mount(*words: str) -> None:
+    subprocess.run(["mount", *words], check=True, capture_output=True)
+
+
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _can_mount(folder: Path) -> bool:
+    try:
+        _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder))
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    _unmount(folder)
+    return True
+
+
+async def _make_template(folder: Path) -> None:
+    """Conversations over some pages, and how the file was before the last of them."""
+    store = await Store.open(folder)
+    count = 0
+    for number in range(8):
+        if number == 7:
+            await store.close()
+            shutil.copy(folder / DATABASE_NAME, folder / "old")
+            store = await Store.open(folder)
+        made = await store.create_conversation(title=f"number {number}", id_=f"conversation{number}")
+        for at in range(6):
+            count += 1
+            text = f"k{count}e {_FILLER * (3 + at * 6)}"
+            await store.commit(made.id, Message.assistant(text) if at % 2 else Message.user(text))
+    await store.close()
+
+
+async def live(runs: int, seed: int, *, faults: tuple[str, ...] = (), tell: Any = print) -> Told:
+    """All of it in a folder of its own, which stays where something was wrong."""
+    chance, told = random.Random(seed), Told()
+    server = Server()
+    folder = Path(tempfile.mkdtemp(prefix="disk-faults-"))
+    template, place = folder / "template", folder / "run"
+    place.mkdir()
+    has_disk = _can_mount(place)
+    names = [name for name in faults or FAULTS if has_disk or name not in NEED_A_DISK]
+    began = time.monotonic()
+    await _make_template(template)
+    async with Loopback(choose=server.reply, judged=False) as loopback:
+        for number in range(runs):
+            fault = names[number % len(names)] if faults else chance.choice(names)
+            run, before = Run(place, template, server, loopback.url, chance, fault), len(told.faults)
+            await _one(run, told, folder / f"fault-{number}")
+            if len(told.faults) > 60:
+                break
+            for line in told.faults[before:]:
+                tell(line)
+            if (number + 1) % 10 == 0:
+                tell(f"{number + 1} runs, {len(told.faults)} faults, {time.monotonic() - began:.0f} s")
+    if told.faults:
+        tell(f"the data is in {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return told
+
+
+async def _one(run: Run, told: Told, kept: Path) -> None:
+    own_disk = run.fault in NEED_A_DISK
+    name = f"{run.actor}, {run.fault} {'during' if run.is_open else 'before'}"
+    run.folder.mkdir(exist_ok=True)
+    if own_disk:
+        _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(run.folder))
+    try:
+        acted = await run.live()
+        told.codes[f"{run.fault}: {'killed' if acted.code is None else acted.code}"] += 1
+    except Exception as error:  # the rest of the runs goes on
+        run.faults.append(f"{type(error).__name__}: {error}")
+    finally:
+        if run.faults:
+            shutil.copytree(run.folder, kept, dirs_exist_ok=True)
+        if own_disk:
+            _unmount(run.folder)
+        shutil.rmtree(run.folder, ignore_errors=True)
+    told.runs += 1
+    told.kinds[name] += 1
+    told.kept += not run.lost
+    told.lost_and_told += bool(run.lost)
+    told.rescued += "carried over" in run.told
+    told.faults += [f"{kept.name} ({name}): {line}" for line in run.faults]
+
+
+def main() -> int:
+    """0 when nothing was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak.disk_faults", description="Kills and faults of the disk"
+    )
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--fault", choices=sorted(FAULTS), action="append", default=[], help="these only")
+    asked = parser.parse_args()
+    print(f"seed {asked.seed}, {asked.runs} runs", flush=True)
+    faults = tuple(asked.fault)
+    told = asyncio.run(live(asked.runs, asked.seed, faults=faults, tell=lambda line: print(line, flush=True)))
+    print(
+        f"{told.runs} runs: nothing lost in {told.kept}, bytes of the fault in {told.lost_and_told}, "
+        f"{told.rescued} rescues"
+    )
+    for name, count in sorted({**told.kinds, **told.codes}.items()):
+        print(f"  {count:5} {name}")
+    print(f"{len(told.faults)} faults")
+    return 1 if told.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""A small part of `python -m tests.soak.disk_faults`: a few runs with a fixed seed, one for each of these faults."""
+
+import asyncio
+
+import pytest
+
+from tests.soak.disk_faults import live
+
+
+@pytest.mark.timeout(600)
+def test_kills_and_faults_of_the_disk_lose_nothing_in_silence() -> None:
+    told = asyncio.run(live(3, 1, faults=("killed", "replaced", "truncated")))
+    assert told.faults == []
+    assert told.runs == 3
