@@ -272,17 +272,24 @@ class Engine:
         self._book.remove(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
-        """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed."""
-        session = self._sessions.pop(conversation_id, None)
+        """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
+
+        One of which the disk still refuses something is not deleted: that would be lost.
+        """
+        session = self._sessions.get(conversation_id)
         if session is not None:
             await session.close()
             if session.is_new:
+                self._sessions.pop(conversation_id, None)
                 return
+            with suppress(WrittenElsewhere):
+                await session.settle()
         lock = await self._locks.acquire(conversation_id)
         try:
             await self.store.delete_conversation(conversation_id)
         finally:
             await lock.release()
+        self._sessions.pop(conversation_id, None)
 
     async def write_all(self, *, at_once: bool = False) -> None:
         """Try to write what waits everywhere; `unsaved` says what was refused. `at_once`: see Session.write_at_once."""

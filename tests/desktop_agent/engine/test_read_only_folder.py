@@ -12,7 +12,7 @@ from desktop_agent.engine import following
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session_parts import write_behind
 from desktop_agent.storage import disk_watch
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.errors import DiskFull, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from tests.frame.disks import fill, remount
 from tests.frame.patience import PATIENCE
@@ -102,4 +102,24 @@ async def test_what_the_disk_refused_is_written_by_itself_later_and_the_notice_l
             await asyncio.sleep(0.01)
     assert not [item for item in session.transcript if isinstance(item, NoticeItem)]
     assert (await engine.store.record(session.record.id)).message_count == 2
+    await engine.close()
+
+
+async def test_a_conversation_of_which_something_is_not_written_is_not_deleted(small_disk: Path) -> None:
+    engine = await Engine.open(small_disk / "data")
+    session = engine.new_session(endpoint_id="x", model="m")
+    id_ = session.record.id
+    session._writer.add(Message.user("first"))
+    await session.settle()
+    fill(small_disk / "ballast")
+    session._writer.add(Message.user("x" * 100_000))
+    del session
+    with pytest.raises(DiskFull):
+        await engine.delete_conversation(id_)
+    assert [each.record.id for each in engine.unsaved] == [id_]
+    mend(small_disk)
+    assert len((await engine.session(id_)).history) == 2
+    await engine.delete_conversation(id_)
+    assert engine.unsaved == ()
+    assert await engine.store.list_conversations() == ()
     await engine.close()
