@@ -14,8 +14,9 @@ from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.faces.arguments import Place
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
+from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred
 from desktop_agent.vocabulary.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
-from desktop_agent.vocabulary.messages import Role
+from desktop_agent.vocabulary.messages import Role, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, MessageDelta, StopReason, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.agent.desk import call
@@ -284,6 +285,34 @@ def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
         assert (await screen.desk.library.drafts.load(conversation)).text == "and then"
 
     on_screen(write, Turn(ContentDelta("Hi")))
+
+
+def test_a_conversation_that_somebody_else_wrote_in_is_opened_again(on_screen):
+    async def work(screen):
+        before, hold = screen.conversation, asyncio.Event()
+        heard_session, heard = before._session, []
+        before._session.subscribe(on_event=heard.append)
+        screen.provider._turns[:] = [Turn(ContentDelta("half"), Wait(hold)), Turn(ContentDelta("again"))]
+        screen.write("Hello")
+        screen.press("Send")
+        await until(lambda: screen.answers() == ["half"])
+        await before._session.settle()
+        last = [each for each in heard if each.run_id][-1]
+        # Somebody without locks goes on in this very run.
+        strange = [
+            Envelope(last.seq + more, last.run_id, None, None, now(), ErrorOccurred.of(WrongUse("x")))
+            for more in (1, 2)
+        ]
+        await screen.engine.store.append_journal(before.id, strange)
+        id_ = before.id
+        hold.set()
+        await until(lambda: screen.conversation is not None and screen.conversation._session is not heard_session)
+        await screen.idle()
+        assert screen.conversation.id == id_
+        await screen.say("more")
+        assert screen.answers()[-1] == "again"
+
+    on_screen(work)
 
 
 def test_a_draft_stays_with_its_conversation(on_screen):
