@@ -106,17 +106,23 @@ ResultPart = Annotated[Text | Json | Image, Field(discriminator="type")]
 
 
 class ToolResult(_Block):
-    """The answer to the call `tool_use_id`."""
+    """The answer to the call `tool_use_id`. `ran_with`: arguments that a person wrote in place of the model's."""
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
     content: tuple[ResultPart, ...] = ()
     outcome: Outcome = Outcome.SUCCEEDED
+    ran_with: JsonObject | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, tool_use_id: str, content: Sequence[ResultPart] = (), outcome: Outcome = Outcome.SUCCEEDED
+            self,
+            *,
+            tool_use_id: str,
+            content: Sequence[ResultPart] = (),
+            outcome: Outcome = Outcome.SUCCEEDED,
+            ran_with: JsonObject | None = None,
         ) -> None: ...
 
     @property

@@ -44,7 +44,10 @@ async def taken(given: object, most: int) -> tuple[ResultPart, ...]:
 
 
 def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> ToolResult:
-    """Tell the model, before the result itself, which arguments a person had changed before the call ran."""
+    """Tell the model, before the result itself, which arguments a person had changed before the call ran.
+
+    The result keeps all of them, so that a stored conversation shows what ran.
+    """
     changed = {name: value for name, value in ran.items() if name not in asked or asked[name] != value}
     shown = {name: _short(value) for name, value in changed.items()}
     without = ", ".join(json.dumps(name, ensure_ascii=False) for name in asked if name not in ran)
@@ -55,7 +58,7 @@ def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> To
         content = (Text(text=f"{note}\n\n{first.text}"), *rest)
     else:
         content = (Text(text=note), first, *rest)
-    return result.model_copy(update={"content": content})
+    return result.model_copy(update={"content": content, "ran_with": ran})
 
 
 def _short(value: Any) -> Any:

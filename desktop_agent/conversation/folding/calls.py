@@ -80,6 +80,7 @@ class Calls:
         if item is None:
             return []
         item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
+        item.effective_input = item.effective_input if result.ran_with is None else result.ran_with
         return [self.updated(item)]
 
     def keep(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:

@@ -1,0 +1,49 @@
+"""A call whose arguments a person changed shows what ran: while it runs, and when the conversation is opened again."""
+
+from desktop_agent.conversation.items import ToolCallItem
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowOnce
+from tests.desktop_agent.agent.desk import call
+from tests.ui.bridge.in_loop import until
+
+ASKED = {"path": "hello.txt", "content": "Hello"}
+RAN = {"path": "adam.txt", "content": "Goodbye"}
+
+
+def card(screen):
+    """The call, and what assistive technology reads of its card."""
+    numbered = enumerate(screen.conversation.transcript)
+    place, item = next((at, each) for at, each in numbered if type(each) is ToolCallItem)
+    return item, screen.window.page.transcript.surface.rows.row(place).spoken()
+
+
+def test_the_card_of_an_edited_call_shows_what_ran_after_the_conversation_was_opened_again(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    write = call("1", "write_file").model_copy(update={"input": ASKED})
+
+    async def edit(screen):
+        screen.conversation.change(workspace=str(folder))
+        screen.write("Write")
+        screen.press("Send")
+        approvals = screen.engine._sessions[screen.conversation.id].approvals
+        await until(lambda: approvals.open_approvals)
+        approvals.answer(approvals.open_approvals[0].approval_id, AllowOnce(edited_input=RAN))
+        await until(lambda: screen.answers() == ["Done"])
+        assert (folder / "adam.txt").read_text() == "Goodbye"
+        item, spoken = card(screen)
+        assert item.effective_input == RAN
+        assert "arguments, edited: path: adam.txt" in spoken
+        await screen.idle()
+
+    async def look(screen):
+        await until(lambda: screen.answers() == ["Done"])
+        item, spoken = card(screen)
+        assert item.input == ASKED
+        assert item.effective_input == RAN
+        assert "arguments, edited: path: adam.txt" in spoken
+        assert "hello.txt" not in spoken
+
+    on_screen(edit, Turn(write), Turn(ContentDelta("Done")), folder=tmp_path / "data")
+    on_screen(look, folder=tmp_path / "data")
