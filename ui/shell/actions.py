@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction, QKeySequence
 
 from ui.bridge.disk import Disk
@@ -63,6 +63,10 @@ class Actions(QObject):
         sidebar.offer(open_settings, search, guide)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close)
+        wanted = [each for each in window.actions() if each.shortcut().toString() == window.wanted_keys]
+        if window.wanted_keys and wanted:
+            # When everything that listens to actions is there.
+            QTimer.singleShot(0, wanted[0], wanted[0].trigger)
 
     def _search(self) -> None:
         self._window.panes.show_list()

@@ -1,6 +1,7 @@
 """The main window: the list of conversations beside the one that is open, or the welcome screen."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
     from ui.shell.window_file import WindowFile
+
+
+_WANTED_EARLY = ("Ctrl+K", "Ctrl+,", "F1")
+"""Keys of what a person opens first: pressed before there are any actions, they are not lost."""
 
 
 class MainWindow(QMainWindow):
@@ -59,6 +64,9 @@ class MainWindow(QMainWindow):
         self._build()
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
+        self.wanted_keys = ""
+        """Of what was asked for before it could be done, and is to be done as soon as it can."""
+        self._early_keys += [self._early_key(keys, partial(self._want, keys)) for keys in _WANTED_EARLY]
 
     def furnish(
         self, page: "ConversationPage", approvals: "ApprovalPresenter", library: "Library", servers: "Servers"
@@ -182,6 +190,9 @@ class MainWindow(QMainWindow):
         shortcut = QShortcut(QKeySequence(keys), self)
         shortcut.activated.connect(do)
         return shortcut
+
+    def _want(self, keys: str) -> None:
+        self.wanted_keys = keys
 
     def _new(self) -> None:
         if self._is_furnished:

@@ -1,5 +1,10 @@
 """The moment between the window and its first conversation."""
 
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
@@ -56,6 +61,38 @@ def test_a_text_that_is_pasted_before_the_first_conversation_is_open_stays_besid
             await screen.window.page._drafts.kept()
             kept = await screen.desk.library.drafts.load(screen.conversation)
             assert kept.text == f"What is in this log?\n\n{LONG}"
+        finally:
+            await screen.close()
+
+    in_loop(work())
+
+
+class Impatient(Screen):
+    """Presses keys as soon as there is a window."""
+
+    keys = Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier
+
+    def before(self):
+        QTest.qWaitForWindowActive(self.front.window)
+        QTest.keyClick(self.front.window.frame.composer.editor, *self.keys)
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "name"),
+    [
+        (Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier, "Commands"),
+        (Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier, "Settings"),
+        (Qt.Key.Key_F1, Qt.KeyboardModifier.NoModifier, "Help"),
+    ],
+)
+def test_keys_pressed_before_there_are_actions_are_not_lost(qapp, in_loop, tmp_path, key, modifier, name):
+    class Here(Impatient):
+        keys = key, modifier
+
+    async def work():
+        screen = await Here.open(qapp, tmp_path / "data")
+        try:
+            await screen.wait_for(QWidget, name)
         finally:
             await screen.close()
 
