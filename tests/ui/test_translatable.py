@@ -52,6 +52,7 @@ from desktop_agent.vocabulary.tool_calls import DiffPreview, Effect, ToolClass
 from desktop_agent.vocabulary.usage import Usage
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
 from tests.ui.transcript.feeding import Feed, NoPictures
+from ui.bridge.opening import AddressOpener
 from ui.look.rows import RowRole
 from ui.look.sentences import spoken
 from ui.look.theme import ThemeSource
@@ -398,7 +399,7 @@ def test_the_help(qtbot, marked):
     qtbot.addWidget(window)
     layout = QVBoxLayout(window)
     layout.addWidget(ShortcutsPage(ThemeSource()))
-    layout.addWidget(AboutPage(ThemeSource(), Path("/δ")))
+    layout.addWidget(AboutPage(ThemeSource(), Path("/δ"), AddressOpener()))
     window.show()
     assert bare_texts(window) == []
 

@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDraft
 from ui.bridge.library import Library
+from ui.bridge.opening import AddressOpener
 from ui.bridge.pictures import Pictures
 from ui.bridge.servers import Servers
 from ui.bridge.tasks import Tasks
@@ -27,7 +28,6 @@ from ui.shell.context_check import ContextCheck
 from ui.shell.drafts import Drafts
 from ui.shell.mcp.attached import attached_of, blocks_of, draft_of, servers_of
 from ui.shell.model_controls import ModelControls
-from ui.shell.opening import AddressOpener
 from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
 from ui.shell.ways.ways import Ways

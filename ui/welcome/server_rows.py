@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import SecretStr
-from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
+from ui.bridge.opening import AddressOpener
 from ui.look.controls import button, label
 from ui.look.key_field import KeyField
 from ui.look.parts.flow_rows import FlowRows
@@ -88,9 +89,10 @@ class CloudRow(ServerRow):
         self._field.key_entered.connect(self.key_entered)
         controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
-            page = QUrl(endpoint.key_page)
+            page, opener = endpoint.key_page, AddressOpener(self)
+            opener.failed.connect(partial(self.show_state, State.ERROR))
             name = self.tr("Get a key for {0}").format(endpoint.title)
-            get_key = button(self.tr("Get a key"), lambda: QDesktopServices.openUrl(page), "link", name)
+            get_key = button(self.tr("Get a key"), lambda: opener.open_page(page), "link", name)
             get_key.setToolTip(endpoint.key_page)
             controls.append(get_key)
         self._controls.addWidget(FlowRows(controls, wide=self._field), 1)

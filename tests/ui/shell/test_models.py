@@ -1,6 +1,5 @@
 """The model, how it reasons and what it costs, in the whole window."""
 
-import os
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
 from desktop_agent.vocabulary.usage import Usage
+from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until
 
 MAX = ReasoningEffort(level="max")
@@ -127,15 +127,6 @@ def test_the_cost_of_a_conversation_grows_and_is_there_again(on_screen, tmp_path
     on_screen(look, folder=tmp_path / "data")
 
 
-def fake_opener(folder, monkeypatch, code):
-    """What stands in for the browser: notes what it was given, and ends with this code."""
-    program, noted = folder / "xdg-open", folder / "opened"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> "{noted}"\nexit {code}\n', encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return lambda: noted.read_text(encoding="utf-8").split() if noted.exists() else []
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
 def test_a_link_opens_in_the_browser_and_nothing_else_does(on_screen, monkeypatch, tmp_path):
     opened = fake_opener(tmp_path, monkeypatch, 0)
@@ -170,7 +161,7 @@ def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_
         return can_open
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
-    monkeypatch.setattr("ui.shell.opening.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
 
     async def work(screen):
         screen.window.page.transcript.link_activated.emit("https://a.example/b")

@@ -1,3 +1,4 @@
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlain
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
+from tests.ui.bridge.fake_opener import fake_opener
 from ui.look.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
@@ -184,3 +186,12 @@ def test_the_demo_is_plainly_a_demo(driver):
     assert any("offline demo" in words and "no real model" in words for words in driver.words)
     driver.click("Try the demo")
     assert driver.facts == [("demo_requested",)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
+def test_a_page_with_keys_that_nothing_opens_is_said_in_its_row(driver, monkeypatch, tmp_path):
+    opened = fake_opener(tmp_path, monkeypatch, 3)
+    openai = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
+    driver.click(f"Get a key for {openai.title}")
+    driver.bot.waitUntil(lambda: any("could not be opened" in each for each in driver.words))
+    assert opened() == [openai.key_page]

@@ -8,12 +8,15 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.approval.asking.asked_page import AskedPage
+from ui.approval.asking.page_view import PageView
 from ui.approval.decision_bar import SETTLE_MS
 from ui.bridge.mcp.asking import Asked, AskedElicitation
 from ui.look.controls import announce, button, label
 from ui.look.rows import RowDelegate, RowRole
+from ui.look.sentences import spoken
 from ui.look.theme import SPACE_L, SPACE_S, ThemeSource
 
 _log = logging.getLogger(__name__)
@@ -105,6 +108,12 @@ class AskingDialog(QDialog):
     def _still_arriving(self) -> None:
         if self.current is not None:
             self.current.bar.still_arriving()
+
+    def show_unopened(self, sentence: Sentence) -> None:
+        """The page that was wanted last could not be opened."""
+        page = self._stack.currentWidget()
+        if isinstance(page, AskedPage) and isinstance(page.view, PageView):
+            page.view.show_unopened(spoken(sentence))
 
     def _add(self, asked: Asked) -> bool:
         """Whether it can be shown: what a server sends must not keep others from being asked."""

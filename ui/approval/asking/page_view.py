@@ -10,7 +10,7 @@ from desktop_agent.vocabulary.mcp.asking import ElicitationRequest
 from ui.approval.asking.addresses import address_of, unusual_letters
 from ui.approval.asking.server_part import ServerPart, named
 from ui.approval.asking.words_box import WordsBox
-from ui.look.controls import button, label, set_kind
+from ui.look.controls import announce, button, label, set_kind
 from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.look.visible_text import with_hidden_shown
@@ -41,7 +41,7 @@ class PageView(ScrolledColumn):
         self._letters.setVisible(bool(self._letters.text()))
         self.open_button = button(self.tr("Open the page"), self._open, "primary" if self._address.is_safe else "")
         self.open_button.setEnabled(self._address.is_safe)
-        self._opened = label(kind="ok")
+        self._opened = label(kind="ok", wrap=True)
         self._opened.hide()
         self.step = self._stepped()
         for each in (said, self._host, self._letters, self._shown, self._remark):
@@ -66,8 +66,7 @@ class PageView(ScrolledColumn):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACE_M)
         row.addWidget(self.open_button)
-        row.addWidget(self._opened)
-        row.addStretch(1)
+        row.addWidget(self._opened, 1)
         return step
 
     def _host_words(self) -> str:
@@ -109,8 +108,16 @@ class PageView(ScrolledColumn):
     def show_opened(self) -> None:
         """The page is open: what is to be done next is done there."""
         set_kind(self.open_button, "kind", "")
+        set_kind(self._opened, "kind", "ok")
         self._opened.setText(self.tr("Opened in your browser."))
         self._opened.show()
+
+    def show_unopened(self, words: str) -> None:
+        """Nothing here can open it."""
+        set_kind(self._opened, "kind", "error")
+        self._opened.setText(words)
+        self._opened.show()
+        announce(self, words)
 
     def _open(self) -> None:
         self.open_requested.emit(self._address.text)

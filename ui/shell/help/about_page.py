@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
+from ui.bridge.opening import AddressOpener
 from ui.look.controls import button, label
 from ui.look.icons import pixmap
 from ui.look.parts.scrolled_column import ScrolledColumn
@@ -17,10 +17,11 @@ _DRAWING = 56
 class AboutPage(ScrolledColumn):
     """Its texts can be selected and copied."""
 
-    def __init__(self, themes: ThemeSource, data_folder: Path) -> None:
+    def __init__(self, themes: ThemeSource, data_folder: Path, opener: AddressOpener) -> None:
         super().__init__(SPACE_S, trailing=SPACE_S)
         self._themes = themes
         self._data_folder = data_folder
+        self._opener = opener
         self._drawing = QLabel()
         self._open = button(self.tr("Open folder"), self._open_folder, name=self.tr("Open the data folder"))
         self.setFocusProxy(self._open)
@@ -54,7 +55,7 @@ class AboutPage(ScrolledColumn):
         return head
 
     def _open_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder)))
+        self._opener.open_folder(self._data_folder)
 
     def _apply_theme(self) -> None:
         self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_DRAWING * self._themes.zoom / 100), 2))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -18,15 +18,17 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.messages import Message, Role
 from resources import resource_path
+from ui.bridge.opening import AddressOpener
 from ui.bridge.pictures import Pictures
-from ui.look.controls import button
+from ui.look.controls import announce, button, label
 from ui.look.rows import RowDelegate
+from ui.look.sentences import spoken
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 from ui.shell.help.about_page import AboutPage
 from ui.shell.help.shortcuts_page import ShortcutsPage
-from ui.shell.opening import AddressOpener
 from ui.transcript.view import TranscriptView
 
 Page = Literal["guide", "shortcuts", "about"]
@@ -45,7 +47,9 @@ class HelpDialog(QDialog):
         self._window = window
         self.guide = TranscriptView(themes, pictures)
         self._shortcuts = ShortcutsPage(themes)
-        self._about = AboutPage(themes, data_folder)
+        opener = AddressOpener(self)
+        self._problem = label(kind="error", wrap=True)
+        self._about = AboutPage(themes, data_folder, opener)
         self._contents: dict[Page, QWidget] = {}
         self._list = QListWidget()
         self._menu = QComboBox()
@@ -62,7 +66,8 @@ class HelpDialog(QDialog):
         # Nothing arrives here that one could jump to.
         self.guide.scroller.follows.disconnect(self.guide.jump.setHidden)
         self.guide.jump.hide()
-        self.guide.link_activated.connect(AddressOpener(self).open_link)
+        self.guide.link_activated.connect(opener.open_link)
+        opener.failed.connect(self._show_problem)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
@@ -71,6 +76,12 @@ class HelpDialog(QDialog):
         self._shortcuts.show_actions_of(self._window)
         self._list.setCurrentRow(list(self._contents).index(page))
         self._contents[page].setFocus()
+        self._problem.hide()
+
+    def _show_problem(self, sentence: Sentence) -> None:
+        self._problem.setText(spoken(sentence))
+        self._problem.show()
+        announce(self, spoken(sentence))
 
     def _add(self, page: Page, title: str, content: QWidget) -> None:
         self._contents[page] = content
@@ -115,4 +126,7 @@ class HelpDialog(QDialog):
         foot.addWidget(button(self.tr("Close"), self.accept))
         self._column.setSpacing(SPACE_L)
         self._column.addLayout(self._middle, 1)
+        self._problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._problem.hide()
+        self._column.addWidget(self._problem)
         self._column.addLayout(foot)

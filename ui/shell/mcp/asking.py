@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
+from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.asking import ElicitationAnswer
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.mcp.asking import Asking
+from ui.bridge.opening import AddressOpener
 from ui.look.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class AskingPresenter(QObject):
         self._conversation = conversation
         self._window = window
         self._made: AskingDialog | None = None
+        self._opener = AddressOpener(self)
+        self._opener.failed.connect(self._show_unopened)
         asking.changed.connect(self._refresh)
 
     def _refresh(self) -> None:
@@ -74,7 +77,12 @@ class AskingPresenter(QObject):
     @Slot(str)
     def _open_page(self, address: str) -> None:
         # The page that was read, by the same reading that found it safe.
-        QDesktopServices.openUrl(QUrl(address, QUrl.ParsingMode.StrictMode))
+        self._opener.open_page(address)
+
+    @Slot(object)
+    def _show_unopened(self, sentence: Sentence) -> None:
+        if self._made is not None:
+            self._made.show_unopened(sentence)
 
     def _stop(self) -> None:
         conversation = self._conversation()

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.states import ServerState
 from ui.bridge.mcp.tool_servers import ToolServers
+from ui.bridge.opening import AddressOpener
 from ui.look.sentences import spoken
 from ui.look.visible_text import with_hidden_shown
 from ui.preferences.tool_servers.taking.import_panel import ImportPanel
@@ -85,9 +85,16 @@ class ToolServersPresenter(QObject):
     def _open_page(self, server_id: str, address: str) -> None:
         """Whether it may be opened was looked at before: the sign-in is refused otherwise."""
         card = self._form.card(server_id)
-        is_open = QDesktopServices.openUrl(QUrl(address, QUrl.ParsingMode.StrictMode))
         if card is not None:
-            card.sign_in.show_page(address, is_open=is_open)
+            card.sign_in.show_page(address, is_open=True)
+            opener = AddressOpener(card)
+            opener.failed.connect(lambda: self._show_unopened(server_id, address))
+            opener.open_page(address)
+
+    def _show_unopened(self, server_id: str, address: str) -> None:
+        card = self._form.card(server_id)
+        if card is not None:
+            card.sign_in.show_page(address, is_open=False)
 
     @Slot(str, object)
     def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:

@@ -1,7 +1,9 @@
 """The help: what a person finds in it, and that it names what the window can really do."""
 
 import re
+import sys
 
+import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
 from PySide6.QtTest import QTest
@@ -9,7 +11,9 @@ from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidg
 
 from desktop_agent.faces.arguments import program_version
 from resources import resource_path
+from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until
+from ui.bridge.opening import AddressOpener
 from ui.look.rows import RowRole
 from ui.look.theme import ThemeSource
 from ui.shell.commands import mark_numbered
@@ -61,9 +65,11 @@ def test_about_says_version_licence_and_folder(on_screen):
     on_screen(work)
 
 
-def test_the_data_folder_is_opened(qtbot, tmp_path):
+def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
     browser = Browser()
-    page = AboutPage(ThemeSource(), tmp_path)
+    opener = AddressOpener()
+    page = AboutPage(ThemeSource(), tmp_path, opener)
     qtbot.addWidget(page)
     QDesktopServices.setUrlHandler("file", browser, "open")
     try:
@@ -72,6 +78,23 @@ def test_the_data_folder_is_opened(qtbot, tmp_path):
         QDesktopServices.unsetUrlHandler("file")
     assert browser.opened == [str(tmp_path)]
     assert all(each.textFormat() == Qt.TextFormat.PlainText for each in page.findChildren(QLabel) if each.text())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
+def test_a_page_or_folder_that_nothing_opens_is_said_in_the_window_of_the_help(on_screen, monkeypatch, tmp_path):
+    fake_opener(tmp_path, monkeypatch, 3)
+
+    async def work(screen):
+        screen.action("Guide").trigger()
+        dialog = screen.find(HelpDialog, "Help")
+        dialog.guide.link_activated.emit("https://a.example/b")
+        await until(lambda: any("“https://a.example/b” could not be opened." in each for each in screen.words(dialog)))
+        screen.action("About Desktop Agent").trigger()
+        assert not any("could not be opened" in each for each in screen.words(dialog))
+        screen.press("Open the data folder")
+        await until(lambda: any(f"“{screen.engine.folder}” could not" in each for each in screen.words(dialog)))
+
+    on_screen(work)
 
 
 def test_every_action_with_keys_is_listed_once(qtbot):

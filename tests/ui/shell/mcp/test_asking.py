@@ -174,7 +174,8 @@ class Browser(QObject):
 
 
 @pytest.fixture
-def browser():
+def browser(monkeypatch):
+    monkeypatch.setattr("ui.bridge.opening.shutil.which", lambda _: None)
     made = Browser()
     QDesktopServices.setUrlHandler("https", made, "open")
     yield made

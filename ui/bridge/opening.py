@@ -1,8 +1,9 @@
-"""Opening an address in the program that the person has for it, and hearing when that does not work."""
+"""Opens pages and folders in the program that the person has for them, and says when that does not work."""
 
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -30,15 +31,23 @@ class AddressOpener(QObject):
     def open_link(self, target: str) -> None:
         """In the person's browser or mail program; what a model wrote leads nowhere else."""
         if target.lower().startswith(("http://", "https://", "mailto:")):
-            self._open(target)
+            self._open(QUrl(target), target)
 
-    def _open(self, address: str) -> None:
+    def open_page(self, address: str) -> None:
+        """A page whose address was checked: read as strictly here as there."""
+        self._open(QUrl(address, QUrl.ParsingMode.StrictMode), address)
+
+    def open_folder(self, folder: Path) -> None:
+        """In the person's file manager."""
+        self._open(QUrl.fromLocalFile(str(folder)), str(folder))
+
+    def _open(self, url: QUrl, address: str) -> None:
         program = shutil.which("xdg-open") if sys.platform.startswith("linux") else None
         if program is None:
-            if not QDesktopServices.openUrl(QUrl(address)):
+            if not QDesktopServices.openUrl(url):
                 self._say(address)
             return
-        encoded = bytes(QUrl(address).toEncoded().data()).decode("ascii")
+        encoded = bytes(url.toEncoded().data()).decode("ascii")
         nowhere = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603  a program of the system, and an address
@@ -65,5 +74,5 @@ class AddressOpener(QObject):
             self._timer.start(_LATER_MS)
 
     def _say(self, address: str) -> None:
-        template = "“{address}” could not be opened. Copy it, and open it in a browser yourself."
+        template = "“{address}” could not be opened. Copy it, and open it yourself."
         self.failed.emit(Sentence(template, {"address": address if len(address) <= 200 else f"{address[:199]}…"}))
