@@ -239,6 +239,9 @@ class Conversing:
                 await session.wait_idle()
                 session.edit_history(change(session.history))
             self._results.forget()
+            # Nobody reads the answers of a history that is gone.
+            self._next_to_read.clear()
+            self._newest = None
             self._stopped_waiting = False
 
     def _started(self, session: "Session", prompt: Message | None) -> RunEvents:

@@ -300,6 +300,24 @@ def test_the_help_of_ask_lists_every_exit_code(capsys: pytest.CaptureFixture[str
     assert "0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left" in said
 
 
+@pytest.mark.parametrize("clears", [True, False])
+async def test_another_history_leaves_no_answer_that_nobody_read(clears: bool) -> None:
+    options, provider = acting(Turn(says("one")), Turn(says("SECRET two")), Turn(says("three")))
+    async with Client(options) as client:
+        await client.send("hi")
+        client.queue.add("second", "idle")
+        assert [block.text for block in await blocks_of(client.receive)] == ["one"]
+        await client.controls._conversing.opened_session.wait_idle()
+        if clears:
+            await client.clear_history()
+            await client.send("new start")
+        else:
+            await client.edit_history([Message.user("new start")])
+            await client.send("")
+        assert [block.text for block in await blocks_of(client.receive)] == ["three"]
+    provider.assert_finished()
+
+
 async def test_clearing_leaves_nothing_to_be_received() -> None:
     options, _ = acting(Turn(says("a"), call(), says("b")), tools=(adder(),))
     async with Client(options) as client:

@@ -85,7 +85,8 @@ class _Blocks:
     def end(self) -> None:
         """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
         for place, block in list(self._open.items()):
-            if block.kind not in ("tool_use", _EMPTY_CALL, _BROKEN_CALL):
+            has_whole_input = bool(block.raw.get("input")) and not block.pieces
+            if block.kind not in ("tool_use", _EMPTY_CALL, _BROKEN_CALL) or has_whole_input:
                 self.stop(place)
 
     def start(self, place: int, raw: dict[str, Any]) -> None:

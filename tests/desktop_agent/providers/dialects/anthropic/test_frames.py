@@ -417,6 +417,12 @@ def test_an_end_without_a_stop_reason_is_a_cut_and_one_without_message_stop_is_n
         assert [each["stop_reason"] for each in found if each["type"] == "message_delta"] == ["end_turn"]
 
 
+def test_a_call_that_nobody_stopped_has_the_input_of_its_start() -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
+    found = folded(HEAD, *block(0, start, stop=False), *end("tool_use"))
+    assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
+
+
 def test_cut_thinking_has_no_signature() -> None:
     start = {"type": "thinking", "thinking": "", "signature": ""}
     found = folded(HEAD, *block(0, start, {"type": "thinking_delta", "thinking": "Hm"}, stop=False))
