@@ -55,6 +55,10 @@ TRICKS: dict[str, tuple[str, str]] = {
     "here-string of a dollar sign": (CAT, "cat a <<<$\ntouch pwned"),
     "here-string of a dollar sign and a blank": (CAT, "cat a <<< $ \ntouch pwned"),
     "redirection to a dollar sign": (CAT, "cat a 2>$\ntouch pwned"),
+    "substitution over a hidden line end": (CAT, 'cat "$\\\n(touch pwned)"'),
+    "substitution in backticks, quoted": (CAT, 'cat `cat "\\$(touch pwned)"`'),
+    "assignment that touches a command": (ECHO, "x=$x\\echo touch pwned"),
+    "joined streams, expanded twice": (ECHO, "echo x >& '$(touch pwned)'"),
     "pattern that goes on": (ECHO, "echo x == .\ntouch pwned>]~"),
     "here-string for a shell": (LS, "bash <<< 'touch pwned'"),
     # redirections

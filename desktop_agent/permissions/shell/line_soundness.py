@@ -5,7 +5,7 @@ cannot use. Each check here is a place where the two were seen to differ, or whe
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,20 @@ _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _STANDS_BEFORE = frozenset({b"", *(bytes([each]) for each in _BEFORE)})
+_STANDS_BEHIND = frozenset({b"", *(bytes([each]) for each in _AFTER)})
 _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
 # Only plain reads: what may run code or set something on the way is another matter.
 _PLAIN_EXPANSION = re.compile(r"\$\{#?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
+# The shell takes a line end behind `\\` away before it reads anything else, and so may join what the reader parts.
+_CONTINUATION = re.compile(rb"\\\n")
+_BLANKS = frozenset({b" ", b"\t"})
+_STREAM_OR_FILE = re.compile(r"[\w./+-]+")
+# What the shell expands in a quoted text.
+_STARTS_EXPANSION = re.compile(r"\$[\w({@*#?!$-]|`")
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_DECLARING = listed("declare typeset export readonly local unset unsetenv")
 # Between brackets only words are plain: `[ x && rm y ]` runs rm, although the reader takes it for one test.
 _NO_PLAIN_TEST = re.compile(r"[&|;<>()`\n]")
 
@@ -45,7 +54,7 @@ def is_sound(root: "Node", source: bytes) -> bool:
     quoted = (child for node in nodes if node.type in _QUOTED for child in node.named_children)
     if not all(_is_read_whole(node, source, node.start_byte, node.end_byte) for node in quoted):
         return False
-    if not _is_read_whole(root, source, 0, len(source)):
+    if not _is_read_whole(root, source, 0, len(source)) or _joins_lines(nodes, source):
         return False
     heredocs = sum(node.type == "heredoc_redirect" for node in nodes)
     if heredocs > 1 or (heredocs and b"\\\n" in source):
@@ -53,6 +62,17 @@ def is_sound(root: "Node", source: bytes) -> bool:
     # Behind `}` a redirection names a variable to set, and a subscript of that may run a command.
     touches = (source[max(each.start_byte - 1, 0) : each.start_byte] for each in nodes if each.type in _REDIRECTIONS)
     return _STANDS_BEFORE.issuperset(touches) and all(_is_sound(node, source) for node in nodes)
+
+
+def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
+    """Return whether a line that goes on joins more than blanks, where a shell reads it as going on."""
+    literal = [(node.start_byte, node.end_byte) for node in nodes if node.type == "raw_string"]
+    for found in _CONTINUATION.finditer(source):
+        start, end = found.span()
+        is_between_words = source[start - 1 : start] in _BLANKS or source[end : end + 1] in _BLANKS
+        if not is_between_words and not any(first < start < last for first, last in literal):
+            return True
+    return False
 
 
 def _is_read_whole(node: "Node", source: bytes, start: int, end: int) -> bool:
@@ -77,7 +97,7 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
         # `$"x"` is x to bash and $x to the plain shell.
         return False
     in_expansion = leaf.parent is not None and leaf.parent.type in {"expansion", "brace_expression"}
-    if leaf.type not in RESERVED or in_expansion:
+    if (leaf.type not in RESERVED and leaf.type not in _DECLARING) or in_expansion:
         return True
     before = source[max(leaf.start_byte - 1, 0) : leaf.start_byte]
     after = source[leaf.end_byte : leaf.end_byte + 1]
@@ -111,26 +131,47 @@ def _is_on_one_line(node: "Node", source: bytes) -> bool:
 
 
 def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
+    check = _CHECKS.get(node.type)
+    if check is not None:
+        return check(node, source)
+    return _is_plain_text(node.type, text_of(node, source))
+
+
+def _has_words_alone(node: "Node", _: bytes) -> bool:
+    """`a == b` gives `==` to the program; the reader takes it for an operator and no word."""
+    return all(child.is_named for child in node.children)
+
+
+def _is_a_group(node: "Node", source: bytes) -> bool:
+    return not text_of(node, source).startswith("((")
+
+
+def _is_a_word(node: "Node", source: bytes) -> bool:
+    """`2>` is a stream, and no word; a backslash at the end belongs to what comes next."""
     text = text_of(node, source)
-    match node.type:
-        case "command":
-            # `a == b` gives `==` to the program; the reader takes it for an operator and no word.
-            return all(child.is_named for child in node.children)
-        case "regex":
-            return _is_in_double_brackets(node)
-        case "comment":
-            return _is_comment(source, node.start_byte)
-        case "heredoc_redirect":
-            return _ends_where_it_says(node, source)
-        case "file_redirect":
-            return _has_one_target(node)
-        case "compound_statement":
-            return not text.startswith("((")
-        case "word" | "number" if text.isdigit():
-            # `2>` is a stream, and no word.
-            return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
-        case _:
-            return _is_plain_text(node.type, text)
+    if text.isdigit():
+        return source[node.end_byte : node.end_byte + 1] not in {b"<", b">"}
+    return not text.endswith("\\")
+
+
+def _is_untouched(node: "Node", source: bytes) -> bool:
+    """A word that touches an assignment belongs to it."""
+    return source[node.end_byte : node.end_byte + 1] in _STANDS_BEHIND
+
+
+def _has_seen_expansions(node: "Node", source: bytes) -> bool:
+    """Return whether nothing is left in a string that a shell would expand."""
+    return _STARTS_EXPANSION.search(_literal_text(node, source)) is None
+
+
+def _has_one_level(node: "Node", source: bytes) -> bool:
+    """Between backticks the shell takes one layer of backslashes away before it reads."""
+    text = text_of(node, source)
+    return not text.startswith("`") or "\\" not in text
+
+
+def _is_redirected_as_read(node: "Node", source: bytes) -> bool:
+    return _has_one_target(node) and _is_stream_or_file(node, source)
 
 
 def _has_one_target(node: "Node") -> bool:
@@ -138,6 +179,24 @@ def _has_one_target(node: "Node") -> bool:
     operators = {child.type for child in node.children if not child.is_named}
     targets = sum(child.type != "file_descriptor" for child in node.named_children)
     return targets <= (0 if operators & {">&-", "<&-"} else 1)
+
+
+def _is_stream_or_file(node: "Node", source: bytes) -> bool:
+    """Return whether the target is read once: behind `>&` and `<&` bash expands even what single quotes hold."""
+    operators = {child.type for child in node.children if not child.is_named}
+    if not operators & {">&", "<&"} or not node.named_children:
+        return True
+    return _STREAM_OR_FILE.fullmatch(text_of(node.named_children[-1], source)) is not None
+
+
+def _literal_text(node: "Node", source: bytes) -> str:
+    """Return what of a string belongs to none of its expansions, without what a backslash quotes."""
+    text, end = "", node.start_byte
+    for child in node.named_children:
+        if child.type != "string_content":
+            text += source[end : child.start_byte].decode("utf-8", "replace") + " "
+            end = child.end_byte
+    return _ESCAPE.sub("", text + source[end : node.end_byte].decode("utf-8", "replace"))
 
 
 def _is_plain_text(kind: str, text: str) -> bool:
@@ -149,8 +208,6 @@ def _is_plain_text(kind: str, text: str) -> bool:
             return _NO_PLAIN_TEST.search(text) is None
         case "expansion":
             return _PLAIN_EXPANSION.fullmatch(text) is not None
-        case "word" | "number":
-            return not text.endswith("\\")
         case "file_descriptor":
             return text.isdecimal()
         case "command_name":
@@ -175,7 +232,7 @@ def _unquoted_text(node: "Node", source: bytes) -> str:
     return text + source[end : node.end_byte].decode("utf-8", "replace")
 
 
-def _is_in_double_brackets(node: "Node") -> bool:
+def _is_in_double_brackets(node: "Node", _: bytes) -> bool:
     parent = node.parent
     while parent is not None and parent.type != "test_command":
         parent = parent.parent
@@ -188,8 +245,8 @@ def _is_gap(text: bytes) -> bool:
     return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not goes_on or b" " in text or b"\t" in text)
 
 
-def _is_comment(source: bytes, start: int) -> bool:
-    before = source[max(start - 2, 0) : start]
+def _is_comment(node: "Node", source: bytes) -> bool:
+    before = source[max(node.start_byte - 2, 0) : node.start_byte]
     return not before or (before[-1:] in b" \t\n;&|(" and before[-2:-1] != b"\\")
 
 
@@ -209,6 +266,21 @@ def _ends_where_it_says(node: "Node", source: bytes) -> bool:
     if not start[1] and ("`" in body or "$(" in body or "${" in body):
         return False
     return start[2] not in (line.lstrip("\t") for line in body.rstrip("\n").split("\n"))
+
+
+_CHECKS: dict[str, Callable[["Node", bytes], bool]] = {
+    "command": _has_words_alone,
+    "regex": _is_in_double_brackets,
+    "comment": _is_comment,
+    "heredoc_redirect": _ends_where_it_says,
+    "file_redirect": _is_redirected_as_read,
+    "variable_assignment": _is_untouched,
+    "string": _has_seen_expansions,
+    "command_substitution": _has_one_level,
+    "compound_statement": _is_a_group,
+    "word": _is_a_word,
+    "number": _is_a_word,
+}
 
 
 def _nodes(node: "Node") -> Iterator["Node"]:

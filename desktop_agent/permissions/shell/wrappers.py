@@ -55,7 +55,8 @@ WRAPPERS: dict[str, _Options] = {
         "AbBEHkKnPSv", "CDghpRrTtUu", ("non-interactive",), ("user", "group"), None, "vkK", assignments=True
     ),
     "doas": _Options("n", "Cu", plain=None),
-    "env": _Options("i0v", "uC", ("ignore-environment", "null"), ("unset", "chdir"), assignments=True),
+    # A lone `-` is `-i`.
+    "env": _Options("i0v-", "uC", ("ignore-environment", "null"), ("unset", "chdir"), assignments=True),
     "nohup": _Options(),
     "setsid": _Options("cfw", long=("fork", "wait", "ctty"), plain="cfw"),
     "nice": _Options("0123456789", "n", long_valued=("adjustment",), plain="n0123456789"),
@@ -118,7 +119,7 @@ def _wrapped(words: Sequence[str | None], options: _Options) -> Unwrapped | None
         return Opaque()
     if walk.is_idle or walk.at >= len(words):
         return None
-    if words[walk.at] is None:
+    if (words[walk.at] or "-").startswith("-"):
         return Opaque()
     return Words(tuple(words[walk.at :]), walk.at, walk.is_plain)
 
@@ -138,11 +139,13 @@ class _Walk:
 
     def skip(self) -> bool:
         """Go on to the command; False when the way there cannot be told."""
-        while (word := self._here()) is not None and word.startswith("-") and word != "-":
+        while (word := self._here()) is not None and word.startswith("-"):
+            if word == "-" and "-" not in self.options.flags:
+                break
             self.at += 1
             if word == "--":
                 break
-            if not (self._long(word[2:]) if word.startswith("--") else self._letters(word[1:])):
+            if not (self._long(word[2:]) if word.startswith("--") else self._letters(word[1:] or word)):
                 return False
         if self._here() is None and self.at < len(self.words):
             return False

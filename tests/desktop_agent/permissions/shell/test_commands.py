@@ -85,6 +85,28 @@ def test_every_command_of_a_line_is_found(line: str, commands: list[tuple[str | 
     assert found.understood
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls \\\n  -l \\\n  -a",
+        "a --x \\\n--rm",
+        "echo 'a\\\nb'",
+        'echo "a\\$b"',
+        'grep "a$|b" f',
+        "make >& log.txt",
+        "a >&2",
+        "(x=1)",
+        "for i in 1; do x=1; done",
+    ],
+)
+def test_ordinary_lines_stay_understood(line: str) -> None:
+    assert parsed(line).understood
+
+
+def test_env_with_a_lone_dash_starts_what_follows() -> None:
+    assert [each.words for each in parsed("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
+
+
 NOT_UNDERSTOOD = [
     "a (",
     "a 'b",
@@ -185,6 +207,28 @@ NOT_UNDERSTOOD = [
     "time ! a",
     "time { a; }",
     "for ((;;)); do a; done",
+    # A line end that a backslash hides goes before anything else is read.
+    'cat "$\\\n(b)"',
+    'cat "x$\\\n\\\n(b)"',
+    'cat <<< "$\\\n(b)"',
+    'cat "`\\\nb`"',
+    # Between backticks a layer of backslashes goes first.
+    'cat `cat "\\$(b)"`',
+    'cat `cat "\\`b x\\`"`',
+    "cat `cat \\\\\\; b x`",
+    # What touches an assignment belongs to it.
+    "x=$x\\echo b",
+    "x=a}\\echo b",
+    "x='a'\\: b",
+    'x="a"\\ls b',
+    'declare""then b',
+    'local""ectl b',
+    # Bash expands the target of these twice.
+    "echo k >& '$(b)'",
+    'echo k >& "g\\$(b)"',
+    "echo k >& 'i`b`'",
+    "echo k >&o\\'",
+    "env nice - b",
     "(" * 500,
     "a" * (LONGEST_LINE + 1),
     'bash -c \'bash -c "bash -c \\"bash -c \\\\\\"bash -c \\\\\\\\\\\\\\"a\\\\\\\\\\\\\\"\\\\\\"\\""\'',
