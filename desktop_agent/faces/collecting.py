@@ -114,7 +114,7 @@ class ToolCallAssembler:
     """
 
     def __init__(self) -> None:
-        self._builder = CallBuilder("", lambda: f"call_{secrets.token_hex(8)}")
+        self._builder = _call_builder()
 
     def add(self, delta: ToolArgsDelta) -> None:
         """Take one piece as the events show it."""
@@ -133,4 +133,10 @@ class ToolCallAssembler:
 
     def finish(self, *, cut: bool = False) -> tuple[ToolUse, ...]:
         """All calls in order, and begin anew. `cut`: the stream broke off, so calls that are not whole are left out."""
-        return tuple(call for _, call in self._builder.end(cut=cut))
+        calls = tuple(call for _, call in self._builder.end(cut=cut))
+        self._builder = _call_builder()
+        return calls
+
+
+def _call_builder() -> CallBuilder:
+    return CallBuilder("", lambda: f"call_{secrets.token_hex(8)}")

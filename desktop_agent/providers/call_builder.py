@@ -108,9 +108,12 @@ class CallBuilder:
 
     def has(self, name: str, arguments: Any) -> bool:
         """Whether a call like this is open: of what a server repeats at the end, ids may be others."""
-        alike = (call for call in self._calls if call.name == name and call.size <= LONGEST_LOOKED_AT)
-        wanted = _as_object(arguments)
-        return any(loads_object(call.arguments or "{}") == wanted for call in alike)
+        text = arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
+        wanted = loads_object(text or "{}")
+        # Long ones are parsed only where as much came: once for each time that they are said.
+        longest = max(LONGEST_LOOKED_AT, 2 * len(text))
+        alike = [call.arguments for call in self._calls if call.name == name and call.size <= longest]
+        return text in alike or (wanted is not None and any(loads_object(each or "{}") == wanted for each in alike))
 
     def attach(self, wire_id: str | None, state: JsonObject) -> None:
         """Replay state of the call with this id, or of the last one."""
@@ -212,6 +215,8 @@ class CallBuilder:
         # No ids at all and the same index for every call: a name that comes again, beside whole arguments.
         if not call.name or name != call.name:
             return bool(call.name)
+        if call.wire_id and not loads_object(call.arguments):
+            return False  # a server that gives ids gives the next call one, too
         return arguments not in (None, "") and call.is_whole and not self._goes_on(call, arguments)
 
     @staticmethod

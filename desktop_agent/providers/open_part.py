@@ -32,6 +32,7 @@ class Answer(Protocol):
 
 
 _REPEATED = Sentence("The server said parts of its answer again and again. They are shown once.")
+_DIFFERS = Sentence("At the end the server said something else than before. What it said first is shown.")
 
 
 class OpenPart:
@@ -139,9 +140,9 @@ class OpenPart:
         self.end_thinking()
 
     def _fresh(self, repeated: RepeatedText, piece: str) -> str:
-        fresh = repeated.fresh(piece, may_be_all=self.may_repeat_all, is_whole=self.is_whole)
+        fresh = repeated.missing(piece) if self.is_whole else repeated.fresh(piece, may_be_all=self.may_repeat_all)
         if fresh is not piece and repeated.found:
-            self._answer.adjusted(_REPEATED)
+            self._answer.adjusted(_DIFFERS if repeated.differs else _REPEATED)
         return fresh
 
     def _let_text_go(self) -> None:

@@ -32,7 +32,8 @@ _FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
     **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
     "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
 }
-_NOTHING = frozenset({"", "null", "none", "nil", "undefined"})
+# The last two: the default value of Google's enumeration, which gateways print where nothing was said.
+_NOTHING = frozenset({"", "null", "none", "nil", "undefined", "unspecified", "finish_reason_unspecified"})
 
 
 def finish_word(value: Any) -> str | None:

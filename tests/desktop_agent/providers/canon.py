@@ -143,7 +143,7 @@ def fold_frames(frames: list[Frame], builder: PartBuilder, reader: answering.Fra
     if reader.failure is not None:
         builder.close_parts()
         error = of_error(reader.failure)
-    elif not reader.has_ended:
+    elif not (reader.has_ended or reader.has_finished):
         builder.close_parts()
         error = {"type": "error", "kind": "truncated", "message": ""}
     else:

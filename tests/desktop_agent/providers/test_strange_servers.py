@@ -81,9 +81,9 @@ async def answer_of(address: str, dialect: str = "openai-chat") -> str:
         await http.aclose()
 
 
-async def failure_of(address: str) -> ProviderError:
+async def failure_of(address: str, dialect: str = "openai-chat") -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        await answer_of(address)
+        await answer_of(address, dialect)
     return caught.value
 
 

@@ -81,11 +81,12 @@ class FrameReader:
         self._usage: dict[str, Any] = {}
         self._response_id: str | None = None
         self._is_over = False
+        self._is_on_every_chunk = False  # a finishReason with more behind it
 
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
         name, data = frame
-        text = None if name else _only_text(data)
+        text = None if name or self.finish is not None else _only_text(data)
         if text is not None and (self._response_id is not None or "responseId" not in data):
             self.recognised = True
             self._usage = object_in(data, "usageMetadata") or self._usage
@@ -101,13 +102,13 @@ class FrameReader:
 
     @property
     def has_finished(self) -> bool:
-        """The same: there is no end mark of its own."""
-        return self.has_ended
+        """Whether a finishReason or a blockReason came."""
+        return self.finish is not None or bool(self._blocked)
 
     @property
     def has_ended(self) -> bool:
-        """Whether a finishReason or a blockReason came."""
-        return self.finish is not None or bool(self._blocked)
+        """The same, unless the server writes a finishReason on every chunk: there is no end mark beside it."""
+        return self.has_finished and not self._is_on_every_chunk
 
     def end(self) -> bool:
         """The clean end: the reason that was given, corrected by what came. False when it was said already."""
@@ -163,6 +164,7 @@ class FrameReader:
     def _candidate(self, candidate: dict[str, Any]) -> None:
         self._grounding.add(candidate)
         for part in objects_in(candidate.get("content"), "parts"):
+            self._is_on_every_chunk = self._is_on_every_chunk or (self.finish is not None and part != {"text": ""})
             self._parts.part(part)
         token, finish = candidate.get("continuationToken"), finish_word(candidate.get("finishReason"))
         if isinstance(token, str) and token:

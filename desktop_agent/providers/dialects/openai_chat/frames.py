@@ -31,6 +31,7 @@ _REASONING_FIELDS = (
     "thoughts",
     "reasoning_summary",
 )
+_CONTENT = ("content", "tool_calls", *_REASONING_FIELDS)
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content", "thought"})
 _TEXT_PARTS = frozenset({"text", "output_text"})
 _ARGUMENTS = ("arguments", "parameters", "input")
@@ -54,6 +55,7 @@ class FrameReader:
         self.recognised = False
         self.finish: str | None = None
         self.failure: ProviderError | None = None
+        self._is_on_every_chunk = False  # a finish_reason with more behind it
         self._builder = builder
         self._show = builder.main.text
         self._headers = headers
@@ -68,7 +70,7 @@ class FrameReader:
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
         name, data = frame
-        text = None if name else _only_text(data)
+        text = None if name or self.finish is not None else _only_text(data)
         if self.done:
             # Behind its end mark a server may count; it says nothing more.
             if is_object(data):
@@ -105,12 +107,12 @@ class FrameReader:
     @property
     def has_finished(self) -> bool:
         """Whether a finish_reason came: usage and the end mark follow, or more text where it stands on every chunk."""
-        return self.has_ended
+        return self.done or self.finish is not None
 
     @property
     def has_ended(self) -> bool:
-        """Whether an end mark came: [DONE], or a finish_reason."""
-        return self.done or self.finish is not None
+        """Whether an end mark came: [DONE], or a finish_reason, unless the server writes one on every chunk."""
+        return self.done or (self.finish is not None and not self._is_on_every_chunk)
 
     def end(self) -> bool:
         """The clean end: the reason that was given, corrected by what came. False when it was said already."""
@@ -147,6 +149,8 @@ class FrameReader:
         finish = finish_word(choice.get("finish_reason"))
         delta, message = choice.get("delta"), choice.get("message")
         is_last = finish is not None and self.finish is None
+        if self.finish is not None and delta and is_object(delta) and any(delta.get(name) for name in _CONTENT):
+            self._is_on_every_chunk = True
         if delta and is_object(delta):
             self._delta(delta, says_all=is_last)
         elif isinstance(choice.get("text"), str):
@@ -167,8 +171,7 @@ class FrameReader:
         `says_all`: it may repeat all that was said; `is_whole`: it does, beside what was lost.
         """
         part = self._builder.main
-        part.may_repeat_all = part.may_repeat_all or says_all
-        part.is_whole = is_whole
+        part.may_repeat_all, part.is_whole = says_all, is_whole
         self._reasoning(delta)
         content = delta.get("content")
         if isinstance(content, str):
@@ -181,7 +184,7 @@ class FrameReader:
         if refusal and isinstance(refusal, str):
             self._refused = True
             self._builder.text(refusal)
-        part.is_whole = False
+        part.may_repeat_all = part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
             self._citations += citations_of(annotations)
@@ -199,10 +202,12 @@ class FrameReader:
             entries: list[Any] = [calls] if is_one else [_numbered(key, each) for key, each in calls.items()]
         else:
             entries = calls if is_array(calls) else [calls]
-        for call in entries:
+        for place, call in enumerate(entries):
             if is_object(call):
                 if not (is_whole and self._is_known(_function_of(call))):
-                    self._call(call)
+                    # What one list holds side by side are several calls, however alike.
+                    is_bare = len(entries) > 1 and call.get("index") is None and not call.get("id")
+                    self._call({**call, "index": place} if is_bare else call)
             elif call is not None:
                 self._builder.call_fragment(arguments=call if isinstance(call, str) else [call])
 

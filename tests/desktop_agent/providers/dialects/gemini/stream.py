@@ -52,7 +52,7 @@ def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
         if reader.failure is not None:
             builder.close_parts()
             return builder.take(), reader.failure
-    assert reader.has_ended
+    assert reader.has_finished
     assert reader.end()
     assert not reader.end()
     return builder.take(), None

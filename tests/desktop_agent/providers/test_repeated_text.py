@@ -1,0 +1,144 @@
+"""Servers that say all again, and honest text that repeats itself: real sockets, and the texts alone."""
+
+import json
+
+import pytest
+
+from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.repeated_text import RepeatedText
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
+from desktop_agent.vocabulary.errors import Truncated
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.requests import ModelRequest
+from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.desktop_agent.providers.test_strange_servers import answer_of, failure_of, head, raw
+
+LINE = "I will not talk in class.\n"
+ROW = "Row, row, row your boat\n"
+WHOLE = "The moon is a stone, said the wise one."
+
+
+def told(*pieces: str) -> str:
+    repeated = RepeatedText()
+    return "".join(repeated.fresh(piece) for piece in pieces) + repeated.rest()
+
+
+def message(content: str) -> bytes:
+    return sse({"choices": [{"index": 0, "message": {"content": content}, "finish_reason": "stop"}]})
+
+
+@pytest.mark.parametrize("finish", [None, "stop"], ids=["plain", "finish on every chunk"])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (LINE,) * 10,
+        (ROW, ROW, "Row", " gently ", "Row, ", "end"),
+        (ROW, f"{ROW}Row", " gently ", "Row, ", "end"),
+        ("ha", "haha", "hah", "!"),
+        ("Yes.", "Yes.", " Yes.", "Yes."),
+    ],
+    ids=["lines", "song", "song in one piece", "laughter", "yes"],
+)
+async def test_text_that_repeats_itself_is_kept(pieces: tuple[str, ...], finish: str | None) -> None:
+    chunks = [chunk({"content": piece}, finish=finish) for piece in pieces]
+    async with raw(head(), sse(*chunks, chunk(finish="stop"))) as address:
+        assert await answer_of(address) == "".join(pieces)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 20])
+def test_a_growing_whole_is_said_once(size: int) -> None:
+    growing = [WHOLE[:end] for end in range(size, len(WHOLE), size)]
+    assert told(*growing, WHOLE) == WHOLE
+    assert told(*growing, WHOLE, WHOLE, "") == WHOLE
+
+
+def test_a_server_that_stops_growing_is_believed() -> None:
+    assert told("The moon", "The moon is", "The moon is a", " stone", "The moon") == "The moon is a stoneThe moon"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole", "expected"),
+    [
+        (("Hello there, ", "my friend."), "Hello there, my friend.", "Hello there, my friend."),
+        ((" Hello there, my",), "Hello there, my friend.", " Hello there, my friend."),
+        (("Hello there.\n",), "Hello there.", "Hello there.\n"),
+        (("<think>hm</think>Hello there, my friend.",), "Hello there, my friend.", "Hello there, my friend."),
+        (("<think>hm</think>\n\nHello there",), "Hello there, my friend.", "Hello there, my friend."),
+        (("Something else was said.",), "Hello there, my friend.", "Something else was said."),
+        ((), "Hello there, my friend.", "Hello there, my friend."),
+    ],
+    ids=["equal", "blank before", "blank behind", "tags", "tags and a tail", "differs", "alone"],
+)
+async def test_the_whole_at_the_end_adds_what_was_lost_alone(
+    pieces: tuple[str, ...], whole: str, expected: str
+) -> None:
+    chunks = [chunk({"content": piece}) for piece in pieces]
+    async with raw(head(), sse(*chunks, done=False), message(whole)) as address:
+        assert await answer_of(address) == expected
+
+
+def test_a_whole_that_says_something_else_is_told() -> None:
+    repeated = RepeatedText()
+    repeated.fresh("Something else was said.")
+    assert repeated.missing(WHOLE) == ""
+    assert repeated.differs
+
+
+def gemini(text: str) -> bytes:
+    candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP", "index": 0}
+    return f"data: {json.dumps({'candidates': [candidate]})}\n\n".encode()
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "gemini"])
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut"])
+async def test_a_finish_on_every_chunk_is_no_end_mark(dialect: str, is_whole: bool) -> None:
+    events = [sse(chunk({"content": word}, finish="stop"), done=False) for word in ("one ", "two ", "three")]
+    if dialect == "gemini":
+        events = [gemini(word) for word in ("one ", "two ", "three")]
+    body = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events)
+    chunked = head("200 OK", "text/event-stream", "transfer-encoding: chunked")
+    async with raw(chunked, body + (b"0\r\n\r\n" if is_whole else b"")) as address:
+        if is_whole:
+            assert await answer_of(address, dialect) == "one two three"
+        else:
+            assert isinstance(await failure_of(address, dialect), Truncated)
+
+
+async def calls_of(address: str) -> list[tuple[str, JsonObject]]:
+    http = HttpClient()
+    stream = make_provider("openai-chat", f"{address}/v1", None, http).stream(ModelRequest("m", (Message.user("hi"),)))
+    try:
+        return [(event.name, event.input) async for event in stream if isinstance(event, ToolUse)]
+    finally:
+        await stream.aclose()
+        await http.aclose()
+
+
+def call(arguments: str, **more: object) -> dict[str, object]:
+    return {"function": {"name": "f", "arguments": arguments}, **more}
+
+
+LARGE = json.dumps({"path": "a", "text": "x" * 100_000})
+
+
+@pytest.mark.parametrize(
+    ("lists", "last", "count"),
+    [
+        ([[call('{"d": 6}'), call('{"d": 6}')]], None, 2),
+        ([[call('{"a": 1}'), call('{"a": 1, "b": 2}')]], None, 2),
+        ([[call(LARGE, index=0, id="a")]], [call(LARGE, id="b")], 1),
+        ([[call(LARGE, index=0, id="a")]], [call(LARGE.replace(": ", ":"), id="b")], 1),
+        ([[call("{}", index=0, id="a")], [call('{"a": 1}', index=0)]], None, 1),
+    ],
+    ids=["alike in one list", "wider in one list", "large, said again", "large, written otherwise", "empty first"],
+)
+async def test_calls_are_as_many_as_the_server_made(
+    lists: list[list[dict[str, object]]], last: list[dict[str, object]] | None, count: int
+) -> None:
+    chunks = [chunk({"tool_calls": each}) for each in lists]
+    message = {"choices": [{"index": 0, "message": {"tool_calls": last}, "finish_reason": "tool_calls"}]}
+    async with raw(head(), sse(*chunks, message if last else chunk(finish="tool_calls"))) as address:
+        calls = await calls_of(address)
+    assert len(calls) == count
+    assert all(arguments for _, arguments in calls)
