@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -92,7 +92,7 @@ def test_keys_pressed_before_there_are_actions_are_not_lost(qapp, in_loop, tmp_p
     async def work():
         screen = await Here.open(qapp, tmp_path / "data")
         try:
-            await screen.wait_for(QWidget, name)
+            await screen.wait_for(QDialog if name != "Commands" else QWidget, name)
         finally:
             await screen.close()
 
