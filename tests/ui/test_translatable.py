@@ -370,7 +370,7 @@ def test_the_sidebar(qtbot, marked):
     qtbot.addWidget(pane)
     pane.set_conversations([Record("1", "δ"), Record("2", "")])
     action = QAction("ωμέγα", pane)
-    pane.offer(action, action, action)
+    pane.offer(action, action, action, action)
     pane.show()
     assert bare_texts(pane) == []
     pane.set_conversations([])

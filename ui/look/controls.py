@@ -5,7 +5,16 @@ from typing import Literal
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStyledItemDelegate,
+    QToolButton,
+    QWidget,
+)
 
 from ui.look.icons import ICON_SIZE, icon
 from ui.look.sentences import literal, plain_tip
@@ -126,3 +135,11 @@ class ElidedLabel(QLabel):
         # Line breaks would make it two lines; a few thousand characters are more than any screen is wide.
         flat = " ".join(self._whole[:4000].split())
         self.setText(self.fontMetrics().elidedText(flat, self._mode, max(self.width(), 1)))
+
+
+class ChoiceBox(QComboBox):
+    """A box to choose from; its list has rows of the style sheet's height, which the toolkit's own does not."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setItemDelegate(QStyledItemDelegate(self))

@@ -97,8 +97,13 @@ QAbstractSpinBox QLineEdit, QAbstractSpinBox QLineEdit:focus {{
   border: 0; padding: 0 {s}px; min-height: 0; background: transparent; }}
 QComboBox::drop-down {{ border: 0; width: {icon}px; padding-right: {xs}px; }}
 QComboBox::down-arrow {{ image: url("{chevron}"); width: {chevron_size}px; height: {chevron_size}px; }}
+/* A list below the box: as the menu that it is otherwise, its rows do not fit when they have our padding. */
+QComboBox {{ combobox-popup: 0; }}
 QComboBox QAbstractItemView {{
-  background: {window}; border: 1px solid {border}; selection-background-color: {hover}; selection-color: {text}; }}
+  background: {window}; border: 1px solid {border}; padding: {xs}px; outline: 0;
+  selection-background-color: {hover}; selection-color: {text}; }}
+QComboBox QAbstractItemView::item {{ padding: {xs}px {s}px; min-height: {line}px; color: {text}; }}
+QComboBox QAbstractItemView::item:selected {{ background: {hover}; color: {text}; }}
 QSpinBox, QDoubleSpinBox {{ min-width: {spin}px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
   subcontrol-origin: border; width: {icon}px; border: 0; background: transparent; margin: 2px; }}

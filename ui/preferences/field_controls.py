@@ -8,9 +8,10 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
 from desktop_agent.vocabulary.preferences import FontFamily
+from ui.look.controls import ChoiceBox
 from ui.preferences.cards.number_inset import NumberInset
 
 TEXT_PAUSE_MS = 400
@@ -57,7 +58,7 @@ def _made_for(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
 
 
 def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldControl:
-    box = QComboBox()
+    box = ChoiceBox()
     box.setMinimumWidth(CHOICE_WIDTH)
     for each in choices:
         box.addItem(translated(each.capitalize()), each)
@@ -73,7 +74,7 @@ def _choice(choices: tuple[str, ...], changed: Callable[[Any], None]) -> FieldCo
 
 
 def _font(changed: Callable[[Any], None]) -> FieldControl:
-    box = QComboBox()
+    box = ChoiceBox()
     box.setMinimumWidth(CHOICE_WIDTH)
     box.setMaxVisibleItems(14)
     box.addItem(QCoreApplication.translate("Preferences", "System font"), "")

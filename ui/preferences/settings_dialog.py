@@ -8,7 +8,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QDialog,
     QHBoxLayout,
     QListWidget,
@@ -20,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
-from ui.look.controls import button, label
+from ui.look.controls import ChoiceBox, button, label
 from ui.look.rows import RowDelegate
 from ui.look.state_line import State
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
@@ -82,7 +81,7 @@ class SettingsDialog(QDialog):
         self.decisions = DecisionsForm(themes)
         self.storage = StorageForm(themes)
         self._list = QListWidget()
-        self._menu = QComboBox()
+        self._menu = ChoiceBox()
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()

@@ -7,6 +7,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from ui.bridge.conduct.known_tools import KnownTool, ToolGroup
+from ui.look.controls import ChoiceBox
 from ui.look.sentences import plain_tip
 
 EVERY = "*"
@@ -18,7 +19,7 @@ def group_title(group: ToolGroup) -> str:
     return group.title or QCoreApplication.translate("Tools", "Built in")
 
 
-class ToolMenu(QComboBox):
+class ToolMenu(ChoiceBox):
     """Every tool, or one; one that is not known now stays, and says so."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

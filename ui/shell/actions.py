@@ -30,7 +30,7 @@ class Actions(QObject):
         open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
         search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search)
         self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list)
-        self._add(self.tr("Trash"), None, window.show_trash)
+        trash = self._add(self.tr("Trash"), None, window.show_trash)
         self._add(self.tr("Check saved conversations"), None, disk.check)
         self._add(self.tr("Connect a model"), None, window.show_welcome)
         self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
@@ -60,7 +60,7 @@ class Actions(QObject):
         guide = self._add(self.tr("Guide"), "F1", help_.show_guide)
         self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts)
         self._add(self.tr("About Desktop Agent"), None, help_.show_about)
-        sidebar.offer(open_settings, search, guide)
+        sidebar.offer(open_settings, trash, search, guide)
         # Not the standard key: some platforms have none for it.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close)
         wanted = [each for each in window.actions() if each.shortcut().toString() == window.wanted_keys]

@@ -79,13 +79,13 @@ class ConversationList(QWidget):
             row = self._rows.row_of(self._current)
             self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
 
-    def offer(self, settings: "QAction", search: "QAction", guide: "QAction") -> None:
+    def offer(self, settings: "QAction", trash: "QAction", search: "QAction", guide: "QAction") -> None:
         """Show the row at the bottom; the window is drawn before there are any actions."""
         from ui.sidebar.foot import SidebarFoot
 
         # The list takes the place of the stretch, which is the last of the column until then.
         rows = self._list
-        foot = SidebarFoot(self._themes, settings, search, guide)
+        foot = SidebarFoot(self._themes, settings, trash, search, guide)
         self._column.addWidget(foot)
         QWidget.setTabOrder(rows, foot.stops[0])
         for before, after in pairwise(foot.stops):

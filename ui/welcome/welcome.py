@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, Endpoint
@@ -51,6 +51,8 @@ class Welcome(QScrollArea):
     custom_session_submitted = Signal(object, object)
     """The same; the key is to be kept in memory only."""
     demo_requested = Signal()
+    back_requested = Signal()
+    """Back to the conversation that was open."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,9 +63,24 @@ class Welcome(QScrollArea):
         self._locals = QVBoxLayout()
         self._page = QHBoxLayout()
         self._searching = label(self.tr("Looking for model servers on this computer…"), "muted", wrap=True)
+        self._title = label(self.tr("Welcome to Desktop Agent"), "title", wrap=True)
+        self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
+        self._back = button(self.tr("Back"), self.back_requested.emit)
         self._build()
+        self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
+        self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._escape.activated.connect(self.back_requested)
+        self.set_way_back(is_there=False)
         self._custom.submitted.connect(self.custom_submitted)
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
+
+    def set_way_back(self, *, is_there: bool) -> None:
+        """Offer the way back to a conversation, where one is open behind this page."""
+        self._back.setVisible(is_there)
+        self._escape.setEnabled(is_there)
+        if is_there:
+            self._title.setText(self.tr("Connect a model"))
+            self._words.setText(self.tr("Your conversations stay as they are."))
 
     def set_local_servers(self, found: Sequence[FoundServer]) -> None:
         """What answers on this computer."""
@@ -133,13 +150,14 @@ class Welcome(QScrollArea):
         drawing.setPixmap(pixmap("desktop-agent", "#000000", 56, 2))
         words = QVBoxLayout()
         words.setSpacing(SPACE_XS)
-        words.addWidget(label(self.tr("Welcome to Desktop Agent"), "title", wrap=True))
-        words.addWidget(label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True))
+        words.addWidget(self._title)
+        words.addWidget(self._words)
         head = QHBoxLayout()
         head.setSpacing(SPACE_L)
         head.setContentsMargins(0, 0, 0, SPACE_S)
         head.addWidget(drawing)
         head.addLayout(words, 1)
+        head.addWidget(self._back, 0, Qt.AlignmentFlag.AlignTop)
         return head
 
     def _card(self, title: str, content: QVBoxLayout, beside: QWidget | None = None) -> QFrame:

@@ -5,11 +5,11 @@ import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 import resources
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import ElidedLabel, IconButton, button, label
+from ui.look.controls import ChoiceBox, ElidedLabel, IconButton, button, label
 from ui.look.fonts import mono_font, points
 from ui.look.icons import icon, pixmap
 from ui.look.key_field import KeyField
@@ -241,3 +241,14 @@ def test_keys_are_shown_as_they_are_called():
         "Enter",
         "Esc",
     ]
+
+
+def test_the_list_of_a_choice_is_a_list_with_rows_of_the_sheet(qtbot):
+    box = ChoiceBox()
+    box.setStyleSheet(style_sheet(ThemeSource().theme))
+    qtbot.addWidget(box)
+    box.addItems(["System", "Light", "Dark"])
+    box.show()
+    # As a menu, which it is without the sheet, it is too short for rows with padding.
+    assert not box.style().styleHint(QStyle.StyleHint.SH_ComboBox_Popup, QStyleOptionComboBox(), box)
+    assert box.view().sizeHintForRow(0) > box.fontMetrics().height()

@@ -521,7 +521,7 @@ def test_in_a_narrow_window_the_list_gives_way_first(on_screen):
         screen.window.resize(560, 600)
         await until(lambda: screen.window.width() == 560)
         await until(lambda: screen.window.frame.width() >= PAGE_WIDTH)
-        assert 150 <= screen.window.sidebar.width() <= 200
+        assert 150 <= screen.window.sidebar.width() <= 560 - PAGE_WIDTH
 
     on_screen(work)
 
@@ -543,3 +543,39 @@ def test_the_first_window_is_no_larger_than_the_screen(on_screen):
         assert screen.window.height() <= room.height()
 
     on_screen(work)
+
+
+def test_there_is_a_way_back_from_connecting_a_model(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        window = screen.window
+
+        def is_back():
+            return window.panes.pages.currentWidget() is window.frame
+
+        for leave in ("button", "escape", "row"):
+            screen.action("Connect a model").trigger()
+            welcome = window._connecting.welcome
+            assert welcome.isVisible()
+            if leave == "button":
+                screen.press("Back")
+            elif leave == "escape":
+                QTest.keyClick(welcome, Qt.Key.Key_Escape)
+            else:
+                window.sidebar.choose_row(0)
+            await until(is_back)
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
+    from ui.look.theme import ThemeSource
+    from ui.welcome.welcome import Welcome
+
+    welcome = Welcome(ThemeSource())
+    qtbot.addWidget(welcome)
+    welcome.show()
+    (back,) = [each for each in welcome.findChildren(QPushButton) if each.text() == "Back"]
+    assert back.isHidden()
+    with qtbot.assertNotEmitted(welcome.back_requested):
+        QTest.keyClick(welcome, Qt.Key.Key_Escape)

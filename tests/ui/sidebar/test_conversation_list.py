@@ -116,18 +116,19 @@ def test_a_search_that_finds_nothing_says_so(driver):
 @pytest.fixture
 def foot(driver):
     driver.pressed = []
-    actions = [QAction(text, driver.pane) for text in ("Settings", "Search conversations", "Guide")]
-    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+F", "F1"), strict=True):
+    actions = [QAction(text, driver.pane) for text in ("Settings", "Trash", "Search conversations", "Guide")]
+    for each, keys in zip(actions, ("Ctrl+,", "", "Ctrl+Shift+F", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
     driver.pane.offer(*actions)
     return driver
 
 
-def test_the_row_at_the_bottom_leads_to_settings_search_and_help(foot):
-    for name in ("Settings", "Search", "Help"):
+def test_the_row_at_the_bottom_leads_to_settings_trash_search_and_help(foot):
+    for name in ("Settings", "Trash", "Search", "Help"):
         foot.bot.mouseClick(foot.part(QToolButton, name), Qt.MouseButton.LeftButton)
-    assert foot.pressed == ["Settings", "Search conversations", "Guide"]
+    assert foot.pressed == ["Settings", "Trash", "Search conversations", "Guide"]
+    assert foot.part(QToolButton, "Trash").toolTip() == "Trash"
     assert "Ctrl+," in foot.part(QToolButton, "Settings").toolTip()
     assert foot.part(QToolButton, "Settings").text() == "Settings"
     assert foot.rows.geometry().bottom() < foot.part(QToolButton, "Settings").parentWidget().geometry().top()
@@ -135,12 +136,12 @@ def test_the_row_at_the_bottom_leads_to_settings_search_and_help(foot):
 
 def test_the_tab_key_goes_through_the_row_at_the_bottom(foot):
     names, at = [], foot.rows
-    for _ in range(3):
+    for _ in range(4):
         at = at.nextInFocusChain()
         while not at.focusPolicy() & Qt.FocusPolicy.TabFocus:
             at = at.nextInFocusChain()
         names.append(at.accessibleName())
-    assert names == ["Settings", "Search", "Help"]
+    assert names == ["Settings", "Trash", "Search", "Help"]
 
 
 def test_a_title_is_edited_in_place(driver):

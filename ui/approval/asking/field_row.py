@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSizePoli
 from ui.approval.asking.checking import Value, problem_of, value_of
 from ui.approval.asking.fields import Field
 from ui.approval.asking.server_part import named
-from ui.look.controls import label, set_kind
+from ui.look.controls import ChoiceBox, label, set_kind
 from ui.look.sentences import literal
 from ui.look.theme import SPACE_XS
 from ui.look.visible_text import with_hidden_shown
@@ -141,7 +141,7 @@ class FieldRow(QWidget):
         return box
 
     def _one(self) -> QComboBox:
-        box, values = QComboBox(), [choice.value for choice in self.field.choices]
+        box, values = ChoiceBox(), [choice.value for choice in self.field.choices]
         has_default = self.field.default in values
         if not has_default or not self.field.required:
             box.addItem(self.tr("Choose…") if self.field.required else self.tr("Nothing chosen"), "")

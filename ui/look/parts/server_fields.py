@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Dialect
-from ui.look.controls import label
+from ui.look.controls import ChoiceBox, label
 from ui.look.theme import SPACE_XS
 
 _LINES = 3
@@ -42,7 +42,7 @@ def dialect_names() -> dict[Dialect, str]:
     }
 
 
-class DialectBox(QComboBox):
+class DialectBox(ChoiceBox):
     """What a server speaks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

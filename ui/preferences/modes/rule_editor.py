@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.rules import CommandPattern, Pattern, Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.messages import new_id
 from ui.bridge.conduct.known_tools import ToolGroup
 from ui.bridge.conduct.rule_words import rule_in_words
-from ui.look.controls import announce, button, label, set_kind
+from ui.look.controls import ChoiceBox, announce, button, label, set_kind
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_M, SPACE_S
@@ -42,9 +42,9 @@ class RuleEditor(QFrame):
     def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._before = before
-        self._effect = QComboBox()
+        self._effect = ChoiceBox()
         self._tools = ToolMenu()
-        self._about = QComboBox()
+        self._about = ChoiceBox()
         self._pattern = QLineEdit()
         self._words = label(wrap=True)
         self._problem = label(kind="error", wrap=True)

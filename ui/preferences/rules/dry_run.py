@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.look.controls import announce, button, label, set_kind
+from ui.look.controls import ChoiceBox, announce, button, label, set_kind
 from ui.look.fonts import mono_font
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.json_text import arguments_from_json
@@ -26,7 +26,7 @@ class DryRun(QWidget):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._tools = QComboBox()
+        self._tools = ChoiceBox()
         self._tools.setAccessibleName(self.tr("Tool"))
         self._arguments = QLineEdit("{}")
         self._arguments.setMinimumWidth(_WIDTH)

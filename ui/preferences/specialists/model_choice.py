@@ -7,6 +7,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from ui.bridge.servers import ModelGroup
+from ui.look.controls import ChoiceBox
 from ui.look.theme import SPACE_XS
 
 _SAME, _OTHER = "", "\n"
@@ -23,7 +24,7 @@ class ModelChoice(QWidget):
         super().__init__(parent)
         self._groups: tuple[ModelGroup, ...] = ()
         self._items = QStandardItemModel(self)
-        self.menu = QComboBox()
+        self.menu = ChoiceBox()
         self.menu.setModel(self._items)
         self.menu.setMinimumContentsLength(LETTERS)
         self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

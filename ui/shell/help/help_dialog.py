@@ -7,7 +7,6 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QDialog,
     QHBoxLayout,
     QListWidget,
@@ -23,7 +22,7 @@ from desktop_agent.vocabulary.messages import Message, Role
 from resources import resource_path
 from ui.bridge.opening import AddressOpener
 from ui.bridge.pictures import Pictures
-from ui.look.controls import announce, button, label
+from ui.look.controls import ChoiceBox, announce, button, label
 from ui.look.rows import RowDelegate
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
@@ -52,7 +51,7 @@ class HelpDialog(QDialog):
         self._about = AboutPage(themes, data_folder, opener)
         self._contents: dict[Page, QWidget] = {}
         self._list = QListWidget()
-        self._menu = QComboBox()
+        self._menu = ChoiceBox()
         self._middle = QHBoxLayout()
         self._pages = QStackedWidget()
         self._column = QVBoxLayout(self)

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
-from ui.look.controls import IconButton
+from ui.look.controls import ChoiceBox, IconButton
 from ui.look.theme import SPACE_XS, ThemeSource
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -82,7 +82,7 @@ class ValueRow(QWidget):
         self.name_field.setAccessibleName(words.name)
         self.value_field = QLineEdit()
         self.value_field.setAccessibleName(words.value)
-        self._kind = QComboBox()
+        self._kind = ChoiceBox()
         self._kind.setAccessibleName(_tr("Where the value is kept"))
         self._kind.addItem(_tr("Secret"), True)
         self._kind.addItem(_tr("Plain"), False)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QComboBox, QHBoxLayout, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListView, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.mcp.log import LogLine
-from ui.look.controls import announce, button, label
+from ui.look.controls import ChoiceBox, announce, button, label
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.preferences.tool_servers.log.log_delegate import LogDelegate
 from ui.preferences.tool_servers.log.log_rows import LogRows, Shown, line_in_words
@@ -34,7 +34,7 @@ class LogPane(QWidget):
         self._list.selectionModel().selectionChanged.connect(self._show_whole)
         bar = self._list.verticalScrollBar()
         bar.valueChanged.connect(self._on_scrolled)
-        self._levels = QComboBox()
+        self._levels = ChoiceBox()
         self._levels.setAccessibleName(self.tr("Which lines are shown"))
         for shown, words in self._choices().items():
             self._levels.addItem(words, shown.value)

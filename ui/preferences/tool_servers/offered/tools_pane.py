@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QListView, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.servers import McpServer
 from desktop_agent.vocabulary.mcp.states import OfferedTool, ServerState
 from desktop_agent.vocabulary.tool_calls import ToolClass
-from ui.look.controls import label
+from ui.look.controls import ChoiceBox, label
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.look.visible_text import with_hidden_shown
@@ -44,7 +44,7 @@ class ToolsPane(QWidget):
         self._arguments = ArgumentsPane()
         self._said = label(kind="muted", wrap=True)
         self._other = label(kind="warning", wrap=True)
-        self._class = QComboBox()
+        self._class = ChoiceBox()
         self._on = QCheckBox(self.tr("The agent may call it"))
         self._build()
 
