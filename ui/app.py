@@ -38,12 +38,12 @@ from ui.shell.closing import Closing
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.disk_notices import DiskNotices
 from ui.shell.help.help import Help
+from ui.shell.kept_look import keep_look
 from ui.shell.mcp.at_work import ServersAtWork
 from ui.shell.palette.contents import Palette
 from ui.shell.settings import SettingsPresenter, reading_of
 from ui.shell.start.display import when_screen_is_lost
 from ui.shell.start.front import Front
-from ui.shell.start.kept_look import keep_look
 from ui.shell.start.loading import load
 from ui.shell.start.saying_why import say_why
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
-    from ui.shell.window_file import WindowFile
+    from ui.shell.kept_look import WindowFile
 
 
 _WANTED_EARLY = ("Ctrl+K", "Ctrl+,", "F1")
@@ -103,6 +103,8 @@ class MainWindow(QMainWindow):
             welcome = Welcome(self._themes)
             self.panes.pages.addWidget(welcome)
             welcome.back_requested.connect(self._show_page)
+            # The one that is open already lies behind the welcome screen.
+            self.sidebar.conversation_chosen.connect(self._show_page)
             self._connecting = Connecting(welcome, self._servers, self._library, self)
         self._connecting.begin()
         self._connecting.welcome.set_way_back(is_there=self._library.current is not None)
@@ -164,7 +166,7 @@ class MainWindow(QMainWindow):
         library.opened.connect(self._show)
         library.deleted.connect(self._offer_undo)
         library.restored.connect(self._withdraw_undo)
-        sidebar.conversation_chosen.connect(self._open)
+        sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
@@ -174,14 +176,6 @@ class MainWindow(QMainWindow):
         picker = self.page.conduct.picker
         self.approvals.mode_chosen.connect(picker.mode_chosen)
         self.approvals.mode_refused.connect(picker.request_refused)
-
-    @Slot(str)
-    def _open(self, conversation_id: str) -> None:
-        current = self._library.current
-        if current is not None and current.id == conversation_id:
-            self._show_page()  # it may lie behind the welcome screen
-        else:
-            self._library.open(conversation_id)
 
     @Slot()
     def _show_page(self) -> None:

@@ -10,9 +10,8 @@ from ui.composer.message_editor import MessageEditor
 from ui.look.scheme import SchemeFollower
 from ui.look.style import Style
 from ui.look.theme import ThemeSource
-from ui.shell.start.kept_look import kept_enter_sends, kept_look
+from ui.shell.kept_look import WindowFile, kept_enter_sends, kept_look
 from ui.shell.window import MainWindow
-from ui.shell.window_file import WindowFile
 
 _FOCUS_MS = 100
 """A window manager gives the keyboard within this, or not at all."""

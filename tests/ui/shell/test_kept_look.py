@@ -3,8 +3,7 @@
 import pytest
 
 from ui.look.theme import Reading
-from ui.shell.start.kept_look import keep_look, kept_enter_sends, kept_look
-from ui.shell.window_file import WindowFile
+from ui.shell.kept_look import WindowFile, keep_look, kept_enter_sends, kept_look
 
 USUAL = ("system", 100, Reading())
 
