@@ -27,8 +27,8 @@ from desktop_agent.vocabulary.errors import StorageFailed, TurnMismatch, Written
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
-# After these the next message that waits would meet the same: a server that is down, results that are missing.
-_KEEPS_WAITING = frozenset({RunEnd.FAILED, RunEnd.AWAITING_RESULTS})
+# After these the next message that waits would meet the same: a server that is down.
+_KEEPS_WAITING = frozenset({RunEnd.FAILED})
 _TO_BE_GONE_ON_WITH = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
 
@@ -278,12 +278,16 @@ class Session(Reading):
     def _after(
         self, keeps_waiting: frozenset[RunEnd], recorder: RunRecorder, prompt: Message | None, end: RunEnd
     ) -> None:
-        """A run is over. The next message that waits is sent, unless everything was stopped."""
+        """A run is over. The next message that waits is sent, unless all was stopped or calls wait for results."""
         self._conduct.settle(prompt)
         if recorder is self._stopped:
             self._conduct.hand_back()
         elif (
-            self.queue.entries and end not in keeps_waiting and not self.is_closed and self._under_way.is_last(recorder)
+            self.queue.entries
+            and end not in keeps_waiting
+            and not self.is_closed
+            and not self._awaits_results
+            and self._under_way.is_last(recorder)
         ):
             try:
                 self._start(self._making.run, self._conduct.take_next)

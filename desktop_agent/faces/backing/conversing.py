@@ -14,7 +14,7 @@ from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.permissions.foreign_messages import sound, sound_messages
 from desktop_agent.tools.foreign_code import copied
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool
+from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
@@ -268,8 +268,9 @@ class Conversing:
         self._stopping = self._stopped_waiting = False
         self._results.forget()
         if stopped:
-            # It is a run all the same: its prompt is in the history, and whoever listens hears its end.
-            session.interrupt()
+            # It is a run all the same: its prompt is in the history, and whoever listens hears its end. What was queued
+            # while calls waited for results is sent behind it.
+            session.interrupt(None if self._stop_before_start else StopTurn())
         return self.run
 
     def _failure(self) -> AgentError | None:

@@ -10,6 +10,7 @@ from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Block, Outcome, Text, ToolResult, ToolUse
+from desktop_agent.vocabulary.conduct.interrupts import StopTurn
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished
 from desktop_agent.vocabulary.errors import DuplicateToolResult, StaleToolCall, Truncated, UnknownToolCall, WrongUse
@@ -159,6 +160,28 @@ async def test_the_same_stop_has_the_same_end_whenever_it_comes(moment: str, res
 
 def results_of(client: Client) -> list[ToolResult]:
     return [block for message in client.history for block in message.blocks if isinstance(block, ToolResult)]
+
+
+async def test_what_is_queued_waits_until_the_calls_of_a_stopped_turn_have_their_results() -> None:
+    gate = Gate()
+    options, provider = acting(Turn(call("a"), gate.step), Turn(says("fine")), tools=(adder(),))
+    async with asyncio.timeout(LIMIT), Client(options) as client:
+        await client.send("add")
+        await client.receive()
+        await gate.until_arrived()
+        client.queue.add("more", "idle")
+        assert client.interrupt(StopTurn())
+        assert await client.receive() is None
+        client.add_tool_result("a", 1)
+        await client.send("")
+        # Stop counts for this turn: the model is asked no more in it, and what waited is sent behind the result.
+        assert await blocks_of(client.receive) == []
+        await client.send("")
+        assert [block.text for block in await blocks_of(client.receive)] == ["fine"]
+        roles = [message.role for message in client.history]
+        assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.USER, Role.ASSISTANT]
+        assert [result.outcome for result in results_of(client)] == [Outcome.SUCCEEDED]
+    provider.assert_finished()
 
 
 async def test_stop_while_going_on_waits_for_the_end_of_the_answer() -> None:
