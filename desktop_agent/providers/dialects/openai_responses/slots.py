@@ -1,7 +1,8 @@
 """Whose an event is: the open output items of one answer, found by id or by their place in the output.
 
 Servers differ: some number no items, some give one item several ids, some announce none before its end, and some use
-one number for all. An id that is known decides, then the number, then what is open.
+one number, or one id, for all. Of the items of its own kind, the one whose id is known decides, then the number, then
+what is open: a piece never goes to an item that cannot read it.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,8 @@ from desktop_agent.providers.dialects.openai_responses.output_items import MOST_
 from desktop_agent.providers.part_builder import PartBuilder
 
 _MOST_ITEMS = 1 << 16
+# Pieces of both are named alike, and a server may settle which one it is only at the end.
+_ONE_KIND = {"custom_tool_call": "function_call"}
 
 
 @dataclass(slots=True, eq=False)
@@ -32,40 +35,41 @@ class Slots:
     def __init__(self, builder: PartBuilder) -> None:
         self._builder = builder
         self._all: list[Slot] = []
-        self._by_id: dict[str, Slot] = {}
-        self._by_index: dict[int, Slot] = {}
+        self._by_id: dict[tuple[str, str], Slot] = {}
+        self._by_index: dict[tuple[str, int], Slot] = {}
 
     def announced(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that begins: one that its own pieces opened before, or a new one."""
-        ids = ids_of(item)
-        slot = self._known(ids)
+        kind, ids = _kind(item), ids_of(item)
+        slot = self._known(kind, ids)
         if slot is None and index is not None:
-            guess = self._by_index.get(index)
+            guess = self._by_index.get((_like(kind), index))
             slot = guess if guess is not None and not guess.ids and not guess.is_done else None
-        return slot or self.opened(_kind(item), item, index, ids)
+        return slot or self.opened(kind, item, index, ids)
 
     def of_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
         """The slot of a piece of an item of this kind."""
-        slot = self._known(ids) or self._numbered(ids, index)
+        slot = self._known(kind, ids) or self._numbered(kind, ids, index)
         if slot is None and index is None:
             slot = next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
         return slot
 
     def of_end(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that is over."""
-        ids = ids_of(item)
-        slot = self._known(ids) or self._numbered(ids, index)
+        kind, ids = _kind(item), ids_of(item)
+        slot = self._known(kind, ids) or self._numbered(kind, ids, index)
         if slot is None and index is None:
-            unfinished = (each for each in self._all if each.kind == _kind(item) and not each.is_done)
+            unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
             slot = next((each for each in unfinished if not (each.ids and ids)), None)
-        return slot or self.opened(_kind(item), item, index, ids)
+        return slot or self.opened(kind, item, index, ids)
 
     def of_output(self, output: list[dict[str, Any]]) -> list[Slot]:
         """The slots of the final output, which may name items differently than their events did, or hold more."""
-        found: list[Slot | None] = [self._unless_taken(self._known(ids_of(item)), item, ()) for item in output]
+        known = (self._known(_kind(item), ids_of(item)) for item in output)
+        found = [self._unless_taken(slot, item, ()) for slot, item in zip(known, output, strict=True)]
         for place, item in enumerate(output):
             if found[place] is None:
-                numbered = self._by_index.get(place)
+                numbered = self._by_index.get((_like(_kind(item)), place))
                 alike = (each for each in self._all if each.kind == _kind(item))
                 guesses = (self._unless_taken(each, item, found) for each in (numbered, *alike))
                 found[place] = next(filter(None, guesses), None)
@@ -81,7 +85,7 @@ class Slots:
         slot = Slot(place, number, kind, fold_for(kind, dict(item), number, self._builder))
         self._all.append(slot)
         if index is not None:
-            self._by_index[index] = slot
+            self._by_index[_like(kind), index] = slot
         self.learn(slot, ids)
         return slot
 
@@ -89,7 +93,7 @@ class Slots:
         """The server calls this item so, too."""
         for each in ids:
             slot.ids.add(each)
-            self._by_id.setdefault(each, slot)
+            self._by_id.setdefault((_like(slot.kind), each), slot)
 
     def unfinished(self) -> list[Slot]:
         """What is not done, in the order of the output."""
@@ -99,12 +103,13 @@ class Slots:
     def _unless_taken(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
         return slot if slot is not None and slot.kind == _kind(item) and slot not in taken else None
 
-    def _known(self, ids: Iterable[str]) -> Slot | None:
-        return next((self._by_id[each] for each in ids if each in self._by_id), None)
+    def _known(self, kind: str, ids: Iterable[str]) -> Slot | None:
+        slots = (self._by_id.get((_like(kind), each)) for each in ids)
+        return next((slot for slot in slots if slot is not None), None)
 
-    def _numbered(self, ids: Iterable[str], index: int | None) -> Slot | None:
+    def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
         """By number; a new id on the number of a finished item is another item."""
-        slot = None if index is None else self._by_index.get(index)
+        slot = None if index is None else self._by_index.get((_like(kind), index))
         return None if slot is not None and slot.is_done and any(ids) else slot
 
 
@@ -121,3 +126,7 @@ def _number(index: int, place: int) -> int:
 def _kind(item: dict[str, Any]) -> str:
     kind = item.get("type")
     return kind if isinstance(kind, str) else ""
+
+
+def _like(kind: str) -> str:
+    return _ONE_KIND.get(kind, kind)

@@ -1,5 +1,6 @@
 """Streams that no recording has, constructed from the reference of the API and the gaps of those who copy it."""
 
+import itertools
 import json
 from typing import Any
 
@@ -24,6 +25,7 @@ from desktop_agent.vocabulary.provider_events import (
 )
 from tests.desktop_agent.providers.dialects.openai_responses.events import (
     PROVIDER,
+    Event,
     added,
     arguments,
     completed,
@@ -513,6 +515,31 @@ def test_what_the_server_withheld_from_the_model_is_told() -> None:
     withheld = [{"id": "rs_1", "action": "removed", "type": "reasoning", "reason": "prefix_mismatch"}]
     end = ending(folded(completed(message("m1", "Hi"), input_transformations=withheld, tool_usage={})))
     assert end.details == {"input_transformations": withheld}
+
+
+@pytest.mark.parametrize("same", [{"output_index": 0}, {"item_id": "r"}, {"output_index": 0, "item_id": "r"}])
+@pytest.mark.parametrize("is_announced", [False, True])
+@pytest.mark.parametrize("order", list(itertools.permutations(["message", "reasoning", "function_call"])))
+def test_items_of_several_kinds_under_one_number_or_id_lose_nothing(
+    order: tuple[str, ...], is_announced: bool, same: Event
+) -> None:
+    kinds = {
+        "message": event("output_text.delta", content_index=0, delta="Hello", **same),
+        "reasoning": event("reasoning_text.delta", delta="hm", **same),
+        "function_call": event("function_call_arguments.delta", delta='{"a":1}', **same),
+    }
+    index = {"output_index": same["output_index"]} if "output_index" in same else {}
+    item_id = {"id": same["item_id"]} if "item_id" in same else {}
+    events: list[Event] = []
+    for kind in order:
+        if is_announced:
+            events.append(event("output_item.added", item={"type": kind, "name": "get", **item_id}, **index))
+        events.append(kinds[kind])
+    cut, whole = folded(*events), folded(*events, completed())
+    assert (said(cut), thought(cut)) == (said(whole), thought(whole)) == ("Hello", "hm")
+    (call,) = whole.all(ToolUse)
+    # Nobody can run a call without a name, and it is heard of all the same.
+    assert call.input == {"a": 1} if is_announced else call.malformed
 
 
 def test_halves_of_a_pair_are_joined_across_pieces() -> None:
