@@ -188,6 +188,7 @@ class _Conversation:
         self._is_waiting = False
         self._unstored: StorageFailed | None = None
         self._is_read = True
+        self._has_answer = False
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
@@ -213,6 +214,8 @@ class _Conversation:
             return ERROR
         if self._error is not None and self._error.kind == WrittenElsewhere.kind:
             return ERROR
+        if self._end is RunEnd.COMPLETED and not self._has_answer:
+            return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
             self._end or RunEnd.FAILED, ERROR
         )
@@ -237,6 +240,8 @@ class _Conversation:
         if envelope.parent_run_id is not None:
             # A specialist speaks to the agent that called it.
             return
+        # Whoever reads JSON lines reads there what came instead of words.
+        self._has_answer |= isinstance(event, ContentDelta) or self._arguments.jsonl
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
@@ -260,6 +265,9 @@ class _Conversation:
                 # With tools the model hears of it, and may call again; without, nobody would.
                 self._unread = self._arguments.tools == "none"
                 _say(f"A call of “{event.name[:_LONGEST_NAME]}” could not be read. It was not run.")
+            case ToolUse() if self._arguments.tools == "none":
+                name = event.name[:_LONGEST_NAME]
+                _say(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
             case AnswerAwaited() if sys.stderr.isatty():
                 # One line that counts on, and is wiped by whatever comes next.
                 self._is_waiting = True

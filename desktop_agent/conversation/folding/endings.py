@@ -34,6 +34,9 @@ class Ending:
 def ending(reason: StopReason | None, details: JsonObject | None, raw: str | None = None) -> Ending | None:
     """What to say below an answer that ended like this, or None where its end explains itself."""
     details = details or {}
+    if details.get("no_call"):
+        # Where nothing came at all it says more than that.
+        return Ending(NO_CALL, action=RemedyAction.RETRY)
     if details.get("empty"):
         return Ending(EMPTY, action=RemedyAction.RETRY)
     match reason:
@@ -49,14 +52,7 @@ def ending(reason: StopReason | None, details: JsonObject | None, raw: str | Non
             word = raw or details.get("raw")
             return Ending(_explained(_unknown(word), details))
         case _:
-            return _by_the_way(details)
-
-
-def _by_the_way(details: JsonObject) -> Ending | None:
-    """What is strange about an end that is well otherwise."""
-    if details.get("no_call"):
-        return Ending(NO_CALL, action=RemedyAction.RETRY)
-    return Ending(UNENDED) if details.get("unended") else None
+            return Ending(UNENDED) if details.get("unended") else None
 
 
 def _unknown(word: Any) -> Sentence:

@@ -29,6 +29,9 @@ from tests.frame.patience import PATIENCE
 JSON = {"content-type": "application/json"}
 
 
+CALL = [{"index": 0, "id": "c", "function": {"name": "get", "arguments": "{}"}}]
+
+
 def says(*texts: str, finish: str = "stop") -> Reply:
     return Reply(sse(*(chunk({"content": text}) for text in texts), chunk(finish=finish)))
 
@@ -390,6 +393,31 @@ def test_a_call_that_nobody_can_read_is_told_to_the_model(ask: Asker, tmp_path: 
         answer = sent(server)[1]["messages"][-1]
     assert (answer["role"], asked.out, asked.code) == ("tool", "Sorry.\n", 0)
     assert "could not be read" in asked.err
+
+
+@pytest.mark.parametrize(
+    ("deltas", "finish", "words"),
+    [
+        ([{"tool_calls": CALL}], "tool_calls", "The model called “get”, but no tools run here (--tools none)."),
+        ([], "tool_calls", "The server said that the model calls a tool, but no call came."),
+        ([], "stop", "The model ended its answer without saying anything."),
+    ],
+)
+def test_an_answer_of_no_words_is_explained_and_no_success(
+    ask: Asker, deltas: list[Any], finish: str, words: str
+) -> None:
+    with serving(Loopback(Reply(sse(*map(chunk, deltas), chunk(finish=finish))))) as server:
+        asked = ask("hi", server=server)
+    assert (asked.out, asked.code) == ("\n", 1)
+    assert words in asked.err
+
+
+def test_a_call_beside_words_is_told(ask: Asker) -> None:
+    reply = Reply(sse(chunk({"content": "Look."}), chunk({"tool_calls": CALL}), chunk(finish="tool_calls")))
+    with serving(Loopback(reply)) as server:
+        asked = ask("hi", server=server)
+    assert (asked.out, asked.code) == ("Look.\n", 0)
+    assert "The model called “get”" in asked.err
 
 
 def test_a_call_that_was_announced_and_never_came_is_told(ask: Asker) -> None:
