@@ -37,6 +37,9 @@ _REASONS: Mapping[str, StopReason] = {
 }
 _REPORTED = ("input_transformations", "diagnostics", "container")
 _EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
+_CALLS = frozenset({"tool_use", _EMPTY_CALL, _BROKEN_CALL})
+# Blocks of which nothing is kept but what their deltas say, whatever kind the start said; "": never started.
+_ASSEMBLED = _CALLS | {"", "text", "thinking", "redacted_thinking"}
 _OF_A_CALL = ("type", "id", "name", "input", "cache_control")
 
 
@@ -86,7 +89,7 @@ class _Blocks:
         """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
         for place, block in list(self._open.items()):
             has_whole_input = bool(block.raw.get("input")) and not block.pieces
-            if block.kind not in ("tool_use", _EMPTY_CALL, _BROKEN_CALL) or has_whole_input:
+            if block.kind not in _CALLS or has_whole_input:
                 self.stop(place)
 
     def start(self, place: int, raw: dict[str, Any]) -> None:
@@ -129,19 +132,22 @@ class _Blocks:
         self._builder.end_item(block.number)
 
     def piece(self, place: int, delta: dict[str, Any]) -> None:
-        """What the fast way did not take. A piece of a block that was never started is taken for what it says."""
+        """What the fast way did not take. A piece that its block's start did not announce is taken for what it says."""
         block = self._open.get(place)
         kind = block.kind if block is not None else ""
         part = self._builder.part(block.number if block is not None else _number(place, 0))
         match delta.get("type"):
-            case "text_delta" if kind in ("text", ""):
+            case "text_delta" if kind in _ASSEMBLED:
                 part.text(_string(delta, "text"))
-            case "thinking_delta" if kind in ("thinking", ""):
+            case "thinking_delta" if kind in _ASSEMBLED:
                 part.thinking(_string(delta, "thinking"), type="thinking")
-            case "signature_delta" if kind in ("thinking", ""):
+            case "signature_delta" if kind in _ASSEMBLED:
                 part.thinking("", type="thinking", signature=_string(delta, "signature"))
-            case "input_json_delta" if block is not None:
+            case "input_json_delta" if block is not None and kind not in _ASSEMBLED - _CALLS:
                 self._input(place, block, _json_in(delta, "partial_json"))
+            case "input_json_delta":
+                # Of a call that never began: it has no name, and is heard of.
+                self._builder.call_fragment(index=place, arguments=_json_in(delta, "partial_json"))
             case "citations_delta" if block is not None:
                 block.citations += [object_in(delta, "citation")] if object_in(delta, "citation") else []
             case "compaction_delta" if block is not None:

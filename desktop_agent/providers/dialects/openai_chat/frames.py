@@ -71,11 +71,6 @@ class FrameReader:
         """Fold one frame in."""
         name, data = frame
         text = None if name or self.finish is not None else _only_text(data)
-        if self.done:
-            # Behind its end mark a server may count; it says nothing more.
-            if is_object(data):
-                self._count(data.get("usage"))
-            return
         if text is not None:
             self.recognised = self._has_deltas = True
             self._show(text)
@@ -128,7 +123,7 @@ class FrameReader:
         return True
 
     def _fail(self, data: Any) -> None:
-        if self.failure is None:
+        if self.failure is None and not self.done:
             self.failure = failures.from_stream(self._without_key(data), self._headers)
 
     def _count(self, usage: Any) -> None:
@@ -265,6 +260,8 @@ class FrameReader:
     def _parts(self, parts: list[Any]) -> None:
         """Mistral's list: text and thinking, the latter with parts of its own. What nobody here knows is kept."""
         for part in parts:
+            if isinstance(part, str):
+                self._builder.text(part)
             if not is_object(part):
                 continue
             kind = part.get("type")

@@ -17,6 +17,7 @@ from desktop_agent.vocabulary.provider_events import (
     MessageDelta,
     StopReason,
     TextClosed,
+    ThinkingDelta,
     ToolArgsDelta,
     UsageUpdate,
 )
@@ -421,6 +422,25 @@ def test_a_call_that_nobody_stopped_has_the_input_of_its_start() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
     found = folded(HEAD, *block(0, start, stop=False), *end("tool_use"))
     assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
+
+
+def test_a_call_that_never_began_is_heard_of() -> None:
+    delta = {
+        "type": "content_block_delta",
+        "index": 1,
+        "delta": {"type": "input_json_delta", "partial_json": '{"a":1}'},
+    }
+    found = folded(HEAD, delta, {"type": "content_block_stop", "index": 1}, *end("tool_use"))
+    assert [bool(each["malformed"]) for each in found if each["type"] == "tool_use"] == [True]
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking", "redacted_thinking", "tool_use"])
+def test_a_delta_that_its_block_did_not_announce_is_what_it_says(kind: str) -> None:
+    deltas: list[Json] = [{"type": "thinking_delta", "thinking": "Hm"}, {"type": "text_delta", "text": "Hello"}]
+    start = {"type": kind, "id": "toolu_1", "name": "get", "input": {}}
+    events = events_of(HEAD, *block(0, start, *deltas), *end())
+    assert "".join(each.text for each in events if isinstance(each, ContentDelta)) == "Hello"
+    assert "".join(each.text for each in events if isinstance(each, ThinkingDelta)) == "Hm"
 
 
 def test_cut_thinking_has_no_signature() -> None:

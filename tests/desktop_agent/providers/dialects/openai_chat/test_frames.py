@@ -60,6 +60,14 @@ CASES: dict[str, tuple[bytes, Events]] = {
         + b"data: [DONE]\n\n",
         [text("hi!"), *stop()],
     ),
+    "bare_words_in_a_list": (
+        sse(chunk({"content": ["hi", " ", {"type": "text", "text": "you"}]}), END),
+        [text("hi you"), *stop()],
+    ),
+    "words_behind_an_early_end_mark": (
+        sse(HI) + b"data: [DONE]\n\n" + sse(chunk({"content": " you"}), END),
+        [text("hi you"), *stop()],
+    ),
     "mistral_lists": (
         sse(
             chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]}),
