@@ -9,7 +9,7 @@ was lost is.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.output_items import MessageFold, fold_for
+from desktop_agent.providers.dialects.openai_responses.output_items import CALLS, MessageFold, fold_for
 from desktop_agent.providers.dialects.openai_responses.slots import Slot, Slots
 from desktop_agent.providers.dialects.openai_responses.usage import usage_of
 from desktop_agent.providers.part_builder import PartBuilder
@@ -69,6 +69,7 @@ class FrameReader:
         self._without_key = without_key
         self._slots = Slots(builder)
         self._is_over = False
+        self._is_marked = False
         self._refused = False
         self._ending: dict[str, Any] = {}
         # The text part that grew last: nearly every event is one more piece of it.
@@ -89,18 +90,22 @@ class FrameReader:
                     return
         except (KeyError, TypeError):
             pass
-        if data is not DONE:  # nobody's end mark here: an answer ends with its last event
-            self._text_id = _NOBODY
+        self._text_id = _NOBODY
+        if data is DONE:
+            # Gateways write Chat Completions' end mark here, too, some of them in place of the last event.
+            self._is_marked = not self._slots.is_empty
+            self.done = self.done or (self._is_marked and not self._slots.unfinished())
+        else:
             self._read(name, data)
 
     @property
     def has_finished(self) -> bool:
-        """The same: the last event says both."""
-        return self.done
+        """Whether the server said that nothing more comes, though it may not have ended every item."""
+        return self.done or self._is_marked
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last event came: nothing follows it."""
+        """Whether the last event came, or the end mark behind items that all ended."""
         return self.done
 
     def end(self) -> bool:
@@ -108,6 +113,8 @@ class FrameReader:
         if self._is_over:
             return False
         self._is_over = True
+        if not self._ending:
+            self._settle([], was_cut=False)
         reason, raw = self._reason()
         told = {name: self._ending[name] for name in _TOLD if self._ending.get(name)}
         self._builder.end(reason, raw, mended_json(self._without_key(told)) if told else None)
@@ -138,8 +145,11 @@ class FrameReader:
         elif event == "output_item.added":
             self._take(self._slots.announced(object_in(data, "item"), _index(data)), event, data)
         elif event == _ITEM_DONE:
-            slot = self._slots.of_end(object_in(data, "item"), _index(data))
-            self._take(slot, event, data)
+            item = object_in(data, "item")
+            slot = self._slots.of_end(item, _index(data))
+            is_cut_call = slot.kind in CALLS and item.get("status") == "incomplete"
+            # Only the end of the answer says whether such a call was cut.
+            self._take(slot, "output_item.added" if is_cut_call else event, data)
         elif event in _PIECES:
             self._piece(event, data)
 
@@ -214,10 +224,10 @@ class FrameReader:
         else:
             self.failure = ServerFailed(otherwise, request_id=failures.request_id(self._headers))
 
-    def _reason(self) -> tuple[StopReason, str]:
+    def _reason(self) -> tuple[StopReason, str | None]:
         """The stop reason and the server's word. An incomplete answer was cut, whatever cut it: no call of it runs."""
-        status = str(self._ending.get("status"))
-        if status == "completed":
+        status = str(self._ending["status"]) if self._ending else None
+        if status is None or status == "completed":
             refused = self._refused and not self._builder.calls.ended
             return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
         why = object_in(self._ending, "incomplete_details").get("reason")

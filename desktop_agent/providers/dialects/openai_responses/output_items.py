@@ -9,6 +9,7 @@ from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.json_text import dumps, is_object, mended, mended_json, object_in, objects_in
 from desktop_agent.vocabulary.blocks import Citation, Unknown
 
+CALLS = frozenset({"function_call", "custom_tool_call"})
 MOST_PARTS = 1024
 """So many parts of one item have numbers of their own."""
 
@@ -240,7 +241,7 @@ class CallFold:
         """Hand the call out. One that was cut is none: it never said all that it wanted."""
         calls = self._builder.calls
         self._item |= item or {}
-        if cut or self._item.get("status") == "incomplete":
+        if cut:
             calls.drop(self._number)
             return
         if self._kind == "custom_tool_call":

@@ -38,6 +38,11 @@ class Slots:
         self._by_id: dict[tuple[str, str], Slot] = {}
         self._by_index: dict[tuple[str, int], Slot] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no item was opened."""
+        return not self._all
+
     def announced(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that begins: one that its own pieces opened before, or a new one."""
         kind, ids = _kind(item), ids_of(item)

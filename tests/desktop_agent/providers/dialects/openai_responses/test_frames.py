@@ -457,9 +457,28 @@ def test_a_queued_answer_whose_every_field_is_missing() -> None:
     assert (ending(found).stop_reason, ending(found).raw) == (StopReason.END_TURN, "completed")
 
 
-def test_the_end_mark_of_others_is_no_end() -> None:
-    found = folded(added(0, **BEGUN), text(0, "m1", "Hi"), "[DONE]")
-    assert not found.reader.has_ended
+def test_the_end_mark_of_others_is_an_end_behind_items_that_all_ended() -> None:
+    begun = folded(event("created", response={"id": "r"}), "[DONE]")
+    assert not begun.reader.has_finished
+    is_open = folded(added(0, **BEGUN), text(0, "m1", "Hi"), "[DONE]")
+    assert (is_open.reader.has_finished, is_open.reader.has_ended) == (True, False)
+    assert is_open.reader.end()
+    whole = folded(added(0, **BEGUN), text(0, "m1", "Hi"), done(0, **message("m1", "Hi")), "[DONE]")
+    assert whole.reader.has_ended
+    assert (ending(whole).stop_reason, ending(whole).raw) == (StopReason.END_TURN, None)
+
+
+@pytest.mark.parametrize("is_done_before", [False, True])
+@pytest.mark.parametrize(("said_arguments", "is_whole"), [('{"a":1}', True), ('{"a":', False)])
+def test_a_call_that_is_said_to_be_incomplete_is_heard_of_unless_its_answer_was_cut(
+    said_arguments: str, is_whole: bool, is_done_before: bool
+) -> None:
+    item = function_call("f1", "call_1", "get", said_arguments, status="incomplete")
+    before = [added(0, **item | {"arguments": ""}), done(0, **item)] if is_done_before else []
+    (call,) = folded(*before, completed(item)).all(ToolUse)
+    assert (call.name, call.id, call.malformed is None) == ("get", "call_1", is_whole)
+    cut = event("incomplete", response={"id": "r", "status": "incomplete", "output": [item]})
+    assert folded(*before, cut).all(ToolUse) == []
 
 
 def test_one_number_for_all_items_and_new_ids_all_the_time() -> None:
