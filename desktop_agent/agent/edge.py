@@ -167,8 +167,8 @@ class Edge:
         return delivered
 
     async def _judged(self, prompt: Message) -> PromptRuling:
-        """What the hooks say about it."""
-        if not self._around.hooks.user_prompt_submit:
+        """What the hooks say about it; they are asked about what a person wrote."""
+        if prompt.injected_by is not None or not self._around.hooks.user_prompt_submit:
             return PromptRuling(allowed=True, prompt=prompt, reason="")
         return await before_prompt(self._around.hooks, UserPromptSubmit(prompt, self._recorder.history()))
 

@@ -13,6 +13,7 @@ from desktop_agent.vocabulary.errors import CapabilityMissing, OutputInvalid
 from desktop_agent.vocabulary.messages import Message
 
 _AGAIN = "The answer does not fit. {problems} Answer again, with the whole JSON and nothing else."
+INJECTED_BY = "output_type"
 MOST_SHOWN = 5
 
 
@@ -32,7 +33,8 @@ async def complete_as(
                 problems = _problems_of(error)
             if not left or response.end is not RunEnd.COMPLETED:
                 break
-            response = await _asked(conversing, Message.user(_AGAIN.format(problems=problems)), keep)
+            again = Message.user(_AGAIN.format(problems=problems)).model_copy(update={"injected_by": INJECTED_BY})
+            response = await _asked(conversing, again, keep)
         raise OutputInvalid(
             f"The answer does not fit the type that was asked for ({output.name}).", detail=response.text
         )

@@ -9,8 +9,11 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from desktop_agent.faces.client import Client
+from desktop_agent.faces.structured import INJECTED_BY
+from desktop_agent.vocabulary.conduct.hooks import Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.errors import OutputInvalid, WrongUse
+from desktop_agent.vocabulary.messages import Role
 from tests.desktop_agent.faces.serving import DIALECTS
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.vendor_streams import ROOTS, said
@@ -90,3 +93,23 @@ async def test_what_is_no_type_for_an_answer_is_told_before_anything_is_asked() 
         with pytest.raises(WrongUse, match="cannot be the type of an answer"):
             await client.complete("Well?", output_type=Client)
         assert client.history == ()
+
+
+async def test_no_hook_is_asked_about_a_question_that_nobody_wrote() -> None:
+    asked: list[str] = []
+
+    async def look(moment: UserPromptSubmit) -> None:
+        asked.append(moment.prompt.text)
+
+    async with (
+        Loopback(Reply(said("openai-chat", ["no"])), Reply(said("openai-chat", [json.dumps(BERN)]))) as server,
+        Client(
+            model="m",
+            base_url=f"{server.root}/{ROOTS['openai-chat']}",
+            hooks=Hooks().add_user_prompt_submit(look),
+        ) as client,
+    ):
+        assert (await client.complete("Well?", output_type=Town)).output == Town(**BERN)
+        prompts = [message.injected_by for message in client.history if message.role is Role.USER]
+    assert asked == ["Well?"]
+    assert prompts == [None, INJECTED_BY]
