@@ -9,12 +9,13 @@ from desktop_agent.faces.backing.conversing import Conversing, as_prompt
 from desktop_agent.faces.backing.streaming import EventStream
 from desktop_agent.faces.collecting import Response, StructuredResponse, collect_response
 from desktop_agent.vocabulary.engine_events import RunEnd
-from desktop_agent.vocabulary.errors import CapabilityMissing, OutputInvalid
+from desktop_agent.vocabulary.errors import CapabilityMissing, InvalidRequest, OutputInvalid
 from desktop_agent.vocabulary.messages import Message
 
 _AGAIN = "The answer does not fit. {problems} Answer again, with the whole JSON and nothing else."
 INJECTED_BY = "output_type"
 MOST_SHOWN = 5
+_REFUSALS = (400, 422)
 
 
 async def complete_as(
@@ -45,10 +46,13 @@ async def complete_as(
 async def _asked_surely(conversing: Conversing, prompt: Message | None, keep: object) -> Response:
     try:
         return await _asked(conversing, prompt, keep)
-    except CapabilityMissing:
-        # The prompt is in the history: only the way of binding the answer changes.
-        conversing.answer_format.say_in_words()
-        return await _asked(conversing, None, keep)
+    except (CapabilityMissing, InvalidRequest) as error:
+        if isinstance(error, InvalidRequest) and error.status not in _REFUSALS:
+            raise
+    # The prompt is in the history: only the way of binding the answer changes. Few servers say that it is the schema
+    # that they refuse.
+    conversing.answer_format.say_in_words()
+    return await _asked(conversing, None, keep)
 
 
 async def _asked(conversing: Conversing, prompt: Message | None, keep: object) -> Response:

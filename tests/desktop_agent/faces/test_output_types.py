@@ -113,3 +113,16 @@ async def test_no_hook_is_asked_about_a_question_that_nobody_wrote() -> None:
         prompts = [message.injected_by for message in client.history if message.role is Role.USER]
     assert asked == ["Well?"]
     assert prompts == [None, INJECTED_BY]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_server_that_refuses_the_schema_is_asked_in_words(dialect: Dialect, status: int) -> None:
+    words = b'{"error": {"message": "This cannot be had."}}'
+    refusal = Reply(words, status, {"content-type": "application/json"}, "length")
+    async with (
+        Loopback(refusal, Reply(said(dialect, [json.dumps(BERN)]))) as server,
+        Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,
+    ):
+        assert (await client.complete("Well?", output_type=Town)).output == Town(**BERN)
+    assert len(server.requests) == 2
