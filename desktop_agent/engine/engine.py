@@ -124,7 +124,7 @@ class Engine:
         folder, defaults = await asyncio.to_thread(data_folder, folder), defaults or RunDefaults()
         # First: without locks SQLite waits in vain, and says that somebody else is at work.
         await ConversationLocks(folder, defaults.program).check()
-        store = await Store.open(folder)
+        store = await Store.open(folder, defaults.program)
         preferences_file = PreferencesFile(folder)
         try:
             preferences = await preferences_file.load()

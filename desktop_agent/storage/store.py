@@ -12,6 +12,7 @@ from typing import TypeVar, Unpack
 
 from desktop_agent.storage.blobs import BlobFiles
 from desktop_agent.storage.checkup import Checkup
+from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.database import conversations, following, journal, messages
 from desktop_agent.storage.database.backup import verified_copy
 from desktop_agent.storage.database.checkpoints import CheckpointRows
@@ -77,14 +78,14 @@ class Store:
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, folder: Path) -> "Store":
+    async def open(cls, folder: Path, program: Program = "library") -> "Store":
         """Open the store in `folder`, creating what is missing; `report` says what the person must be told.
 
         Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is set
         aside, and what can be read is carried over.
         """
         worker = Worker(_THREAD)
-        future = worker.submit(lambda: open_database(folder))
+        future = worker.submit(lambda: open_database(folder, program=program))
         try:
             opened = await asyncio.shield(asyncio.wrap_future(future))
         except BaseException:
@@ -348,4 +349,7 @@ def _kept(changes: ConversationChanges, keeper: PictureKeeper) -> ConversationCh
 
 def _close_again(future: "Future[Opened]") -> None:
     if future.exception() is None:
-        future.result().connection.close()
+        opened = future.result()
+        opened.connection.close()
+        if opened.presence is not None:
+            opened.presence.end()

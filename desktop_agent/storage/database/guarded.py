@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.database.connection import (
     Connection,
     IndexDamaged,
@@ -25,6 +26,7 @@ from desktop_agent.storage.database.opening import (
     only_readable,
     open_for_writing,
 )
+from desktop_agent.storage.database.presence import find_others
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.files import gone
 from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
@@ -41,6 +43,8 @@ class GuardedDatabase:
         self._path = folder / DATABASE_NAME
         self._connection = opened.connection
         self._files = opened.files
+        self._program: Program = opened.program
+        self._presence = opened.presence
         self._replaced: DatabaseReplaced | None = None
         self.read_only = opened.read_only
         """Why nothing can be written; None where things can."""
@@ -68,11 +72,12 @@ class GuardedDatabase:
             self.run(write_something)
             return ()
         try:
-            opened = open_for_writing(self._folder)
+            opened = open_for_writing(self._folder, program=self._program)
         except StorageFailed as error:
             raise only_readable(error) from error
         self._connection.close()
         self._connection, self._files, self.read_only = opened.connection, opened.files, None
+        self._presence = opened.presence
         return opened.notices
 
     def reindex(self) -> None:
@@ -87,6 +92,12 @@ class GuardedDatabase:
     def close(self) -> None:
         """Let go of the files."""
         self._connection.close()
+        if self._presence is None:
+            return
+        with suppress(sqlite3.Error, StorageFailed), alone(self._folder):
+            self._presence.end()
+            find_others(self._folder).forget_killed()
+        self._presence.end()
 
     def _check_files(self) -> None:
         if self._replaced is not None:

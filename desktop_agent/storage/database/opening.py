@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.database import checkpoints, conversations, picture_index
 from desktop_agent.storage.database.connection import (
     BUSY_MILLISECONDS,
@@ -18,6 +19,7 @@ from desktop_agent.storage.database.connection import (
     write_something,
 )
 from desktop_agent.storage.database.identity import OpenFiles
+from desktop_agent.storage.database.presence import Others, Presence, find_others
 from desktop_agent.storage.database.reading_only import is_not_whole, open_read_only
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
@@ -36,6 +38,10 @@ CHECKED_AT_OPENING = 16 * 1024 * 1024
 
 # Where less is free, something is written at the opening: SQLite opens a database for which there is no room at all.
 _LITTLE_ROOM = 4 * 1024 * 1024
+_LOG_LOST = (
+    "The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages "
+    "stood. Some may be missing."
+)
 _STILL_READABLE = "What was saved can be read all the same. It goes on by itself once that has changed."
 
 
@@ -49,16 +55,18 @@ class Opened:
     connection: Connection
     notices: tuple[Sentence, ...]
     files: OpenFiles
+    program: Program
+    presence: Presence | None
     read_only: StorageFailed | None = None
 
 
-def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
+def open_database(folder: Path, steps: Sequence[str] = STEPS, program: Program = "library") -> Opened:
     """Open, create, upgrade or rescue the database in `folder`, in the thread that will use it.
 
     One that cannot be written to is opened for reading. Raises StorageFailed and what is below it.
     """
     try:
-        return open_for_writing(folder, steps)
+        return open_for_writing(folder, steps, program)
     except (DatabaseTooNew, DatabaseBusy, LocksRefused):
         raise
     except StorageFailed as error:
@@ -68,7 +76,7 @@ def open_database(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
             connection, notices = open_read_only(path, check=check, steps=steps)
         except (sqlite3.Error, OSError):
             raise error from None
-        return Opened(connection, notices, OpenFiles(path), only_readable(error))
+        return Opened(connection, notices, OpenFiles(path), program, None, only_readable(error))
 
 
 def only_readable(reason: StorageFailed) -> StorageFailed:
@@ -77,18 +85,29 @@ def only_readable(reason: StorageFailed) -> StorageFailed:
     return type(reason)(reason.sentence, remedy, detail=reason.detail)
 
 
-def open_for_writing(folder: Path, steps: Sequence[str] = STEPS) -> Opened:
-    """The same, or not at all."""
+def open_for_writing(folder: Path, steps: Sequence[str] = STEPS, program: Program = "library") -> Opened:
+    """The same, or not at all. Raises DatabaseBusy where others are present and the database must be replaced."""
     make_private(folder)
     path = folder / DATABASE_NAME
     try:
         with alone(folder):
-            connection, notices = _opened(path, steps)
+            others = find_others(folder)
+            # Before anything is opened, which makes a new log.
+            is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
+            connection, notices = _opened(path, steps, others)
+            try:
+                presence = Presence(folder, program)
+            except BaseException:
+                connection.close()
+                raise
+            others.forget_killed()
     except sqlite3.Error as error:
         raise failure_of(error, path) from error
     except OSError as error:
         raise file_failure_of(error, path) from error
-    return Opened(connection, notices, OpenFiles(path))
+    if is_log_lost:
+        notices = (*notices, Sentence(_LOG_LOST, {"log": f"{path.name}-wal"}))
+    return Opened(connection, notices, OpenFiles(path), program, presence)
 
 
 @contextmanager
@@ -107,11 +126,12 @@ def note_damage(folder: Path) -> None:
     _damage_mark(folder / DATABASE_NAME).touch(mode=0o600)
 
 
-def _opened(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentence, ...]]:
+def _opened(path: Path, steps: Sequence[str], others: Others) -> tuple[Connection, tuple[Sentence, ...]]:
     notices: tuple[Sentence, ...] = ()
     if not path.exists():
         create(path)
     elif _is_damaged(path, steps):
+        others.refuse()
         notices = (rebuild(path),)
         _damage_mark(path).unlink(missing_ok=True)
     connection = connect(path)
@@ -121,14 +141,22 @@ def _opened(path: Path, steps: Sequence[str]) -> tuple[Connection, tuple[Sentenc
             write_something(connection)
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("COMMIT")
+        if version_of(connection) != len(steps):
+            others.refuse()
         upgrade(connection, path, steps)
-        if conversations.purge_trash(connection, KEPT_IN_TRASH):
-            checkpoints.remove_unused(connection, BlobFiles(path.parent))
-        picture_index.remove_unused(connection, PictureFiles(path.parent))
+        # What nothing uses may be on its way into a message of somebody else.
+        if not others.present:
+            if conversations.purge_trash(connection, KEPT_IN_TRASH):
+                checkpoints.remove_unused(connection, BlobFiles(path.parent))
+            picture_index.remove_unused(connection, PictureFiles(path.parent))
     except BaseException:
         connection.close()
         raise
     return connection, notices
+
+
+def _has_lost_log(path: Path) -> bool:
+    return path.exists() and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _damage_mark(path: Path) -> Path:
