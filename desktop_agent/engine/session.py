@@ -301,7 +301,9 @@ class Session(Reading):
             self._open_calls = None
 
     def _hold(self) -> None:
-        if self._under_way.is_idle and self._writer.ledger.is_settled:
+        ledger = self._writer.ledger
+        # What can never be written stands here alone.
+        if self._under_way.is_idle and ledger.is_settled and ledger.unwritten is None:
             self._busy.discard(self)
         else:
             self._busy.add(self)

@@ -1,11 +1,17 @@
 """What the disk refused, as a file that people and programs can read."""
 
+import asyncio
+import gc
 import json
 from pathlib import Path
 
+import pytest
+
+from desktop_agent.engine import leaving
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.unsaved import as_markdown
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 
@@ -47,3 +53,28 @@ async def test_what_is_kept_is_not_left(tmp_path: Path) -> None:
     assert engine.unsaved == ()
     await engine.close()
     assert engine.unsaved == ()
+
+
+async def test_what_can_never_be_written_is_known_after_its_conversation_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaving, "LINGERS", 0)
+    engine = await Engine.open(tmp_path, RunDefaults(model="m"))
+    session = engine.new_session()
+    monkeypatch.setattr(engine.store, "commit", _never)
+    session._writer.add(Message.user("precious"))
+    with pytest.raises(StorageFailed):
+        await session.settle()
+    engine.leave(session)
+    del session
+    for _ in range(20):  # turns of the loop in which it would be closed
+        await asyncio.sleep(0)
+        await engine.store.list_conversations()
+    gc.collect()
+    assert [message.text for each in engine.unsaved for message in each.messages] == ["precious"]
+    await engine.close()
+    assert len(engine.unsaved) == 1
+
+
+async def _never(*_: object, **__: object) -> None:
+    raise ValueError("never")
