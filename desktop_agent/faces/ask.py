@@ -221,12 +221,13 @@ class _Conversation:
         )
 
     async def _store(self) -> None:
-        try:
+        with suppress(StorageFailed):
             await self._session.settle()
-        except WrittenElsewhere:
-            pass  # an event has said so
-        except StorageFailed as error:
-            self._unstored = error
+        # Not what settling says: that may have been said before already, in the middle of the run.
+        unsaved = self._session.unsaved
+        # Of what was written elsewhere an event has told.
+        if unsaved is not None and not isinstance(unsaved.reason, WrittenElsewhere):
+            self._unstored = unsaved.reason
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event

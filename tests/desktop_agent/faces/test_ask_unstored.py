@@ -1,9 +1,19 @@
 """`ask` where the disk takes the answer no more: the system refuses files above a size."""
 
 import asyncio
+import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.faces.ask import ERROR, _Conversation
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.faces.asking import ROOT, Asked, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 
@@ -38,3 +48,24 @@ async def test_an_answer_that_was_stored_says_nothing_of_it(ask: Asker) -> None:
         asked = await limited(ask.words("Write little", server=server))
     assert (asked.code, asked.out) == (0, "short\n")
     assert asked.err == f"conversation {asked.conversation}\n"
+
+
+async def test_what_was_lost_in_the_middle_of_a_run_fails_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def never(*_: object, **__: object) -> None:
+        raise ValueError("never")
+
+    engine = await Engine.open(tmp_path, RunDefaults(model="m"))
+    engine.connections._providers["e"] = ScriptedProvider(Turn(ContentDelta("ok")))
+    session = engine.new_session(endpoint_id="e")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store, "commit", never)
+        session._writer.add(Message.user("lost"))
+        with pytest.raises(StorageFailed):
+            await session.settle()
+    arguments = SimpleNamespace(jsonl=False, tools="none", approve="never")
+    code = await _Conversation(session, arguments, io.StringIO()).run(Message.user("go on"))  # type: ignore[arg-type]
+    assert code == ERROR
+    assert "The answer was not stored: " in capsys.readouterr().err
+    await engine.close()
