@@ -120,6 +120,8 @@ class Life:
         for _ in range(20):
             for task in asyncio.all_tasks(self.loop):
                 task.cancel()
+            # Or what the dead process cannot write would be tried again for ever.
+            self.loop.forget_timers()
             self.loop.steps(3_000)
         assert not asyncio.all_tasks(self.loop), "tasks that do not heed a cancel"
         self.watch.close()

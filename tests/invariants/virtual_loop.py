@@ -94,6 +94,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """At most so many; returns how many there were."""
         return next((done for done in range(count) if not self.step()), count)
 
+    def forget_timers(self) -> None:
+        """Nothing that waits for the clock comes any more: the process is dead."""
+        for timer in list(self._timers()):
+            timer.cancel()
+
     def complete(self, work: Coroutine[Any, Any, T], limit: int = 100_000) -> T:
         """Run until this is done. Raises NeverDone."""
         task = self.create_task(work)
