@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from desktop_agent.agent.calls.results import EDITED
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
 from desktop_agent.conversation.repair import repaired
 from desktop_agent.vocabulary.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
@@ -58,7 +59,8 @@ def results_are_of_their_calls(messages: Sequence[Message], acting: Iterable[str
 def _is_of_its_call(result: ToolResult, call: ToolUse) -> None:
     said = "".join(part.text for part in result.content if isinstance(part, Text))
     own = f"{call.name} {call.input.get('word')}"
-    require(said in {own, f"{call.name} edited"}, 1, f"the call “{own}” has the result “{said}”")
+    is_edited = said.endswith(f"{call.name} edited") and (said.startswith(EDITED) or said == f"{call.name} edited")
+    require(said == own or is_edited, 1, f"the call “{own}” has the result “{said}”")
 
 
 def request_is_whole(
