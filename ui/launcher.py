@@ -12,7 +12,7 @@ from pathlib import Path
 def main() -> int:
     """Run the command line; returns the exit code."""
     words = sys.argv[1:]
-    if words[:1] == ["ask"] or find_spec("PySide6") is None:
+    if words[:1] in (["ask"], ["check"]) or find_spec("PySide6") is None:
         from desktop_agent.__main__ import main as headless
 
         return headless(words)
