@@ -22,6 +22,7 @@ from tests.desktop_agent.engine.hostile_server import (
     HostileServer,
     Written,
     event,
+    fine,
     piece_of_call,
     repeated,
     these,
@@ -87,13 +88,13 @@ async def test_a_flood_of_anything_ends_and_the_connection_with_it(tmp_path: Pat
         await place.check_stands()
 
 
-async def test_what_comes_behind_the_end(tmp_path: Path) -> None:
-    late = piece_of_call("{}", id="late", name="read")
-    whole = sse(chunk({"content": "Said."}), chunk({}, "stop"), "[DONE]", chunk({"content": "Not said."}), late)
-    outcome, place = await fought(tmp_path, lambda _: these(whole))
+async def test_what_comes_behind_the_end_counts_once(tmp_path: Path) -> None:
+    late = piece_of_call('{"word": "a"}', id="late", name="read")
+    whole = sse(chunk({"content": "Said."}), chunk({}, "stop"), "[DONE]", chunk({"content": " And more."}), late)
+    outcome, place = await fought(tmp_path, lambda asked: these(whole) if asked == 0 else fine())
     assert outcome == Outcome(RunEnd.COMPLETED, [], [])
-    assert place.session.history[1].text == "Said."
-    assert not place.of(ToolStarted)
+    assert place.session.history[1].text == "Said. And more."
+    assert [each.outcome for each in place.of(ToolFinished)] == [CallOutcome.SUCCEEDED]
 
 
 async def test_signs_of_life_for_ever_end_with_stop(tmp_path: Path) -> None:
