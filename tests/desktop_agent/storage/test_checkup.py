@@ -115,9 +115,10 @@ async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeyp
     await filled(tmp_path, "one")
     store = await Store.open(tmp_path)
     began, goes_on = threading.Event(), threading.Event()
-    run = Check.run
+    run, checks = Check.run, list[Check]()
 
     def held(check: Check) -> list[str] | None:
+        checks.append(check)
         began.set()
         goes_on.wait()
         return run(check)
@@ -127,7 +128,8 @@ async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeyp
     await asyncio.to_thread(began.wait)
     assert (await store.list_conversations())[0].title == "one", "nobody waits for a check"
     closing_ = asyncio.create_task(store.close())
-    await asyncio.sleep(0)
+    while not checks[0].is_cancelled:
+        await asyncio.sleep(0)
     goes_on.set()
     assert await checking is None
     await closing_
