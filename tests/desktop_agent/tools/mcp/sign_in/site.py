@@ -31,6 +31,9 @@ Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, and the body; a body of b"..." goes on for ever."""
 ENDLESS = b"..."
 
+_CLIENT_HELLO = b"\x16"
+"""How TLS begins. A plain server answers that it understands nothing."""
+
 
 def as_json(value: Any, status: int = 200) -> Answer:
     return status, {"content-type": "application/json"}, json.dumps(value).encode()
@@ -130,8 +133,13 @@ class Site:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            first = await reader.readexactly(1)
+            if first == _CLIENT_HELLO:
+                await self._send(writer, 400, {}, b"")
+                return
             while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                first = b""
                 method, target, _ = head[0].split(" ")
                 pairs = [each.partition(":") for each in head[1:] if each]
                 headers = {name.lower(): value.strip() for name, _, value in pairs}
