@@ -112,7 +112,6 @@ class Desk:
         palette = Palette(themes, self.window, self.library, self.servers)
         disk = self._disk = Disk(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
-        Actions(self.window, settings, self._help, palette, disk)
         self._settings_presenter = SettingsPresenter(
             themes,
             settings,
@@ -125,6 +124,7 @@ class Desk:
         self.tool_servers = ToolServers(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.offer_tool_servers(self.tool_servers)
         self._settings_presenter.offer_storage(disk)
+        Actions(self.window, settings, self._settings_presenter, self._help, palette, disk)
         asking = Asking(app)
         engine.people = asking.people
         self._servers_at_work = ServersAtWork(
@@ -264,13 +264,14 @@ class Desk:
     def _connect(self) -> None:
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
-        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().open_tool_servers())
+        self._settings_presenter.about_requested.connect(self._help.show_about)
+        self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().turn_to("mcp"))
         self._front.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
         self.window.page.banners.offer(
             RemedyAction.OPEN_SETTINGS,
             QCoreApplication.translate("Desk", "Open settings"),
-            lambda: self._settings_presenter.show(providers=True),
+            lambda: self._settings_presenter.show("providers"),
         )
 
     def _show_settings(self) -> None:

@@ -157,7 +157,7 @@ async def question_several(desk: Desk) -> None:
 async def open_specialists(desk: Desk) -> None:
     preferences = desk.engine.preferences.model_copy(update={"specialists": Specialists(defined=SPECIALISTS)})
     await desk.engine.change_preferences(preferences)
-    desk.settings.show().open_specialists()
+    desk.settings.show().turn_to("specialists")
     await asyncio.sleep(0.2)
 
 
@@ -217,7 +217,7 @@ async def open_modes(desk: Desk, *modes: Mode) -> None:
     desk.begin(workspace=True)
     preferences = desk.engine.preferences.model_copy(update={"modes": Modes(defined=modes)})
     await desk.engine.change_preferences(preferences)
-    desk.settings.show().open_modes()
+    desk.settings.show().turn_to("modes")
     await asyncio.sleep(0.3)
 
 

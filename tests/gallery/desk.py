@@ -91,7 +91,6 @@ class Desk:
         self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)
         self.palette = Palette(themes, self.window, self.library, self.servers)
         disk = Disk(engine, self.tasks, self.window)
-        Actions(self.window, settings, self.help, self.palette, disk)
         self.settings = SettingsPresenter(
             themes,
             settings,
@@ -104,6 +103,7 @@ class Desk:
         self.tool_servers = ToolServers(engine, self.clock, self.tasks, lambda: None, app)
         self.settings.offer_tool_servers(self.tool_servers)
         self.settings.offer_storage(disk)
+        Actions(self.window, settings, self.settings, self.help, self.palette, disk)
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""

@@ -157,7 +157,7 @@ async def edit_server(desk: Desk) -> None:
     providers = preferences.providers.model_copy(update={"endpoints": endpoints})
     await desk.engine.change_preferences(preferences.model_copy(update={"providers": providers}))
     desk.engine.secrets.remember_for_session(OPENROUTER.id, SecretStr("never shown"))
-    dialog = desk.settings.show(providers=True)
+    dialog = desk.settings.show("providers")
     dialog.resize(860, 760)
     await asyncio.sleep(0.3)
     card = dialog._providers._cards[OPENROUTER.id]

@@ -40,7 +40,7 @@ async def opened(desk: Desk, *servers: McpServer) -> ToolServersForm:
     await desk.tool_servers.imports.keep(servers)
     dialog = desk.settings.show()
     dialog.resize(820, desk.window.height() - 40)
-    dialog.open_tool_servers()
+    dialog.turn_to("mcp")
     return dialog.tool_servers
 
 

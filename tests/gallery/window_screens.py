@@ -224,6 +224,11 @@ async def palette_typed(desk: Desk) -> None:
     await open_palette(desk, "la")
 
 
+@scene("palette-nothing")
+async def palette_nothing(desk: Desk) -> None:
+    await open_palette(desk, "Esperanto")
+
+
 @scene("palette-narrow", 560, 760)
 async def palette_narrow(desk: Desk) -> None:
     await open_palette(desk, "zz")

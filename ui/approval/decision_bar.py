@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QStyle, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
@@ -16,6 +16,7 @@ from desktop_agent.vocabulary.tool_calls import (
     DenyAndStop,
 )
 from ui.look.controls import ButtonKind
+from ui.look.parts.clearable_field import ClearableField
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_S, ThemeSource
@@ -160,7 +161,7 @@ class _OthersBox(QCheckBox):
         self.setToolTip(plain_tip(whole) if shown != whole else "")
 
 
-class _Message(QLineEdit):
+class _Message(ClearableField):
     """Says while it is empty what it is for, at such a length as there is room."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -187,7 +188,7 @@ class DecisionBar(QWidget):
         self._has_rules = False
         self._rest = QTimer(self, singleShot=True, interval=settle_ms)
         self._rest.timeout.connect(self._refresh)
-        self._message = _Message(clearButtonEnabled=True)
+        self._message = _Message(themes)
         self._message.setAccessibleName(self.tr("Message to the model"))
         self._message.returnPressed.connect(self._deny_with_message)
         self._for_others = _OthersBox()

@@ -200,6 +200,10 @@ class Composer(QWidget):
         self._forget_problems()
         (self.later_requested if later else self.send_requested).emit(text, attached)
 
+    def stop(self) -> None:
+        """Stop what is under way; nothing happens where nothing is."""
+        self._send_or_stop.stop()
+
     def choose_files(self) -> None:
         """Ask for picture files, without waiting."""
         from PySide6.QtWidgets import QFileDialog
@@ -214,7 +218,7 @@ class Composer(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape stops."""
         if event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
-            self._send_or_stop.stop()
+            self.stop()
         else:
             super().keyPressEvent(event)
 

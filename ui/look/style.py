@@ -81,6 +81,9 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{
   selection-background-color: {selection}; selection-color: {text}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ padding: {button_y}px {s}px; min-height: {line}px; }}
 QLineEdit {{ padding: {button_y}px {line_x}px; }}
+/* The button inside is no taller than its drawing, or it hangs below the middle. */
+QLineEdit > QToolButton, QLineEdit > QToolButton:hover, QLineEdit > QToolButton:focus {{
+  border: 0; padding: 0; min-height: 0; background: transparent; }}
 QPlainTextEdit, QTextEdit {{ padding: {xs}px; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{
   border: 2px solid {accent}; }}
@@ -100,7 +103,7 @@ QComboBox::down-arrow {{ image: url("{chevron}"); width: {chevron_size}px; heigh
 /* A list below the box: as the menu that it is otherwise, its rows do not fit when they have our padding. */
 QComboBox {{ combobox-popup: 0; }}
 QComboBox QAbstractItemView {{
-  background: {window}; border: 1px solid {border}; padding: {xs}px; outline: 0;
+  background: {window}; border: 1px solid {edge}; padding: {xs}px; outline: 0;
   selection-background-color: {hover}; selection-color: {text}; }}
 QComboBox QAbstractItemView::item {{ padding: {xs}px {s}px; min-height: {line}px; color: {text}; }}
 QComboBox QAbstractItemView::item:selected {{ background: {hover}; color: {text}; }}
@@ -147,7 +150,7 @@ QHeaderView {{ background: transparent; border: 0; }}
 QHeaderView::section {{
   background: {surface}; color: {muted}; border: 0; border-bottom: 1px solid {border}; padding: {xs}px {s}px; }}
 
-QMenu {{ background: {window}; border: 1px solid {border}; border-radius: {radius}px; padding: {xs}px; }}
+QMenu {{ background: {window}; border: 1px solid {edge}; border-radius: {radius}px; padding: {xs}px; }}
 QMenu::item {{ padding: {button_y}px {l}px; border-radius: 4px; }}
 QMenu::item:selected {{ background: {hover}; }}
 QMenu::item:disabled {{ color: {muted}; }}
@@ -173,7 +176,7 @@ QFrame[kind="chip"] {{ background: {surface}; border: 1px solid {border}; border
 QFrame[kind="chip"]:focus {{ border: 2px solid {accent}; }}
 QFrame[kind="composer"] {{ background: {window}; border: 1px solid {border}; border-radius: {radius_xl}px; }}
 QFrame[kind="composer"][focused="true"] {{ border-color: {accent}; }}
-QFrame[kind="popup"] {{ background: {window}; border: 1px solid {border}; border-radius: {radius}px; }}
+QFrame[kind="popup"] {{ background: {window}; border: 1px solid {edge}; border-radius: {radius}px; }}
 QFrame[kind="line"] {{ background: {border}; border: 0; max-height: 1px; min-height: 1px; }}
 QFrame[kind="line-upright"] {{ background: {border}; border: 0; max-width: 1px; min-width: 1px; }}
 QWidget[kind="sidebar"] {{ background: {sidebar}; }}
@@ -280,6 +283,7 @@ def _colours(theme: Theme) -> dict[str, str]:
     colours = {name: str(getattr(theme, name)) for name in names}
     return colours | {
         "pressed": chosen_ground(theme),
+        "edge": mixed(theme.border, theme.text, 0.25 if theme.is_dark else 0.1),
         "scroll": mixed(theme.window, theme.muted, 0.45),
         "accent_hover": mixed(theme.accent, theme.text, 0.15),
     }

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSortFilterProxyModel, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLineEdit, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from ui.look.controls import button, label
+from ui.look.parts.clearable_field import ClearableField
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.preferences.price_rows import PricedModel, PriceRows
 
@@ -24,7 +25,7 @@ class PricesForm(QWidget):
         self._themes = themes
         self._rows = PriceRows(self)
         self._filtered = QSortFilterProxyModel(self)
-        self._filter = QLineEdit(placeholderText=self.tr("Filter by server or model"), clearButtonEnabled=True)
+        self._filter = ClearableField(themes, self.tr("Filter by server or model"))
         self._table = QTableView()
         self._none = label(self.tr("Models are listed here when a server is connected."), "muted", wrap=True)
         self._reset = button(self.tr("Reset"), self._reset_row, name=self.tr("Reset the price to what is shipped"))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -57,6 +57,7 @@ class SettingsDialog(QDialog):
     endpoint_edited = Signal(object)
     """The Endpoint as it shall be."""
     connect_requested = Signal()
+    about_requested = Signal()
     rule_revoked = Signal(str)
     judgement_requested = Signal(str, object)
     """A tool's name and the arguments of a call that is not made."""
@@ -80,23 +81,24 @@ class SettingsDialog(QDialog):
         self.rules = RulesForm(themes)
         self.decisions = DecisionsForm(themes)
         self.storage = StorageForm(themes)
+        self._pages_by_name: list[str] = []
         self._list = QListWidget()
         self._menu = ChoiceBox()
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
-        self._providers_row = self._add_page(self.tr("Providers and keys"), self._providers)
+        self._add_page("providers", self.tr("Providers and keys"), self._providers)
         for name in ("models", "chat"):
             self._add_section(name)
-        self._modes_row = self._add_page(self.tr("Modes"), self.modes)
-        self._add_page(self.tr("Rules"), self.rules)
-        self._decisions_row = self._add_page(self.tr("Decisions"), self.decisions)
-        self._tool_servers_row = self._add_page(self.tr("MCP servers"), self.tool_servers)
-        self._specialists_row = self._add_page(self.tr("Specialists"), self.specialists)
+        self._add_page("modes", self.tr("Modes"), self.modes)
+        self._add_page("rules", self.tr("Rules"), self.rules)
+        self._add_page("decisions", self.tr("Decisions"), self.decisions)
+        self._add_page("mcp", self.tr("MCP servers"), self.tool_servers)
+        self._add_page("specialists", self.tr("Specialists"), self.specialists)
         for name in type(preferences).model_fields:
             if name not in OWN_PAGES and name not in self._forms:
                 self._add_section(name)
-        self._add_page(self.tr("Storage"), self.storage)
+        self._add_page("storage", self.tr("Storage"), self.storage)
         self._build(themes)
         themes.changed.connect(self._fit)
         self._fit()
@@ -137,21 +139,9 @@ class SettingsDialog(QDialog):
         """What models cost."""
         self._prices.show_models(models)
 
-    def open_providers(self) -> None:
-        """Turn to the page of providers and keys."""
-        self._list.setCurrentRow(self._providers_row)
-
-    def open_modes(self) -> None:
-        """Turn to the page of modes."""
-        self._list.setCurrentRow(self._modes_row)
-
-    def open_tool_servers(self) -> None:
-        """Turn to the page of MCP servers."""
-        self._list.setCurrentRow(self._tool_servers_row)
-
-    def open_specialists(self) -> None:
-        """Turn to the page of specialists."""
-        self._list.setCurrentRow(self._specialists_row)
+    def turn_to(self, page: str) -> None:
+        """Show the page of this section of the declaration, or "rules", "decisions" or "storage"."""
+        self._list.setCurrentRow(self._pages_by_name.index(page))
 
     def _change(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
@@ -179,10 +169,9 @@ class SettingsDialog(QDialog):
         form = SectionForm(getattr(self._preferences, name))
         form.value_changed.connect(partial(self._change, name))
         self._forms[name] = form
-        self._add_page(translated(name.capitalize()), form, self._prices if name == "models" else None)
+        self._add_page(name, translated(name.capitalize()), form, self._prices if name == "models" else None)
 
-    def _add_page(self, title: str, content: QWidget, below: QWidget | None = None) -> int:
-        """Its row in the list."""
+    def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_L)
@@ -200,12 +189,12 @@ class SettingsDialog(QDialog):
         self._pages.addWidget(scroll)
         TabOrder(self._list, page)
         self._list.addItem(title)
-        return self._list.count() - 1
+        self._pages_by_name.append(name)
 
     def _turn_to(self, row: int) -> None:
         self._pages.setCurrentIndex(row)
         self._menu.setCurrentIndex(row)
-        if row == self._decisions_row:
+        if self._pages_by_name[row] == "decisions":
             self.decisions_wanted.emit()
 
     def _fit(self) -> None:
@@ -236,6 +225,9 @@ class SettingsDialog(QDialog):
             self._middle.addWidget(each)
         self._middle.addWidget(self._pages, 1)
         foot = QHBoxLayout()
+        # Where people look for the version first; the help has it.
+        about = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
+        foot.addWidget(button(about, self.about_requested.emit, "quiet"))
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Close"), self.accept))
         self._column.setSpacing(SPACE_L)

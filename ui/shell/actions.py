@@ -1,81 +1,165 @@
-"""Everything the window can be told, in one list: the palette and the list of shortcuts come from here."""
+"""Everything the window can be told, in one list: the palette and the list of shortcuts come from here.
+
+Behind each stand other words under which people look for it.
+"""
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
 
+from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.disk import Disk
 from ui.bridge.settings import Settings
 from ui.composer.parameters_button import KEYS as PARAMETERS_KEYS
 from ui.composer.questions.question_card import KEYS as QUESTION_KEYS
 from ui.composer.reasoning_switch import KEYS
 from ui.look.parts.mode_picker import KEYS as MODE_KEYS
-from ui.shell.commands import mark_numbered
+from ui.shell.commands import mark_numbered, set_other_words, set_shown_keys
 from ui.shell.help.help import Help
 from ui.shell.palette.contents import Palette
+from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
 
 class Actions(QObject):
     """Adds the actions to the window; who shows actions reads them from there (`window.actions()`)."""
 
-    def __init__(self, window: MainWindow, settings: Settings, help_: Help, palette: Palette, disk: Disk) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        settings: Settings,
+        pages: SettingsPresenter,
+        help_: Help,
+        palette: Palette,
+        disk: Disk,
+    ) -> None:
         super().__init__(window)
         self._window = window
-        page, sidebar = window.page, window.sidebar
         # First the one that finds all others; it does not list itself.
-        palette.shown_by = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
-        self._add(self.tr("New conversation"), "Ctrl+N", sidebar.new_requested.emit)
-        open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit)
-        search = self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search)
-        self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list)
-        trash = self._add(self.tr("Trash"), None, window.show_trash)
-        self._add(self.tr("Check saved conversations"), None, disk.check)
-        self._add(self.tr("Connect a model"), None, window.show_welcome)
-        self._add(self.tr("Attach image"), "Ctrl+Shift+A", page.composer.choose_files)
-        self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list)
-        self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu)
-        self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters)
-        self._add(self.tr("Choose mode"), MODE_KEYS, page.conduct.picker.open_menu)
-        self._add(self.tr("Answer the question"), QUESTION_KEYS, page.conduct.questions.take_focus)
-        self._add(self.tr("Waiting messages"), "Ctrl+Shift+W", page.conduct.waiting.take_focus)
-        self._add(self.tr("Write a message"), "Ctrl+L", page.composer.editor.setFocus)
-        self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find)
-        self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))
-        self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
-        self._add(self.tr("Caret browsing"), "F7", page.ways.browse)
-        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.offers.copy_all)
-        self._add(self.tr("Summarise older messages"), None, page.compact)
-        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here)
-        self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
-        self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
-        for number in range(1, 10):
-            words = self.tr("Conversation {0}").format(number)
-            mark_numbered(self._add(words, f"Ctrl+{number}", lambda row=number - 1: sidebar.choose_row(row)))
-        self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1))
-        self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1))
-        self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0))
-        page.transcript.zoom_requested.connect(settings.zoom)
-        guide = self._add(self.tr("Guide"), "F1", help_.show_guide)
-        self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts)
-        self._add(self.tr("About Desktop Agent"), None, help_.show_about)
-        sidebar.offer(open_settings, trash, search, guide)
+        palette.shown_by = everything = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
+        words = self.tr("chat start create")
+        self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, words)
+        words = self.tr("preferences options configuration")
+        open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit, words)
+        self._add_conversations()
+        self._add_conversation()
+        self._add_message(settings)
+        trash = self._add_settings(settings, pages, disk)
+        helping, shortcuts = self._add_help(help_)
+        palette.leads_on = (open_settings, shortcuts, helping)
+        window.sidebar.offer(open_settings, trash, everything, helping)
         # Not the standard key: some platforms have none for it.
-        self._add(self.tr("Quit"), "Ctrl+Q", window.close)
+        self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
         wanted = [each for each in window.actions() if each.shortcut().toString() == window.wanted_keys]
         if window.wanted_keys and wanted:
             # When everything that listens to actions is there.
             QTimer.singleShot(0, wanted[0], wanted[0].trigger)
 
+    def _add_conversations(self) -> None:
+        window, sidebar = self._window, self._window.sidebar
+        words = self.tr("find titles list filter chats")
+        self._add(self.tr("Search conversations"), "Ctrl+Shift+F", self._search, words)
+        words = self.tr("sidebar list panel fold")
+        self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list, words)
+        self._add(self.tr("Rename this conversation"), None, self._rename, self.tr("title name chat"))
+        words = self.tr("remove chat trash bin")
+        self._add(self.tr("Delete this conversation"), None, sidebar.delete_current, words)
+        self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
+        self._add(self.tr("Previous conversation"), "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
+        for number in range(1, 10):
+            words = self.tr("Conversation {0}").format(number)
+            mark_numbered(self._add(words, f"Ctrl+{number}", lambda row=number - 1: sidebar.choose_row(row)))
+
+    def _add_conversation(self) -> None:
+        page = self._window.page
+        self._add(self.tr("Choose model"), "Ctrl+M", page.model_picker.open_list, self.tr("switch change another"))
+        words = self.tr("thinking effort")
+        self._add(self.tr("Choose reasoning"), KEYS, page.models.reasoning.open_menu, words)
+        words = self.tr("temperature system prompt instructions parameters length of the answer")
+        self._add(self.tr("Conversation settings"), PARAMETERS_KEYS, page.models.edit_parameters, words)
+        words = self.tr("permissions approval plan accept edits")
+        self._add(self.tr("Choose mode"), MODE_KEYS, page.conduct.picker.open_menu, words)
+        self._add(self.tr("Answer the question"), QUESTION_KEYS, page.conduct.questions.take_focus)
+        words = self.tr("search words text")
+        self._add(self.tr("Find in conversation"), "Ctrl+F", page.ways.find, words)
+        self._add(self.tr("Find next"), "F3", lambda: page.ways.find_bar.step(1))
+        self._add(self.tr("Find previous"), "Shift+F3", lambda: page.ways.find_bar.step(-1))
+        self._add(self.tr("Caret browsing"), "F7", page.ways.browse, self.tr("select cursor"))
+        words = self.tr("export save")
+        self._add(self.tr("Copy conversation as Markdown"), None, page.transcript.offers.copy_all, words)
+        words = self.tr("compact shorten context")
+        self._add(self.tr("Summarise older messages"), None, page.compact, words)
+        words = self.tr("revert restore files rewind")
+        self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undoing.undo_here, words)
+
+    def _add_message(self, settings: Settings) -> None:
+        page = self._window.page
+        composer = page.composer
+        self._add(self.tr("Write a message"), "Ctrl+L", composer.editor.setFocus, self.tr("type prompt"))
+        self._send = self._add(self.tr("Send the message"), None, composer.send)
+        self._new_line = self._add(self.tr("New line in the message"), None, lambda: composer.editor.insert_text("\n"))
+        stop = self._add(self.tr("Stop the answer"), None, composer.stop, self.tr("cancel interrupt abort break"))
+        set_shown_keys(stop, "Esc")
+        words = self.tr("picture photo file upload")
+        self._add(self.tr("Attach image"), "Ctrl+Shift+A", composer.choose_files, words)
+        self._add(self.tr("Waiting messages"), "Ctrl+Shift+W", page.conduct.waiting.take_focus, self.tr("queue"))
+        settings.changed.connect(self._show_keys_of_message)
+        self._show_keys_of_message(settings.preferences)
+
+    def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: Disk) -> QAction:
+        for page, text, words in (
+            ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),
+            ("providers", self.tr("Providers and keys"), self.tr("api key server account")),
+            ("rules", self.tr("Rules"), self.tr("permissions allowed tools always allow")),
+            ("mcp", self.tr("MCP servers"), self.tr("tools plugins extensions")),
+            ("storage", self.tr("Storage"), self.tr("data folder disk")),
+        ):
+            self._add(text, None, partial(pages.show, page), words)
+        words = self.tr("provider server key add login")
+        self._add(self.tr("Connect a model"), None, self._window.show_welcome, words)
+        words = self.tr("deleted removed bin restore bring back")
+        trash = self._add(self.tr("Trash"), None, self._window.show_trash, words)
+        self._add(self.tr("Check saved conversations"), None, disk.check, self.tr("repair damaged disk"))
+        words = self.tr("zoom in text size bigger font")
+        self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1), words)
+        words = self.tr("zoom out text size font")
+        self._add(self.tr("Smaller text"), QKeySequence.StandardKey.ZoomOut, lambda: settings.zoom(-1), words)
+        self._add(self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0), self.tr("reset zoom"))
+        self._window.page.transcript.zoom_requested.connect(settings.zoom)
+        return trash
+
+    def _add_help(self, help_: Help) -> tuple[QAction, QAction]:
+        helping = self._add(self.tr("Help"), "F1", help_.show_guide, self.tr("guide manual introduction how to"))
+        words = self.tr("keys hotkeys bindings")
+        shortcuts = self._add(self.tr("Keyboard shortcuts"), None, help_.show_shortcuts, words)
+        self._add(
+            self.tr("About Desktop Agent"), None, help_.show_about, self.tr("version licence program data folder")
+        )
+        return helping, shortcuts
+
     def _search(self) -> None:
         self._window.panes.show_list()
         self._window.sidebar.focus_search()
 
-    def _add(self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object]) -> QAction:
+    def _rename(self) -> None:
+        self._window.panes.show_list()
+        self._window.sidebar.rename_current()
+
+    @Slot(Preferences)
+    def _show_keys_of_message(self, preferences: Preferences) -> None:
+        sends = preferences.chat.enter_sends
+        set_shown_keys(self._send, "Enter" if sends else "Ctrl+Enter")
+        set_shown_keys(self._new_line, "Shift+Enter" if sends else "Enter")
+
+    def _add(
+        self, text: str, keys: str | QKeySequence.StandardKey | None, do: Callable[[], object], words: str = ""
+    ) -> QAction:
         action = QAction(text, self._window)
         if keys is not None:
             action.setShortcut(QKeySequence(keys))
+        set_other_words(action, words)
         action.triggered.connect(lambda _checked=False: do())
         self._window.addAction(action)
         return action

@@ -6,6 +6,8 @@ from PySide6.QtWidgets import QWidget
 from ui.look.sentences import shown_keys
 
 _NUMBERED = "isNumbered"
+_OTHER_WORDS = "otherWords"
+_SHOWN_KEYS = "shownKeys"
 
 
 def mark_numbered(action: QAction) -> None:
@@ -23,6 +25,21 @@ def numbered(window: QWidget) -> list[QAction]:
     return [each for each in window.actions() if each.property(_NUMBERED) is True]
 
 
+def set_other_words(action: QAction, words: str) -> None:
+    """Say under which other words, with spaces between them, people look for it."""
+    action.setProperty(_OTHER_WORDS, words)
+
+
+def other_words(action: QAction) -> str:
+    """Return them; empty where its text says all."""
+    return str(action.property(_OTHER_WORDS) or "")
+
+
+def set_shown_keys(action: QAction, keys: str) -> None:
+    """Say which keys do it where they are pressed in one part of the window, which takes them itself."""
+    action.setProperty(_SHOWN_KEYS, keys)
+
+
 def keys_of(action: QAction) -> str:
-    """The shortcut as people here know it; empty where there is none."""
-    return shown_keys(action.shortcut().toString())
+    """The keys as people here know them; empty where there are none."""
+    return shown_keys(str(action.property(_SHOWN_KEYS) or "") or action.shortcut().toString())

@@ -43,6 +43,7 @@ class SettingsPresenter(QObject):
 
     connect_requested = Signal()
     """The person wants another server; the dialog is out of the way by then."""
+    about_requested = Signal()
 
     def __init__(
         self,
@@ -71,12 +72,12 @@ class SettingsPresenter(QObject):
         settings.changed.connect(self._set_reading)
         self._set_reading(settings.preferences)
 
-    def show(self, *, providers: bool = False) -> "SettingsDialog":
-        """Open it, on the page of providers and keys if that is what is wanted."""
+    def show(self, page: str = "") -> "SettingsDialog":
+        """Open it, at this page if one is named."""
         if self._dialog is None:
             self._dialog = self._made()
-        if providers:
-            self._dialog.open_providers()
+        if page:
+            self._dialog.turn_to(page)
         self._tasks.start(self._show_keys())
         self._tasks.start(self._show_last_check())
         self._show_prices()
@@ -117,6 +118,7 @@ class SettingsPresenter(QObject):
         self._servers.models_changed.connect(self._show_prices)
         dialog.connect_requested.connect(dialog.hide)
         dialog.connect_requested.connect(self.connect_requested)
+        dialog.about_requested.connect(self.about_requested)
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from ui.look.icons import themed_icon
+from ui.look.parts.clearable_field import ClearableField
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ConversationList(QWidget):
         self._current = ""
         self._column = QVBoxLayout(self)
         self._new = QPushButton(" " + self.tr("New conversation"))
-        self._search = _SearchField(placeholderText=self.tr("Search"), clearButtonEnabled=True)
+        self._search = _SearchField(themes, self.tr("Search titles"))
         self._build()
         self._new.clicked.connect(self.new_requested)
         self._search.textChanged.connect(self._narrow)
@@ -79,18 +80,30 @@ class ConversationList(QWidget):
             row = self._rows.row_of(self._current)
             self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
 
-    def offer(self, settings: "QAction", trash: "QAction", search: "QAction", guide: "QAction") -> None:
+    def offer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Show the row at the bottom; the window is drawn before there are any actions."""
         from ui.sidebar.foot import SidebarFoot
 
         # The list takes the place of the stretch, which is the last of the column until then.
         rows = self._list
-        foot = SidebarFoot(self._themes, settings, trash, search, guide)
+        foot = SidebarFoot(self._themes, settings, trash, commands, helping)
         self._column.addWidget(foot)
         QWidget.setTabOrder(rows, foot.stops[0])
         for before, after in pairwise(foot.stops):
             QWidget.setTabOrder(before, after)
         foot.show()
+
+    def rename_current(self) -> None:
+        """Edit the title of the conversation on the screen, in the list."""
+        self._search.clear()
+        self._mark_current()
+        self._list.setFocus()
+        self._list.rename_current()
+
+    def delete_current(self) -> None:
+        """Delete the conversation on the screen."""
+        if self._current:
+            self.delete_requested.emit(self._current)
 
     def focus_list(self) -> None:
         """Put the keyboard into the list."""
@@ -113,6 +126,7 @@ class ConversationList(QWidget):
     def _choose_first(self) -> None:
         if self._rows.rowCount():
             self.conversation_chosen.emit(self._rows.id_at(0))
+            self._search.clear()
 
     def _mark_current(self) -> None:
         self._list.show_current(self._current)
@@ -146,6 +160,8 @@ class ConversationList(QWidget):
 
         made = ConversationRows(self._themes)
         made.chosen.connect(self.conversation_chosen)
+        # The search has done its work; who clicks may want to see the next hit.
+        made.activated.connect(self._search.clear)
         made.delete_pressed.connect(self.delete_requested)
         made.rows.renamed.connect(self.rename_requested)
         self._column.takeAt(self._column.count() - 1)
@@ -159,7 +175,7 @@ class ConversationList(QWidget):
         return self._list.rows
 
 
-class _SearchField(QLineEdit):
+class _SearchField(ClearableField):
     """Down goes to what was found, Esc leaves."""
 
     down_pressed = Signal()

@@ -1,4 +1,4 @@
-"""The row at the bottom of the sidebar: from here a person finds the settings, the trash, a conversation, and help."""
+"""The row at the bottom of the sidebar: from here a person finds the settings, the trash, every command, and help."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
@@ -11,21 +11,24 @@ from ui.look.theme import SPACE_XS, ThemeSource
 
 
 class SidebarFoot(QWidget):
-    """Settings with a word beside its icon; Trash, Search and Help as icons."""
+    """Settings with a word beside its icon; Trash, Commands and Help as icons."""
 
-    def __init__(self, themes: ThemeSource, settings: QAction, trash: QAction, search: QAction, guide: QAction) -> None:
+    def __init__(
+        self, themes: ThemeSource, settings: QAction, trash: QAction, commands: QAction, helping: QAction
+    ) -> None:
         super().__init__()
         self._themes = themes
         self._settings = _WordButton()
-        self._settings.setText(literal(settings.text()))
+        # With a space: Qt leaves less between an icon and its word than everything else here has.
+        self._settings.setText(" " + literal(settings.text()))
         self._settings.setAccessibleName(settings.text())
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
-        self._search = IconButton(themes, "search", self.tr("Search"))
+        self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACE_XS)
-        for each, action in zip(self.stops, (settings, trash, search, guide), strict=True):
+        for each, action in zip(self.stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             each.setToolTip(plain_tip(f"{action.text()} ({shown_keys(keys)})" if keys else action.text()))
             each.clicked.connect(action.trigger)
@@ -36,7 +39,7 @@ class SidebarFoot(QWidget):
     @property
     def stops(self) -> tuple[QToolButton, ...]:
         """Where the Tab key stops, in order."""
-        return (self._settings, self._trash, self._search, self._help)
+        return (self._settings, self._trash, self._commands, self._help)
 
     def _apply_theme(self) -> None:
         side = round(ICON_SIZE * self._themes.zoom / 100)

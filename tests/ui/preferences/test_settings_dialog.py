@@ -153,7 +153,7 @@ def test_a_preference_without_a_control_is_an_error():
 
 
 def test_servers_say_where_their_keys_are(driver):
-    driver.dialog.open_providers()
+    driver.dialog.turn_to("providers")
     driver.dialog.set_key_backend("Secret Service")
     driver.dialog.set_keys(["openai"])
     assert "Keys are held by: Secret Service" in driver.words
@@ -162,7 +162,7 @@ def test_servers_say_where_their_keys_are(driver):
 
 
 def test_keys_and_servers_are_changed_by_the_shell(driver):
-    driver.dialog.open_providers()
+    driver.dialog.turn_to("providers")
     driver.dialog.set_keys(["openai"])
     driver.click("Change key of OpenAI")
     field = driver.part(QLineEdit, "API key for OpenAI")
@@ -184,7 +184,7 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
 
 
 def test_a_removed_server_leaves_the_list(driver):
-    driver.dialog.open_providers()
+    driver.dialog.turn_to("providers")
     driver.dialog.set_preferences(Preferences())
     assert "No server is connected yet." in driver.words
     driver.dialog.set_endpoint_state("openai", "error", "too late")
@@ -197,7 +197,7 @@ class TestEditing:
     @pytest.fixture
     def driver(self, qtbot):
         driver = Driver(qtbot)
-        driver.dialog.open_providers()
+        driver.dialog.turn_to("providers")
         driver.dialog.set_keys(["openai"])
         driver.click("Edit OpenAI")
         return driver

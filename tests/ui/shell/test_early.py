@@ -3,13 +3,14 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QDialog
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.composer.message_editor import LONGEST_TEXT
+from ui.shell.palette.palette import CommandPalette
 
 
 class Hasty(Screen):
@@ -92,7 +93,7 @@ def test_keys_pressed_before_there_are_actions_are_not_lost(qapp, in_loop, tmp_p
     async def work():
         screen = await Here.open(qapp, tmp_path / "data")
         try:
-            await screen.wait_for(QDialog if name != "Commands" else QWidget, name)
+            await screen.wait_for(QDialog if name != "Commands" else CommandPalette, name)
         finally:
             await screen.close()
 

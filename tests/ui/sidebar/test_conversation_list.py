@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
 from ui.look.rows import RowRole
+from ui.look.style import style_sheet
 from ui.look.theme import ThemeSource
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_model import ConversationModel
@@ -80,8 +81,28 @@ def test_the_search_narrows_and_enter_opens_the_first(driver):
     driver.bot.keyClicks(field, "u")
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     assert driver.facts == [("conversation_chosen", "2")]
+    assert field.text() == ""
+    assert driver.titles == ["Apples", "Pears", "Plums"]
+    driver.bot.keyClicks(field, "plum")
     driver.pane.set_conversations([Record("9", "Plum jam"), Record("8", "Bread")])
     assert driver.titles == ["Plum jam"]
+    driver.click(0)
+    assert driver.titles == ["Plum jam"]
+
+
+def test_the_button_that_clears_the_search_is_our_own_and_in_the_middle(driver):
+    source = ThemeSource()
+    driver.pane.setStyleSheet(style_sheet(source.theme))
+    field = driver.part(QLineEdit, "Search conversations")
+    driver.bot.keyClicks(field, "plum")
+    clear = field.findChild(QToolButton)
+    assert abs(clear.geometry().center().y() - field.rect().center().y()) <= 1
+    drawn = clear.grab().toImage()
+    ink = {drawn.pixelColor(x, y).name() for x in range(drawn.width()) for y in range(drawn.height())}
+    assert source.theme.text in ink
+    driver.bot.mouseClick(clear, Qt.MouseButton.LeftButton)
+    assert field.text() == ""
+    assert not clear.isVisible()
 
 
 def test_keys_lead_from_the_search_to_the_list_and_back_to_the_conversation(driver, qtbot):
@@ -94,7 +115,9 @@ def test_keys_lead_from_the_search_to_the_list_and_back_to_the_conversation(driv
     assert driver.rows.hasFocus()
     driver.bot.keyClick(driver.rows, Qt.Key.Key_Return)
     assert driver.facts == [("conversation_chosen", "2")]
+    assert field.text() == ""
     driver.pane.focus_search()
+    driver.bot.keyClicks(field, "plu")
     with qtbot.waitSignal(driver.pane.search_left):
         driver.bot.keyClick(field, Qt.Key.Key_Escape)
     assert driver.titles == ["Apples", "Pears", "Plums"]
@@ -116,21 +139,22 @@ def test_a_search_that_finds_nothing_says_so(driver):
 @pytest.fixture
 def foot(driver):
     driver.pressed = []
-    actions = [QAction(text, driver.pane) for text in ("Settings", "Trash", "Search conversations", "Guide")]
-    for each, keys in zip(actions, ("Ctrl+,", "", "Ctrl+Shift+F", "F1"), strict=True):
+    actions = [QAction(text, driver.pane) for text in ("Settings", "Trash", "Commands", "Help")]
+    for each, keys in zip(actions, ("Ctrl+,", "", "Ctrl+K", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
     driver.pane.offer(*actions)
     return driver
 
 
-def test_the_row_at_the_bottom_leads_to_settings_trash_search_and_help(foot):
-    for name in ("Settings", "Trash", "Search", "Help"):
+def test_the_row_at_the_bottom_leads_to_settings_trash_every_command_and_help(foot):
+    names = ["Settings", "Trash", "Commands", "Help"]
+    for name in names:
         foot.bot.mouseClick(foot.part(QToolButton, name), Qt.MouseButton.LeftButton)
-    assert foot.pressed == ["Settings", "Trash", "Search conversations", "Guide"]
-    assert foot.part(QToolButton, "Trash").toolTip() == "Trash"
-    assert "Ctrl+," in foot.part(QToolButton, "Settings").toolTip()
-    assert foot.part(QToolButton, "Settings").text() == "Settings"
+    assert foot.pressed == names
+    tips = [foot.part(QToolButton, name).toolTip() for name in names]
+    assert tips == ["Settings (Ctrl+,)", "Trash", "Commands (Ctrl+K)", "Help (F1)"]
+    assert foot.part(QToolButton, "Settings").text().strip() == "Settings"
     assert foot.rows.geometry().bottom() < foot.part(QToolButton, "Settings").parentWidget().geometry().top()
 
 
@@ -141,7 +165,7 @@ def test_the_tab_key_goes_through_the_row_at_the_bottom(foot):
         while not at.focusPolicy() & Qt.FocusPolicy.TabFocus:
             at = at.nextInFocusChain()
         names.append(at.accessibleName())
-    assert names == ["Settings", "Trash", "Search", "Help"]
+    assert names == ["Settings", "Trash", "Commands", "Help"]
 
 
 def test_a_title_is_edited_in_place(driver):

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListView, QVBoxLayout, QWidget
 
 from ui.look.controls import announce
+from ui.look.parts.clearable_field import ClearableField
 from ui.look.parts.found_rows import FoundRow, FoundRows
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_XS, ThemeSource
@@ -17,13 +18,15 @@ class SearchPanel(QWidget):
 
     chosen = Signal(object)
     """The FoundRow."""
+    narrowed = Signal()
+    """Something else is found now."""
     backed_out = Signal()
     """Backspace in the empty field."""
 
     def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[FoundRow]], name: str) -> None:
         super().__init__()
         self._find = find
-        self.field = QLineEdit(clearButtonEnabled=True)
+        self.field = ClearableField(themes)
         self.rows = FoundRows(self)
         self._list = QListView()
         self._list.setModel(self.rows)
@@ -89,6 +92,12 @@ class SearchPanel(QWidget):
         self.rows.show_rows(self._find(typed))
         at = -1 if typed else self.rows.current
         self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
+        self.narrowed.emit()
+
+    def whole_height(self) -> int:
+        """Return the pixels in which every row is seen without scrolling."""
+        rows = sum(self._list.sizeHintForIndex(self.rows.index(each)).height() for each in range(self.rows.rowCount()))
+        return self.field.sizeHint().height() + self.column.spacing() + rows + 2 * self._list.frameWidth()
 
     def choose(self, index: QModelIndex) -> None:
         """Take this row, where it can be chosen."""

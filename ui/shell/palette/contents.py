@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from ui.bridge.library import Library
 from ui.bridge.servers import ModelGroup, Servers
 from ui.look.theme import ThemeSource
-from ui.shell.commands import commands, keys_of
+from ui.shell.commands import commands, keys_of, other_words
 from ui.shell.palette.palette import CommandPalette
 from ui.shell.palette.rows import CommandRow, Group
 from ui.shell.window import MainWindow
@@ -37,13 +37,15 @@ class Palette(QObject):
         self._widget: CommandPalette | None = None
         self.shown_by: QAction | None = None
         """The action that opens it, which it need not list."""
+        self.leads_on: Sequence[QAction] = ()
+        """What it offers to who looked for something that is not there."""
         library.listed.connect(self._on_listed)
         servers.models_changed.connect(self._on_models)
 
     def open(self) -> None:
         """Show it over the window, or close it again."""
         if self._widget is None:
-            self._widget = CommandPalette(self._themes, self._groups, self._window)
+            self._widget = CommandPalette(self._themes, self._groups, self._window, self._way_on)
         self._widget.open()
 
     @Slot(list)
@@ -62,13 +64,11 @@ class Palette(QObject):
         )
 
     def _command_rows(self) -> list[CommandRow]:
-        rows: list[CommandRow] = []
-        for action in commands(self._window):
-            text, keys = action.text(), keys_of(action)
-            said = f"{text}, {keys}" if keys else text
-            if action.isEnabled() and action is not self.shown_by:
-                rows.append(CommandRow(text=text, detail=keys, spoken=said, is_choosable=True, do=action.trigger))
-        return rows
+        listed = (each for each in commands(self._window) if each.isEnabled() and each is not self.shown_by)
+        return [_command_row(each) for each in listed]
+
+    def _way_on(self) -> list[CommandRow]:
+        return [_command_row(each) for each in self.leads_on]
 
     def _conversation_rows(self) -> list[CommandRow]:
         return [
@@ -99,3 +99,11 @@ class Palette(QObject):
             self._library.new(endpoint_id=endpoint_id, model=model)
         else:
             self._window.page.models.choose_model(endpoint_id, model)
+
+
+def _command_row(action: QAction) -> CommandRow:
+    text, keys = action.text(), keys_of(action)
+    said = f"{text}, {keys}" if keys else text
+    return CommandRow(
+        text=text, detail=keys, also=other_words(action), spoken=said, is_choosable=True, do=action.trigger
+    )

@@ -1,6 +1,6 @@
 """How well typed words fit a text: all must be in it, in any order, whole or by some of their letters."""
 
-_STARTS, _BEGINS_WORD, _INSIDE, _LETTERS = range(4)
+_STARTS, _BEGINS_WORD, _IN_OTHER_WORDS, _INSIDE, _LETTERS = range(5)
 
 
 class TypedWords:
@@ -14,16 +14,24 @@ class TypedWords:
         """Whether nothing is looked for."""
         return not self._words
 
-    def rank(self, text: str) -> int | None:
-        """Return how well this text fits: 0 is best, None is not at all."""
-        folded = text.casefold()
+    def rank(self, text: str, others: str = "") -> int | None:
+        """Return how well this text fits: 0 is best, None is not at all.
+
+        `others` are more words for the same thing: a word may also stand in them, but whole or by its beginning.
+        """
+        folded, other = text.casefold(), others.casefold()
         total = 0
         for word in self._words:
-            rank = _rank_of(word, folded)
-            if rank is None:
+            ranks = [rank for rank in (_rank_of(word, folded), _rank_in_others(word, other)) if rank is not None]
+            if not ranks:
                 return None
-            total += rank
+            total += min(ranks)
         return total
+
+
+def _rank_in_others(word: str, text: str) -> int | None:
+    rank = _rank_of(word, text)
+    return None if rank is None or rank == _LETTERS else max(rank, _IN_OTHER_WORDS)
 
 
 def _rank_of(word: str, text: str) -> int | None:

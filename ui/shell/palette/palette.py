@@ -11,6 +11,7 @@ from ui.look.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 from ui.shell.palette.rows import CommandRow, Group, rows_for
 
 SIZE = QSize(600, 440)
+_BORDER = 1
 
 
 class CommandPalette(QWidget):
@@ -19,10 +20,17 @@ class CommandPalette(QWidget):
     Qt leaves popups out of the accessible tree.
     """
 
-    def __init__(self, themes: ThemeSource, groups: Callable[[], Sequence[Group]], window: QWidget) -> None:
+    def __init__(
+        self,
+        themes: ThemeSource,
+        groups: Callable[[], Sequence[Group]],
+        window: QWidget,
+        way_on: Callable[[], Sequence[CommandRow]] = list,
+    ) -> None:
         super().__init__(window)
         self._themes = themes
         self._ask = groups
+        self._way_on = way_on
         self._groups: Sequence[Group] = ()
         self._window = window
         self._before: QWidget | None = None
@@ -30,6 +38,7 @@ class CommandPalette(QWidget):
         self._frame = QFrame(self)
         self._build()
         self._panel.chosen.connect(self._choose)
+        self._panel.narrowed.connect(self._fit)
         window.installEventFilter(self)
         self.hide()
 
@@ -71,7 +80,7 @@ class CommandPalette(QWidget):
         return super().eventFilter(watched, event)
 
     def _found(self, typed: str) -> Sequence[CommandRow]:
-        return rows_for(typed, self._groups)
+        return rows_for(typed, self._groups, self._way_on())
 
     def _choose(self, row: CommandRow) -> None:
         # First the keyboard goes back: what is done may put it elsewhere.
@@ -82,6 +91,8 @@ class CommandPalette(QWidget):
     def _fit(self) -> None:
         self.setGeometry(self._window.rect())
         wanted = SIZE * (self._themes.zoom / 100)
+        # No higher than what is found.
+        wanted.setHeight(min(wanted.height(), self._panel.whole_height() + 2 * SPACE_S + 2 * _BORDER))
         self._frame.setFixedSize(wanted.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
 
     def _build(self) -> None:

@@ -17,7 +17,7 @@ class CommandRow(FoundRow):
     """A row, and what choosing it does."""
 
     also: str = ""
-    """More words by which it is found: the id of a model, its server."""
+    """More words by which it is found: the id of a model, its server, what else people call it."""
     do: Callable[[], object] | None = field(default=None, compare=False)
 
 
@@ -29,8 +29,11 @@ class Group:
     rows: Sequence[CommandRow]
 
 
-def rows_for(typed: str, groups: Iterable[Group]) -> list[CommandRow]:
-    """Return the rows that fit, each group under its heading; what fits best stands first."""
+def rows_for(typed: str, groups: Iterable[Group], way_on: Sequence[CommandRow] = ()) -> list[CommandRow]:
+    """Return the rows that fit, each group under its heading; what fits best stands first.
+
+    Where none fits, that is said, and `way_on` is offered.
+    """
     words = TypedWords(typed)
     found = [(_best(group, words), group.title) for group in groups]
     fitting = [(ranked, title) for ranked, title in found if ranked]
@@ -43,13 +46,14 @@ def rows_for(typed: str, groups: Iterable[Group]) -> list[CommandRow]:
     if not rows:
         nothing = QCoreApplication.translate("CommandPalette", "Nothing is called that.")
         rows.append(CommandRow(text=nothing, is_faded=True))
+        rows += way_on
     return rows
 
 
 def _best(group: Group, words: TypedWords) -> list[tuple[int, CommandRow]]:
     if words.is_empty:
         return [(0, row) for row in group.rows[:MOST]]
-    ranked = ((words.rank(f"{row.text} {row.also}"), row) for row in group.rows)
+    ranked = ((words.rank(row.text, row.also), row) for row in group.rows)
     fitting = [(rank, row) for rank, row in ranked if rank is not None]
     fitting.sort(key=lambda each: each[0])
     return fitting[:MOST]

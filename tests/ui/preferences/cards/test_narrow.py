@@ -58,19 +58,19 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         return sideways(page)
 
     try:
-        dialog.open_tool_servers()
+        dialog.turn_to("mcp")
         assert settled(servers) == 0
         for each in SERVERS:
             servers.edit(each.id)
             assert settled(servers) == 0
             servers._editor.cancelled.emit()
-        dialog.open_modes()
+        dialog.turn_to("modes")
         assert settled(modes) == 0
         modes.edit("careful")
         assert settled(modes) == 0
         modes._editor._rules._edit(RULE)
         assert settled(modes) == 0
-        dialog.open_specialists()
+        dialog.turn_to("specialists")
         assert settled(specialists) == 0
         specialists.edit("reviewer")
         assert settled(specialists) == 0
@@ -167,7 +167,7 @@ def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):
     dialog.resize(500, 700)
     assert (menu.isVisible(), sections.isVisible()) == (True, False)
     assert menu.currentText() == sections.currentItem().text()
-    dialog.open_modes()
+    dialog.turn_to("modes")
     assert menu.currentText().startswith("Modes")
     menu.setFocus()
     qtbot.keyClicks(menu, "Rules")

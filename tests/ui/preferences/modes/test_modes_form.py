@@ -51,7 +51,7 @@ class Driver:
         self.said = []
         self.dialog.preferences_changed.connect(lambda each: self.said.append(each.modes.defined))
         self.dialog.modes.show_tools((BUILT_IN, SERVED))
-        self.dialog.open_modes()
+        self.dialog.turn_to("modes")
         self.dialog.show()
 
     def part(self, kind, name):

@@ -54,7 +54,7 @@ class Driver:
         self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
         self.dialog.specialists.show_tools((BUILT_IN, SERVED))
         self.dialog.specialists.show_models([STUDIO, SILENT])
-        self.dialog.open_specialists()
+        self.dialog.turn_to("specialists")
         self.dialog.show()
 
     def part(self, kind, name):

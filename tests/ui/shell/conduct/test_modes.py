@@ -240,7 +240,7 @@ class Pages:
 
     def __init__(self, screen):
         self.dialog = screen.desk._settings_presenter.show()
-        self.dialog.open_modes()
+        self.dialog.turn_to("modes")
 
     def part(self, kind, name):
         inside = self.dialog.modes.findChildren(kind)

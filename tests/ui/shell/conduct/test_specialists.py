@@ -22,7 +22,7 @@ class Page:
 
     def __init__(self, screen):
         self.dialog = screen.desk._settings_presenter.show()
-        self.dialog.open_specialists()
+        self.dialog.turn_to("specialists")
 
     def part(self, kind, name):
         inside = self.dialog.specialists.findChildren(kind)

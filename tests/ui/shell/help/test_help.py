@@ -47,7 +47,7 @@ def test_f1_opens_the_guide_and_esc_gives_the_keyboard_back(on_screen):
         assert "Connect a model" in row.spoken()
         QTest.keyClick(guide, Qt.Key.Key_Escape)
         assert not dialog.isVisible()
-        screen.action("Guide").trigger()
+        screen.action("Help").trigger()
         assert screen.find(HelpDialog, "Help") is dialog
 
     on_screen(work)
@@ -61,6 +61,37 @@ def test_about_says_version_licence_and_folder(on_screen):
         assert f"Version {program_version()}" in words
         assert str(screen.engine.folder) in words
         assert any(each.startswith("MIT.") for each in words)
+
+    on_screen(work)
+
+
+def test_the_foot_of_the_settings_says_the_version_and_leads_to_about(on_screen):
+    async def work(screen):
+        screen.front.app.setApplicationVersion(program_version())
+        screen.action("Settings").trigger()
+        screen.press(f"About · version {program_version()}")
+        assert f"Version {program_version()}" in screen.words(screen.find(HelpDialog, "Help"))
+
+    on_screen(work)
+
+
+def test_the_shortcuts_name_the_keys_that_the_message_takes_itself(on_screen):
+    async def work(screen):
+        def keys():
+            model = screen.find(QListView, "Keyboard shortcuts").model()
+            rows = [model.index(n, 0) for n in range(model.rowCount())]
+            return {row.data(): row.data(RowRole.DETAIL) for row in rows}
+
+        screen.action("Keyboard shortcuts").trigger()
+        wanted = {"Send the message": "Enter", "New line in the message": "Shift+Enter", "Stop the answer": "Esc"}
+        assert wanted.items() <= keys().items()
+        preferences = screen.engine.preferences
+        chat = preferences.chat.model_copy(update={"enter_sends": False})
+        await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
+        await screen.idle()
+        screen.action("Keyboard shortcuts").trigger()
+        wanted |= {"Send the message": "Ctrl+Enter", "New line in the message": "Enter"}
+        assert wanted.items() <= keys().items()
 
     on_screen(work)
 
@@ -85,7 +116,7 @@ def test_a_page_or_folder_that_nothing_opens_is_said_in_the_window_of_the_help(o
     fake_opener(tmp_path, monkeypatch, 3)
 
     async def work(screen):
-        screen.action("Guide").trigger()
+        screen.action("Help").trigger()
         dialog = screen.find(HelpDialog, "Help")
         dialog.guide.link_activated.emit("https://a.example/b")
         await until(lambda: any("“https://a.example/b” could not be opened." in each for each in screen.words(dialog)))

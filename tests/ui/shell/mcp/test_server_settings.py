@@ -22,7 +22,7 @@ class Page:
     def __init__(self, screen):
         self.screen = screen
         dialog = screen.desk._settings_presenter.show()
-        dialog.open_tool_servers()
+        dialog.turn_to("mcp")
         self.form = dialog.tool_servers
 
     def part(self, kind, name):

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QListView
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -11,6 +11,7 @@ from desktop_agent.vocabulary.requests import ModelInfo
 from tests.ui.bridge.in_loop import until
 from ui.look.rows import RowRole
 from ui.preferences.settings_dialog import SettingsDialog
+from ui.shell.help.help_dialog import HelpDialog
 from ui.shell.palette.matching import TypedWords
 from ui.shell.palette.palette import CommandPalette
 from ui.shell.palette.rows import MOST, CommandRow, Group, rows_for
@@ -55,7 +56,17 @@ def test_the_group_with_the_best_row_stands_first():
     assert everything == ["Commands", "Choose model", "Conversations", "Model trains", "Tides"]
     (nothing,) = rows_for("zzz", groups)
     assert not nothing.is_choosable
+    assert rows_for("zzz", groups, rows("Help")) == [nothing, *rows("Help")]
     assert len(rows_for("a", [Group("Many", rows(*["a"] * 500))])) == MOST + 1
+
+
+def test_other_words_for_the_same_count_whole_or_by_their_beginning_only():
+    words = TypedWords("dark")
+    assert words.rank("Theme", "light dark") is not None
+    assert TypedWords("da").rank("Theme", "light dark") is not None
+    assert TypedWords("ldk").rank("Theme", "light dark") is None
+    assert TypedWords("theme dark").rank("Theme", "light dark") is not None
+    assert words.rank("Dark theme") < words.rank("Theme", "dark")
 
 
 class Typist:
@@ -109,6 +120,78 @@ def test_it_lists_every_action_with_its_keys_and_does_what_is_chosen(on_screen):
         assert screen.find(SettingsDialog, "Settings") is not None
 
     on_screen(work)
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        ("theme", "Theme and appearance"),
+        ("dark", "Theme and appearance"),
+        ("light", "Theme and appearance"),
+        ("zoom", "Larger text"),
+        ("text size", "Larger text"),
+        ("version", "About Desktop Agent"),
+        ("about", "About Desktop Agent"),
+        ("stop", "Stop the answer"),
+        ("delete", "Delete this conversation"),
+        ("rename", "Rename this conversation"),
+        ("trash", "Trash"),
+        ("deleted", "Trash"),
+        ("temperature", "Conversation settings"),
+        ("shortcuts", "Keyboard shortcuts"),
+        ("keys", "Keyboard shortcuts"),
+        ("api key", "Providers and keys"),
+        ("preferences", "Settings"),
+    ],
+)
+def test_words_of_newcomers_find_the_command(on_screen, typed, command):
+    async def work(screen):
+        typist = Typist(screen)
+        await typist.open()
+        typist.type(typed)
+        assert command in typist.shown[:5]
+
+    on_screen(work)
+
+
+def test_who_finds_nothing_is_led_on_and_the_sheet_is_as_high_as_what_it_shows(on_screen):
+    async def work(screen):
+        typist = Typist(screen)
+        await typist.open()
+        sheet = typist.palette.findChild(QFrame)
+        high = sheet.height()
+        typist.type("Esperanto")
+        assert typist.shown == ["Nothing is called that.", "Settings", "Keyboard shortcuts", "Help"]
+        assert sheet.height() < high / 2
+        rows = screen.find(QListView, "Commands")
+        assert rows.verticalScrollBar().maximum() == 0
+        assert rows.height() - rows.visualRect(rows.model().index(3, 0)).bottom() < 12
+        typist.key(Qt.Key.Key_Down)
+        typist.key(Qt.Key.Key_Down)
+        typist.key(Qt.Key.Key_Return)
+        assert screen.find(HelpDialog, "Help") is not None
+
+    on_screen(work)
+
+
+def test_commands_rename_delete_and_turn_to_a_page(on_screen):
+    async def work(screen):
+        await screen.say("Tides at the harbour")
+        first = screen.conversation.id
+        screen.window.activateWindow()
+        screen.action("Rename this conversation").trigger()
+        title = await until(lambda: screen.find(QListView, "Conversations").findChild(QLineEdit))
+        title.setText("Tides")
+        QTest.keyClick(title, Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.title == "Tides")
+        screen.action("Delete this conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.idle()
+        screen.action("Theme and appearance").trigger()
+        pages = screen.find(SettingsDialog, "Settings").findChild(QListWidget)
+        assert pages.currentItem().text() == "Appearance"
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")))
 
 
 def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
