@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Any
 
 from desktop_agent.providers.transport.json_text import dumps, is_strict, loads_object, mended, mended_json
@@ -24,7 +24,10 @@ MOST_UNNAMED = 1_000
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it."""
+    """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it.
+
+    `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
+    """
 
     index: int | None
     place: int
@@ -34,6 +37,8 @@ class _Call:
     pieces: list[str] = field(default_factory=list[str])
     size: int = 0
     shown: int = -1  # pieces shown; -1 before the call itself was
+    is_object: bool = False
+    is_named_again: bool = False
     state: JsonObject | None = None
     metadata: JsonObject = field(default_factory=dict[str, Any])
 
@@ -43,7 +48,7 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        return self.size <= LONGEST_LOOKED_AT and loads_object(self.arguments) is not None
+        return self.is_object or (self.size <= LONGEST_LOOKED_AT and loads_object(self.arguments) is not None)
 
 
 class CallBuilder:
@@ -86,12 +91,16 @@ class CallBuilder:
             call.wire_id = wire_id
             self._by_wire_id[wire_id] = call
             call.id = call.id or self._public_id(wire_id)
+        call.is_named_again = call.is_named_again or bool(name and call.pieces and not (wire_id or call.wire_id))
         if name and not call.name:
             call.name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
         if arguments is not None and not isinstance(arguments, str):
             piece = dumps(arguments).decode()
             if not call.is_whole or _says_again(call.arguments, arguments):
                 call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
+                call.is_object = True
+        elif piece:
+            call.is_object = False
         if piece:
             call.pieces.append(piece)
             call.size += len(piece)
@@ -138,7 +147,7 @@ class CallBuilder:
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=lambda call: call.place if call.index is None else call.index)
         ended: list[tuple[JsonObject | None, ToolUse]] = []
-        for call in calls:
+        for call in calls if cut else chain.from_iterable(map(_apart, calls)):
             block = self._block(call, cut=cut)
             if block is not None and not self._was_handed_out(call, block):
                 ended.append((call.state, block))
@@ -228,7 +237,11 @@ class CallBuilder:
     def _goes_on(call: _Call, arguments: Any) -> bool:
         """Whether arguments beside a name but without an id are those of this call, said again. Empty ones may be
         another call's."""
-        return bool(loads_object(call.arguments)) and _says_again(call.arguments, arguments)
+        return (
+            _as_object(arguments) is not None
+            and bool(loads_object(call.arguments))
+            and _says_again(call.arguments, arguments)
+        )
 
     def _open(self, index: int | None) -> _Call:
         self._opened += 1
@@ -252,6 +265,20 @@ class CallBuilder:
         fresh = "".join(call.pieces[max(call.shown, 0) :])
         call.shown = len(call.pieces)
         return [ToolArgsDelta(call.id, call.name or None, mended(fresh))]
+
+
+def _apart(call: _Call) -> list[_Call]:
+    """The calls of a server without ids that were too long to be told apart as they came: one for each document."""
+    if not call.is_named_again or call.size <= LONGEST_LOOKED_AT:
+        return [call]
+    text = call.arguments
+    if loads_object(text) is not None or _read_once(call.pieces) is not None:
+        return [call]
+    documents = _documents(text)
+    if len(documents) < 2 or any(loads_object(document) is None for document in documents):
+        return [call]
+    first, *others = (replace(call, pieces=[each], metadata=dict(call.metadata)) for each in documents)
+    return [first, *(replace(other, id="") for other in others)]
 
 
 def _as_object(arguments: Any) -> JsonObject | None:

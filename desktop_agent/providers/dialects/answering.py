@@ -16,7 +16,12 @@ from pydantic import SecretStr
 from desktop_agent.network.public_addresses import is_local
 from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.failures import begins_a_stream, not_a_model_server, request_id
+from desktop_agent.providers.transport.failures import (
+    begins_a_stream,
+    may_begin_a_stream,
+    not_a_model_server,
+    request_id,
+)
 from desktop_agent.providers.transport.http_client import (
     ERROR_BODY_LIMIT,
     HttpAnswer,
@@ -170,8 +175,7 @@ async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) 
     state.last_request_time = now()
     answer = await http.open(call)
     if call.secret is not None:
-        # A proxy may repeat the key, and the request's id is stored with the answer. In no other header: a made-up key
-        # of a local server may be a word of theirs, such as "json".
+        # A proxy may repeat the key, and the request's id is stored with the answer.
         for name, value in answer.headers.items():
             if name.endswith("-id"):
                 answer.headers[name] = call.secret.removed_from(value.encode()).decode()
@@ -182,10 +186,12 @@ async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) 
 
 async def _is_an_answer(answer: HttpAnswer) -> bool:
     """Whether what came with a status of failure is a stream of events all the same, and the first is no error."""
-    decoder, size = SseDecoder(), 0
+    decoder, size, start = SseDecoder(), 0, b""
     while size < ERROR_BODY_LIMIT and (chunk := await answer.peek()):
-        if not size and not begins_a_stream(chunk):
-            return False
+        if not begins_a_stream(start):
+            start = (start + chunk).lstrip()
+            if not (begins_a_stream(start) or may_begin_a_stream(start)):
+                return False
         size += len(chunk)
         for name, data in decoder.feed(chunk):
             return name != "error" and is_object(data) and not data.get("error") and data.get("type") != "error"

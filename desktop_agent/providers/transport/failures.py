@@ -223,6 +223,8 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
 _RETRY_STATUSES = frozenset({408, 409, 429})
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
 _NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
@@ -291,6 +293,14 @@ def redirected(status: int, target_host: str) -> UnreadableAnswer:
 def begins_a_stream(body: bytes) -> bool:
     """Whether bytes begin like an event stream, however they are labelled."""
     return _FIELD_OF_A_STREAM.match(body) is not None
+
+
+def may_begin_a_stream(body: bytes) -> bool:
+    """Whether too little came to say whether an event stream begins."""
+    start = body.lstrip()
+    return any(mark.startswith(start.removeprefix(_BYTE_ORDER_MARK)) for mark in _FIELDS) or (
+        _BYTE_ORDER_MARK.startswith(start)
+    )
 
 
 def read_body(body: bytes) -> Refusal:

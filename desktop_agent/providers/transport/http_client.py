@@ -49,13 +49,13 @@ class SecretHeader:
         return cls("Authorization", key, "Bearer ")
 
     def removed_from(self, body: bytes) -> bytes:
-        """The body without the key, should a server have echoed it."""
-        return body.replace(self.value.get_secret_value().encode(), b"[key]")
+        """The body, or a piece of it, without the key, should a server have echoed it.
 
-    def hidden_in(self, chunk: bytes) -> bytes:
-        """A piece of an answer without the key. Short keys stay: they are dummies, and words that a model may say."""
-        is_real = len(self.value) >= _SHORTEST_REAL_KEY
-        return self.removed_from(chunk) if is_real and self.value.get_secret_value().encode() in chunk else chunk
+        Short keys stay: they are dummies, and words that a model or an error may say.
+        """
+        if len(self.value) < _SHORTEST_REAL_KEY:
+            return body
+        return body.replace(self.value.get_secret_value().encode(), b"[key]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class HttpAnswer:
     def without_key(self, chunk: bytes) -> bytes:
         """The same bytes; a key that the server echoed in one piece is taken out."""
         secret = self._call.secret
-        return chunk if secret is None else secret.hidden_in(chunk)
+        return chunk if secret is None else secret.removed_from(chunk)
 
     async def peek(self) -> bytes:
         """The next piece of the body, which stays in it: `body` begins with all that was seen. Empty where none comes

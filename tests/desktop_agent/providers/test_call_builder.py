@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from desktop_agent.providers.call_builder import LONGEST_LOOKED_AT, LONGEST_NAME, CallBuilder
@@ -78,6 +80,32 @@ def test_arguments_too_long_to_be_looked_at_again_and_again_go_on() -> None:
     builder.fragment(index=0, name="write_file", arguments=" ")
     ((_, call),) = builder.end()
     assert call.input == {"a": "x" * LONGEST_LOOKED_AT}
+
+
+@pytest.mark.parametrize("index", [None, 0])
+@pytest.mark.parametrize("pieces", [1, 3, "object"])
+def test_large_calls_without_ids_are_all_handed_out(index: int | None, pieces: int | str) -> None:
+    """One after the other, and under one number: each name beside whole arguments, or beside each piece of them."""
+    builder = CallBuilder("p", lambda: "made")
+    wanted = [{"text": letter * LONGEST_LOOKED_AT} for letter in "abc"] + [{"text": "short"}]
+    for arguments in wanted:
+        text = json.dumps(arguments)
+        size = len(text) if isinstance(pieces, str) else -(-len(text) // pieces)
+        cut = [arguments] if pieces == "object" else [text[at : at + size] for at in range(0, len(text), size)]
+        for piece in cut:
+            builder.fragment(index=index, name="write_file", arguments=piece)
+    calls = [call for _, call in builder.end()]
+    assert [call.input for call in calls] == wanted
+    assert [call.malformed for call in calls] == [None] * len(wanted)
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_large_call_said_again_is_one(as_text: bool) -> None:
+    builder = CallBuilder("p", lambda: "made")
+    wanted = {"text": "x" * LONGEST_LOOKED_AT}
+    for _ in range(3):
+        builder.fragment(name="write_file", arguments=json.dumps(wanted) if as_text else wanted)
+    assert [call.input for _, call in builder.end()] == [wanted]
 
 
 def test_names_and_ids_without_end_are_bounded() -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from pydantic import SecretStr
 
 from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -69,9 +70,10 @@ async def raw(*pieces: bytes, hold: bool = False) -> AsyncIterator[str]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def answer_of(address: str, dialect: str = "openai-chat") -> str:
+async def answer_of(address: str, dialect: str = "openai-chat", key: str | None = None) -> str:
     http = HttpClient()
-    provider = make_provider(dialect, f"{address}/{ROOTS[dialect]}", None, http)
+    secret = None if key is None else SecretStr(key)
+    provider = make_provider(dialect, f"{address}/{ROOTS[dialect]}", secret, http)
     stream = provider.stream(ModelRequest("m", (Message.user("hi"),)))
     try:
         async with asyncio.timeout(PATIENCE):
@@ -81,9 +83,9 @@ async def answer_of(address: str, dialect: str = "openai-chat") -> str:
         await http.aclose()
 
 
-async def failure_of(address: str, dialect: str = "openai-chat") -> ProviderError:
+async def failure_of(address: str, dialect: str = "openai-chat", key: str | None = None) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        await answer_of(address, dialect)
+        await answer_of(address, dialect, key)
     return caught.value
 
 
@@ -94,12 +96,35 @@ async def test_a_stream_of_events_is_read_whatever_it_is_labelled(kind: str, sta
         assert await answer_of(address) == "Hello"
 
 
+@pytest.mark.parametrize("before", [b"", b"\n", b"\xef\xbb\xbf", b": one moment\n\n", b"event: message\n"])
+@pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
+async def test_a_stream_of_events_is_read_whatever_its_first_piece_is(status: str, before: bytes) -> None:
+    body = before + HELLO
+    head_of_chunks = head(status, "text/event-stream", "transfer-encoding: chunked")
+    for size in range(1, len(before) + 6):
+        pieces = [body[at : at + 1] for at in range(size)] + [body[size:]]
+        # Chunks of HTTP come out as they went in, however the pieces meet on the way.
+        async with raw(head_of_chunks, *(b"%x\r\n%s\r\n" % (len(each), each) for each in pieces), b"0\r\n\r\n") as to:
+            assert await answer_of(to) == "Hello"
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "500 Internal Server Error"])
+@pytest.mark.parametrize("key", ["x", "test", "sk-no-key"])
+async def test_a_dummy_key_is_a_word_that_an_error_may_say(status: str, key: str) -> None:
+    said = f"The index {key} of the test context is wrong."
+    body = json.dumps({"error": {"message": said}}).encode()
+    async with raw(head(status, "application/json"), body) as address:
+        found = await failure_of(address, key=key)
+    assert found.message == said
+    assert said in found.detail
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 async def test_a_body_without_framing_ends_with_its_connection(dialect: str, version: str) -> None:
     parts = events(dialect, 3)
     async with raw(head(version=version), *parts) as address:
-        assert await answer_of(address, dialect) != ""
+        assert await answer_of(address, dialect) == "tok0 tok1 tok2 "
 
 
 async def test_a_body_of_http_1_0_that_is_cut_is_no_whole_answer() -> None:
