@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from desktop_agent.faces.controls import (
         ApprovalControl, Controls, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
     )
-    from desktop_agent.faces.provider_face import Asked, ChatDone, ChatStream, Provider
+    from desktop_agent.faces.provider_face import Asked, ChatDone, ChatStream, Provider, ProviderStream
     from desktop_agent.faces.query import BlockStream, query
     from desktop_agent.faces.two_phase import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
-    from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval
+    from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.tools.decorator import ToolOptions, tool
     from desktop_agent.tools.schemas.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
@@ -124,10 +124,12 @@ __all__ = [  # noqa: RUF022
     "PathSubject", "Pattern", "PermissionRefused", "PicturePreview", "PolicyApplied", "PolicyControl",
     "PolicyInstalled", "PolicyRemoved", "PolicyScope", "PolicyTrigger", "PostToolHook", "PostToolUse",
     "PreToolHook", "PreToolUse", "Preview", "Price", "PromptCaching", "PromptHook", "PromptPolicy", "Provider",
-    "ProviderConfig", "ProviderError", "ProviderEvent", "ProviderState", "Question", "QuestionAnswered",
+    "ProviderConfig", "ProviderError", "ProviderEvent", "ProviderState", "ProviderStream",
+    "Question", "QuestionAnswered",
     "QuestionAsked", "QuestionControl", "QueuedMessage", "QuotaExhausted", "RateLimited", "Reasoning",
     "ReasoningAdaptive", "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort",
-    "ReasoningMode", "RemedyAction", "RequestAdjusted", "Response", "ResultPart", "RetryScheduled", "Risk", "Role",
+    "ReasoningMode", "RemedyAction", "RequestAdjusted", "Resolution",
+    "Response", "ResultPart", "RetryScheduled", "Risk", "Role",
     "Rule", "RuleControl", "RuleEffect", "RuleScope", "RunEnd", "RunFinished", "RunStarted", "RunningCall",
     "SecretsUnavailable", "Sentence", "ServerFailed", "ServerStep", "Specialist", "SpecialistHasNoTools",
     "StaleToolCall", "StopReason", "StopSession", "StopTool", "StopTurn", "StorageFailed", "StoredSource",
@@ -154,10 +156,10 @@ _PLACES = {
         "ApprovalControl", "Controls", "GuardControl", "MessageQueue", "PolicyControl", "QuestionControl",
         "RuleControl",
     ),
-    "faces.provider_face": ("Asked", "ChatDone", "ChatStream", "Provider",),
+    "faces.provider_face": ("Asked", "ChatDone", "ChatStream", "Provider", "ProviderStream",),
     "faces.query": ("BlockStream", "query",),
     "faces.two_phase": ("AgentResponse", "NeedsToolExecution", "StreamingResponse", "TwoPhaseAgent",),
-    "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval",),
+    "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "tools.decorator": ("ToolOptions", "tool",),
     "tools.schemas.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),

@@ -241,8 +241,8 @@ class _Conversation:
         if envelope.parent_run_id is not None:
             # A specialist speaks to the agent that called it.
             return
-        # Whoever reads JSON lines reads there what came instead of words.
-        self._has_answer |= isinstance(event, ContentDelta) or self._arguments.jsonl
+        # Whoever reads JSON lines reads a call there, and may run it.
+        self._has_answer |= isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"

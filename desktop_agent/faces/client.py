@@ -146,6 +146,8 @@ class Client:
         With `output_type` (a pydantic model, a dataclass, a TypedDict, a list or a union of these) the answer is bound
         to its schema where the server can do that, and validated: it is in `output`. One that does not fit is asked for
         again, `output_retries` times at most, with what is wrong; then OutputInvalid is raised.
+        It is raised too where the run ended before there was an answer: by Stop, a limit, or calls that wait for
+        results. It says which, as `ended` does; without a prompt the next call goes on.
         """
         if output_type is not None:
             return await complete_as(self._conversing, prompt, output_type, output_retries, self)

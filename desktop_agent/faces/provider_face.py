@@ -1,18 +1,22 @@
 """`Provider`: one model on one server, asked directly."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from pydantic import SecretStr
 
+from desktop_agent.faces.backing.conversing import as_prompt
 from desktop_agent.faces.backing.finished_blocks import FinishedBlocks
 from desktop_agent.faces.backing.opening import Connection, connected
-from desktop_agent.faces.backing.spec_tools import as_tool
+from desktop_agent.faces.backing.spec_tools import as_tool, spec_of
 from desktop_agent.faces.chat_loop import ChatLoopHandle
 from desktop_agent.faces.collecting import Response, collect_response
+from desktop_agent.permissions.foreign_messages import sound_messages
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.tools.tool import AnyTool
+from desktop_agent.vocabulary.blocks import Block
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import Message
@@ -55,12 +59,71 @@ class ChatDone:
     full_content: str
 
 
-class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
-    """One answer, chunk by chunk, or awaited as a whole. Who leaves the loop early closes it with `aclose`."""
+class ProviderStream(AsyncIterator[ProviderEvent]):
+    """The events of one answer. Who leaves the loop early closes it with `aclose`, or with `async with`.
+
+    One task reads at a time: another one that asks for an event meanwhile gets WrongUse.
+    """
 
     def __init__(self, events: AsyncGenerator[ProviderEvent, None]) -> None:
         self._events = events
+        self._reader: asyncio.Task[Any] | None = None
+        self._has_left = asyncio.Event()
+        self._closing = asyncio.Lock()
+        self._is_closed = False
+
+    async def __anext__(self) -> ProviderEvent:
+        if self._reader is not None:
+            raise WrongUse("Another task reads this answer already.", "Read it in one task.")
+        if self._is_closed:
+            raise StopAsyncIteration
+        self._reader = reader = asyncio.current_task()
+        self._has_left.clear()
+        is_cancelled = False
+        try:
+            event = await anext(self._events)
+            if not self._is_closed:
+                return event
+        except asyncio.CancelledError:
+            if not self._is_closed:
+                raise
+        finally:
+            self._reader = None
+            self._has_left.set()
+            if self._is_closed and reader is not None:
+                is_cancelled = reader.uncancel() > 0
+        if is_cancelled:
+            raise asyncio.CancelledError
+        # Another task closed it meanwhile: that ends the answer, and not this task.
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Close the connection, also while another task reads, whose loop ends then. Idempotent."""
+        if self._reader is not None and not self._is_closed:
+            self._reader.cancel()
+        self._is_closed = True
+        async with self._closing:
+            if self._reader is not None:
+                await self._has_left.wait()
+            await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
+    """One answer, chunk by chunk, or awaited as a whole, also twice or after a part was read.
+
+    Who leaves the loop early closes it with `aclose`, or with `async with`.
+    """
+
+    def __init__(self, events: ProviderStream) -> None:
+        self._events = events
         self._finished = FinishedBlocks()
+        self._blocks: list[Block] = []
         self._text: list[str] = []
         self._is_over = False
 
@@ -68,7 +131,7 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         if self._is_over:
             raise StopAsyncIteration
         async for event in self._events:
-            self._finished.feed(event)
+            self._blocks += self._finished.feed(event)
             if isinstance(event, ContentDelta):
                 self._text.append(event.text)
             if not isinstance(event, Done):
@@ -77,11 +140,10 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
         return ChatDone(self._finished.stop_reason, self._finished.usage, "".join(self._text))
 
     def __await__(self) -> Generator[Any, None, Response]:
-        return collect_response(self._events).__await__()
+        return self._whole().__await__()
 
     async def aclose(self) -> None:
-        """Close the connection. Idempotent."""
-        self._is_over = True
+        """Close the connection, also while another task reads, whose loop ends then. Idempotent."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:
@@ -89,6 +151,13 @@ class ChatStream(AsyncIterator[ProviderEvent | ChatDone]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+    async def _whole(self) -> Response:
+        async with self._events:
+            async for _ in self:
+                pass
+        self._blocks += self._finished.rest()
+        return Response(tuple(self._blocks), self._finished.usage, self._finished.stop_reason)
 
 
 class Provider:
@@ -155,14 +224,20 @@ class Provider:
         return replace(state, metadata=dict(state.metadata))
 
     def request(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ModelRequest:
-        """A question to this model with this configuration."""
+        """A question to this model with this configuration; a ModelRequest is one already.
+
+        Raises WrongUse for what is no question or no tool, and for tools beside a ModelRequest.
+        """
         if isinstance(asked, ModelRequest):
+            if tools:
+                raise WrongUse("A ModelRequest has its own tools.", "Make it with these tools.")
             return asked
         if isinstance(asked, str):
-            asked = Message.user(asked)
-        messages = (asked,) if isinstance(asked, Message) else tuple(asked)
-        specs = tuple(each if isinstance(each, ToolSpec) else each.spec for each in tools)
-        return ModelRequest(self.model, messages, specs, config=self.config)
+            asked = as_prompt(asked)
+        messages = sound_messages((asked,) if isinstance(asked, Message) else asked)
+        if not messages:
+            raise WrongUse("The question says nothing.", "Give at least one message.")
+        return ModelRequest(self.model, messages, tuple(map(spec_of, tools)), config=self.config)
 
     def chat(self, prompt: str | Message) -> "ChatStream":
         """Ask one prompt, without anything before it.
@@ -172,9 +247,9 @@ class Provider:
         """
         return ChatStream(self.stream(prompt))
 
-    def stream(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ProviderStream:
         """The events of the answer. Closing it closes the connection. Raises ProviderError and CapabilityMissing."""
-        return self._provider.stream(self.request(asked, tools))
+        return ProviderStream(self._provider.stream(self.request(asked, tools)))
 
     async def complete(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> Response:
         """The whole answer. Raises ProviderError and CapabilityMissing."""

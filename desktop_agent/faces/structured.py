@@ -15,13 +15,25 @@ from desktop_agent.vocabulary.messages import Message
 _AGAIN = "The answer does not fit. {problems} Answer again, with the whole JSON and nothing else."
 INJECTED_BY = "output_type"
 MOST_SHOWN = 5
+_UNFINISHED = {
+    RunEnd.CANCELLED: ("The run was stopped before there was an answer.", "Ask again when you want one."),
+    RunEnd.ABORTED: ("The run was ended before there was an answer.", "Ask again."),
+    RunEnd.LIMIT: ("A limit ended the run before there was an answer.", "Go on without a prompt, or raise the limit."),
+    RunEnd.AWAITING_RESULTS: (
+        "Calls wait for their results before there is an answer.",
+        "Give them with add_tool_result(), and go on without a prompt.",
+    ),
+}
 _REFUSALS = (400, 422)
 
 
 async def complete_as(
     conversing: Conversing, prompt: str | Message, output_type: Any, retries: int, keep: object
 ) -> StructuredResponse[Any]:
-    """Ask until an answer fits. Raises WrongUse for what is no type, OutputInvalid, and what breaks an answer off."""
+    """Ask until an answer fits. Raises WrongUse for what is no type, OutputInvalid, and what breaks an answer off.
+
+    Where the run ended before there was an answer, OutputInvalid says how.
+    """
     output = OutputType(output_type)
     conversing.answer_format.bind(output)
     try:
@@ -36,6 +48,9 @@ async def complete_as(
                 break
             again = Message.user(_AGAIN.format(problems=problems)).model_copy(update={"injected_by": INJECTED_BY})
             response = await _asked(conversing, again, keep)
+        if response.end is not None and response.end in _UNFINISHED:
+            sentence, remedy = _UNFINISHED[response.end]
+            raise OutputInvalid(sentence, remedy, detail=response.text)
         raise OutputInvalid(
             f"The answer does not fit the type that was asked for ({output.name}).", detail=response.text
         )

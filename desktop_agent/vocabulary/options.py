@@ -208,9 +208,13 @@ class OptionsBuilder:
         """A known server by its id. Raises WrongUse."""
         return self._with(**_of_server(server))
 
-    def server(self, base_url: str, api_key: str | SecretStr | None = None, dialect: Dialect = "openai-chat") -> Self:
-        """A server by its address, as the vendor's own client takes it."""
-        return self._with(base_url=base_url, dialect=dialect).api_key(api_key)
+    def server(self, base_url: str, api_key: str | SecretStr | None = None, dialect: Dialect | None = None) -> Self:
+        """A server by its address, as the vendor's own client takes it; what is not said here stays as it was."""
+        if api_key is not None:
+            self.api_key(api_key)
+        if dialect is not None:
+            self.dialect(dialect)
+        return self.base_url(base_url)
 
     def api_key(self, key: str | SecretStr | None) -> Self:
         """The key that opens it."""

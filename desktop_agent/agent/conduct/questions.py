@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from typing import cast
 
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import new_id
@@ -31,7 +32,7 @@ class Question:
 
     def checked(self, answer: str | Iterable[str]) -> tuple[str, ...]:
         """The answer as it counts: choices in their order, then words of the person's own. Raises WrongUse."""
-        parts = dict.fromkeys((answer,) if isinstance(answer, str) else answer)
+        parts = dict.fromkeys(_words_of(answer))
         chosen = tuple(choice for choice in self.choices if choice in parts)
         own = tuple(part for part in parts if part not in self.choices)
         if own and not self.free_text:
@@ -48,6 +49,18 @@ class Question:
     def end(self, answer: tuple[str, ...] | None) -> None:
         """Tell whoever waits. Once only."""
         self._ended.set_result(answer)
+
+
+def _words_of(answer: object) -> tuple[str, ...]:
+    """Raises WrongUse for what is no words."""
+    parts = (
+        cast("Iterable[object]", answer) if isinstance(answer, Iterable) and not isinstance(answer, str) else (answer,)
+    )
+    given = tuple(parts)
+    words = tuple(part for part in given if isinstance(part, str))
+    if len(words) < len(given):
+        raise WrongUse("This is no answer.", "Answer with words, or with several of the choices.")
+    return words
 
 
 class QuestionBroker:

@@ -117,16 +117,18 @@ class Conversing:
 
     def steer(self, message: Message, when: When, expected_turn: str | None) -> None:
         """Queue a message. Raises TurnMismatch, and WrongUse."""
-        if self.is_closed:
-            raise WrongUse("This is closed.", "Make a new one.")
+        self._refuse_if_closed()
         self.opened_session.steer(message, when, expected_turn)
 
     def begin_with(self, **changes: Unpack[OptionValues]) -> None:
-        """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together."""
+        """Change what it begins with, before it is opened. Raises WrongUse for what does not fit together, and once it
+        is closed."""
+        self._refuse_if_closed()
         self.begins_with = self.begins_with.with_values(**changes)
 
     def set_mode(self, mode: str | Mode) -> None:
         """Change it at once; one of the caller's own becomes one of those that can be chosen. Raises WrongUse."""
+        self._refuse_if_closed()
         name = mode if isinstance(mode, str) else mode.name
         changes: OptionValues = {}
         if isinstance(mode, Mode):
@@ -199,8 +201,7 @@ class Conversing:
     def _refuse_if_busy(self, *, waits: bool = False) -> None:
         """Also binds this to the loop that runs; whatever is open lives there."""
         loop = asyncio.get_running_loop()
-        if self.is_closed:
-            raise WrongUse("This is closed.", "Make a new one.")
+        self._refuse_if_closed()
         if self.loop not in {None, loop}:
             raise WrongUse("This belongs to another event loop.", "Make a new one in each loop, and close each.")
         self.loop = loop
@@ -210,6 +211,10 @@ class Conversing:
             raise WrongUse(
                 "The answer before is not finished.", "Read it to its end, or stop it with interrupt() first."
             )
+
+    def _refuse_if_closed(self) -> None:
+        if self.is_closed:
+            raise WrongUse("This is closed.", "Make a new one.")
 
     async def _open(self) -> "Opened":
         if self._opened is None:
@@ -232,6 +237,7 @@ class Conversing:
 
     async def _replaced(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
         async with self._beginning:
+            self._refuse_if_closed()
             if self._opened is None:
                 self._first = sound_messages(change(self._first), self._first)
             else:
@@ -307,6 +313,6 @@ def as_prompt(prompt: object) -> Message:
         raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
     if any(not isinstance(block, Text | Image) for block in message.blocks):
         raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
-    if all(isinstance(block, Text) and not block.text for block in message.blocks):
+    if all(isinstance(block, Text) and not block.text.strip() for block in message.blocks):
         raise WrongUse("The prompt says nothing.", "Write something.")
     return message

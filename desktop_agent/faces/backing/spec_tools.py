@@ -1,10 +1,10 @@
 """Tools that are only described here: whoever described them runs them."""
 
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from desktop_agent.tools.tool import AnyTool, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.errors import ToolFailed
+from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 
 
@@ -19,13 +19,25 @@ class _Described:
         return arguments
 
 
+def spec_of(described: object) -> ToolSpec:
+    """What the model is told of it. Raises WrongUse for what is no tool."""
+    if isinstance(described, ToolSpec):
+        return described
+    if isinstance(described, Tool):
+        return cast("AnyTool", described).spec
+    name = getattr(described, "__name__", type(described).__name__)
+    raise WrongUse(f"“{name}” is not a tool.", "Make it one with @tool.")
+
+
 def as_tool(described: AnyTool | ToolSpec) -> AnyTool:
     """The tool itself, or one that can be offered and not run."""
     if isinstance(described, Tool):
         return described
 
-    async def run(_input: JsonObject, _call: RunningCall) -> NoReturn:
-        raise ToolFailed(f"“{described.name}” runs elsewhere.")
+    spec = spec_of(described)
 
-    schema = _Described(described.input_schema)
-    return Tool(name=described.name, description=described.description, schema=schema, run=run)
+    async def run(_input: JsonObject, _call: RunningCall) -> NoReturn:
+        raise ToolFailed(f"“{spec.name}” runs elsewhere.")
+
+    schema = _Described(spec.input_schema)
+    return Tool(name=spec.name, description=spec.description, schema=schema, run=run)

@@ -412,6 +412,14 @@ def test_an_answer_of_no_words_is_explained_and_no_success(
     assert words in asked.err
 
 
+@pytest.mark.parametrize(("deltas", "code"), [([], 1), ([{"content": "Hi"}], 0), ([{"tool_calls": CALL}], 0)])
+def test_lines_of_neither_words_nor_a_call_are_no_success(ask: Asker, deltas: list[Any], code: int) -> None:
+    with serving(Loopback(Reply(sse(*map(chunk, deltas), chunk(finish="stop"))))) as server:
+        asked = ask("--jsonl", "hi", server=server)
+    assert asked.code == code
+    assert ("without saying anything" in asked.err) == (not deltas)
+
+
 def test_a_call_beside_words_is_told(ask: Asker) -> None:
     reply = Reply(sse(chunk({"content": "Look."}), chunk({"tool_calls": CALL}), chunk(finish="tool_calls")))
     with serving(Loopback(reply)) as server:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment
+from desktop_agent.vocabulary.conduct.guards import Guard, GuardContinue, GuardMoment, GuardPass
 from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.conduct.modes import PLAN_MODE
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
@@ -432,3 +433,40 @@ def test_a_client_belongs_to_the_loop_it_was_used_in() -> None:
     finally:
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_a_closed_client_can_not_be_changed(has_asked: bool) -> None:
+    options, _ = acting(Turn(says("one")))
+    client = Client(options, policies=[PromptPolicy(id="p", text="Rhyme.")])
+    if has_asked:
+        await client.complete("hi")
+    await client.aclose()
+    rule = Rule(effect=RuleEffect.DENY, tool="x")
+    changes: list[Callable[[], object]] = [
+        lambda: client.set_mode("plan"),
+        lambda: client.policies.install(PromptPolicy(id="q", text="Sing.")),
+        lambda: client.policies.remove("p"),
+        lambda: client.guards.add(Guard("g", _passes, 1)),
+        lambda: client.rules.add(rule),
+        lambda: client.rules.revoke(rule.id),
+        lambda: client.queue.add("more"),
+    ]
+    for change in changes:
+        with pytest.raises(WrongUse):
+            change()
+    for wait in (client.clear_history, lambda: client.edit_history([]), lambda: client.send("hi")):
+        with pytest.raises(WrongUse):
+            await wait()
+
+
+async def _passes(_: GuardMoment) -> GuardPass:
+    return GuardPass()
+
+
+async def test_a_prompt_of_blanks_is_none() -> None:
+    options, script = acting()
+    async with Client(options) as client:
+        with pytest.raises(WrongUse, match="says nothing"):
+            await client.send(" \n")
+    assert script.requests == []

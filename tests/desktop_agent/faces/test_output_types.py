@@ -1,5 +1,6 @@
 """Answers of a type, over the wire: every kind of type, every dialect, and a model that gets it wrong at first."""
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,13 @@ from typing_extensions import TypedDict
 
 from desktop_agent.faces.client import Client
 from desktop_agent.faces.structured import INJECTED_BY
+from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.conduct.hooks import Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.endpoints import Dialect
+from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.errors import OutputInvalid, WrongUse
 from desktop_agent.vocabulary.messages import Role
+from tests.desktop_agent.faces.acting import Gate, acting, adder, call, says
 from tests.desktop_agent.faces.serving import DIALECTS
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.vendor_streams import ROOTS, said
@@ -126,3 +130,33 @@ async def test_a_server_that_refuses_the_schema_is_asked_in_words(dialect: Diale
     ):
         assert (await client.complete("Well?", output_type=Town)).output == Town(**BERN)
     assert len(server.requests) == 2
+
+
+async def test_an_answer_that_was_stopped_says_so_and_not_that_it_does_not_fit() -> None:
+    gate = Gate()
+    options, _ = acting(Turn(says('{"name": '), gate.step, says('"Bern"}')))
+    async with Client(options) as client:
+        asked = asyncio.create_task(client.complete("Well?", output_type=Town))
+        await gate.until_arrived()
+        client.interrupt()
+        with pytest.raises(OutputInvalid, match="was stopped before there was an answer"):
+            await asked
+        assert client.ended is RunEnd.CANCELLED
+
+
+async def test_an_answer_that_a_limit_ended_says_so() -> None:
+    options, _ = acting(Turn(call()), Turn(call()), tools=(adder(),), auto_execute_tools=True, max_tool_iterations=1)
+    async with Client(options) as client:
+        with pytest.raises(OutputInvalid, match="A limit ended the run"):
+            await client.complete("Well?", output_type=Town)
+        assert client.ended is RunEnd.LIMIT
+
+
+async def test_calls_that_wait_for_results_are_said_and_then_there_is_an_answer() -> None:
+    options, _ = acting(Turn(call("1")), Turn(says(json.dumps(BERN))), tools=(adder(),), auto_execute_tools=False)
+    async with Client(options) as client:
+        with pytest.raises(OutputInvalid, match="wait for their results"):
+            await client.complete("Well?", output_type=Town)
+        assert client.ended is RunEnd.AWAITING_RESULTS
+        client.add_tool_result("1", "5")
+        assert (await client.complete(output_type=Town)).output == Town(**BERN)

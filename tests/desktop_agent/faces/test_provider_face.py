@@ -3,6 +3,7 @@
 import asyncio
 import base64
 from io import BytesIO
+from typing import Any
 
 import pytest
 from PIL import Image as Pictures
@@ -161,3 +162,84 @@ async def test_a_lent_provider_is_not_closed_by_its_loops() -> None:
     async for _ in provider.chat_loop([Message.user("hi")]):
         pass
     assert (await provider.complete("hi")).tool_uses
+
+
+async def test_a_chat_is_awaited_twice_and_after_a_part_was_read() -> None:
+    provider = await Provider.create("m", provider=ScriptedProvider(Turn(says("a"), says("b"), call(), says("c"))))
+    chat = provider.chat("hi")
+    assert await anext(chat) == ContentDelta("a")
+    whole = await chat
+    assert (whole.text, [use.name for use in whole.tool_uses]) == ("abc", ["add"])
+    assert await chat == whole
+
+
+@pytest.mark.parametrize("face", ["chat", "stream"])
+@pytest.mark.parametrize("closers", [1, 3])
+async def test_an_answer_is_closed_while_another_task_reads_it(face: str, closers: int) -> None:
+    gate = Gate()
+    provider = await Provider.create("m", provider=ScriptedProvider(Turn(says("a"), gate.step, says("b"))))
+    answer = provider.chat("hi") if face == "chat" else provider.stream("hi")
+    seen: list[str] = []
+
+    async def read() -> str:
+        seen.extend([event.text async for event in answer if isinstance(event, ContentDelta)])
+        await asyncio.sleep(0)  # closing the answer cancels no more than the answer
+        return "read"
+
+    reader = asyncio.create_task(read())
+    async with asyncio.timeout(LIMIT):
+        await gate.until_arrived()
+        with pytest.raises(WrongUse):
+            await anext(answer)
+        await asyncio.gather(*(answer.aclose() for _ in range(closers)))
+        assert await reader == "read"
+        await answer.aclose()
+    assert seen == ["a"]
+    assert reader.cancelling() == 0
+
+
+async def test_who_is_cancelled_while_reading_is_cancelled() -> None:
+    gate = Gate()
+    provider = await Provider.create("m", provider=ScriptedProvider(Turn(says("a"), gate.step, says("b"))))
+    answer = provider.stream("hi")
+
+    async def read() -> None:
+        async for _ in answer:
+            pass
+
+    reader = asyncio.create_task(read())
+    async with asyncio.timeout(LIMIT):
+        await gate.until_arrived()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        await answer.aclose()
+
+
+@pytest.mark.parametrize(
+    ("asked", "tools"),
+    [
+        (ModelRequest("m", (Message.user("x"),)), [calculate()]),
+        ([], []),
+        ("", []),
+        (" \n", []),
+        ("x", [print]),
+        ([3], []),
+        (3, []),
+    ],
+    ids=["tools beside a request", "no messages", "nothing", "blank", "no tool", "no message", "a number"],
+)
+async def test_what_is_no_question_is_refused_before_the_network(asked: Any, tools: list[Any]) -> None:
+    script = ScriptedProvider()
+    provider = await Provider.create("m", provider=script)
+    with pytest.raises(WrongUse):
+        await provider.complete(asked, tools)
+    with pytest.raises(WrongUse):
+        provider.stream(asked, tools)
+    assert script.requests == []
+
+
+async def test_a_loop_with_what_is_no_tool_is_refused() -> None:
+    provider = await Provider.create("m", provider=ScriptedProvider())
+    with pytest.raises(WrongUse):
+        provider.chat_loop([Message.user("hi")], [print])  # type: ignore[list-item]

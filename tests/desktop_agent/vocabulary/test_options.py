@@ -192,3 +192,12 @@ def test_a_specialists_options_are_never_more_than_these() -> None:
     assert (two.model, two.tools, two.specialists) == ("small", (), ())
     with pytest.raises(WrongUse, match="“three”"):
         options.for_specialist("three")
+
+
+def test_a_server_leaves_what_it_does_not_say() -> None:
+    options = (
+        AgentOptions.builder().api_key("k").dialect("anthropic").server("http://127.0.0.1:1/v1").model("m").build()
+    )
+    assert (options.dialect, options.base_url) == ("anthropic", "http://127.0.0.1:1/v1")
+    assert options.key is not None
+    assert options.key.get_secret_value() == "k"

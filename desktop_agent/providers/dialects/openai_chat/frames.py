@@ -42,7 +42,7 @@ _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 class FrameReader:
     """Reads the frames of one answer into a PartBuilder.
 
-    `done` is set by `[DONE]`, `finish` is the last finish_reason that said anything, `usage_seen` the last usage.
+    `done` is set by `[DONE]`, `finish` is the last finish_reason that said anything.
     `failure` is set by an error in the stream; nothing after it counts. `recognised` is whether anything looked like
     this dialect. `without_key` takes the key out of an error that a server wrote.
     """

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -137,3 +137,12 @@ async def test_who_stops_waiting_leaves_the_question_open() -> None:
         await waiting
     assert broker.answer(question.question_id, "still")
     assert await question.answer() == ("still",)
+
+
+@pytest.mark.parametrize("answer", [3, None, ["red", 3], {"red": 1}.items()])
+async def test_what_is_no_answer_is_refused_and_the_question_waits(answer: Any) -> None:
+    broker = QuestionBroker()
+    question = broker.ask("Which?", ["red", "green"], several=True)
+    with pytest.raises(WrongUse):
+        broker.answer(question.question_id, answer)
+    assert broker.open_questions == (question,)
