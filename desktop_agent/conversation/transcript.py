@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from desktop_agent.conversation.compacted import summary_of
 from desktop_agent.conversation.folding.calls import Calls
@@ -38,6 +39,7 @@ from desktop_agent.vocabulary.engine_events import (
     RetryScheduled,
     RunEnd,
     RunFinished,
+    RunStarted,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -60,6 +62,7 @@ from desktop_agent.vocabulary.provider_events import (
 )
 
 INTERRUPTED = Sentence("This answer was interrupted.")
+_LEADING_ON = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
 # Closing a text asks for the moment; for stored ones it matters to nobody.
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -76,6 +79,7 @@ class Transcript:
         self._message_id = ""
         self._told: set[str] = set()
         self._awaiting: NoticeItem | None = None
+        self._offer: NoticeItem | None = None
         for message in messages:
             self.add_message(message)
 
@@ -90,7 +94,7 @@ class Transcript:
 
     def add_message(self, message: Message) -> list[Change]:
         """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
-        return self._end_waiting() + self._add_message(message)
+        return self._end_waiting() + self._end_offer() + self._add_message(message)
 
     def _add_message(self, message: Message) -> list[Change]:
         match message.role:
@@ -123,6 +127,13 @@ class Transcript:
         """Say something in place."""
         level = "error" if error else "notice"
         return [self._shown.add(NoticeItem(self._shown.new_id(), level, sentence, remedy, action, detail, folded))]
+
+    def offer(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
+        """Offer at the end to go on, until something is said or a run begins. Nothing where that is offered already."""
+        if self._leads_on():
+            return []
+        self._offer = NoticeItem(self._shown.new_id(), "notice", sentence, action=action)
+        return [self._shown.add(self._offer)]
 
     def end_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
         """What it says is no longer so: it goes, or says this instead where something else was said behind it."""
@@ -210,6 +221,8 @@ class Transcript:
                 return self._take_back(event.message_id)
             case CheckpointCreated() | CheckpointRestored():
                 changed = self._calls.keep(event)
+            case RunStarted():
+                changed = self._end_offer()
             case _:
                 changed = []
         return changed + self._add_fact(fact(event))
@@ -297,12 +310,23 @@ class Transcript:
         return [self._shown.add(self._awaiting)]
 
     def _end_waiting(self) -> list[Change]:
-        if self._awaiting is None:
+        ended, self._awaiting = self._awaiting, None
+        return self._take_away(ended)
+
+    def _end_offer(self) -> list[Change]:
+        ended, self._offer = self._offer, None
+        return self._take_away(ended)
+
+    def _take_away(self, notice: NoticeItem | None) -> list[Change]:
+        if notice is None:
             return []
-        index = self._place_of(self._awaiting)
+        index = self._place_of(notice)
         del self._items[index]
-        self._awaiting = None
         return [Removed(index, 1)]
+
+    def _leads_on(self) -> bool:
+        last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items))
+        return any(isinstance(item, NoticeItem) and item.action in _LEADING_ON for item in last)
 
     def _place_of(self, notice: NoticeItem) -> int:
         """Where it stands: at the end, or before other notices."""

@@ -12,14 +12,17 @@ from desktop_agent.storage.records import ConversationChanges, ConversationRecor
 from desktop_agent.tools.foreign_code import copied, told
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, ToolProgress
+from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
 from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed, WrittenElsewhere
-from desktop_agent.vocabulary.messages import Message, Role, new_id, now
+from desktop_agent.vocabulary.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
 
 SAVED = Sentence("The disk refused this for a while; it is saved now.")
 UNANSWERED = Sentence("There is no answer to this yet.")
+UNFINISHED = Sentence("The model can go on from here.")
+
+_ENDED_WELL = frozenset({RunEnd.COMPLETED, RunEnd.AWAITING_RESULTS})
 
 # Nothing in these can be changed, and they come by the thousand.
 _ONLY_WORDS = (ContentDelta, ThinkingDelta, ToolArgsDelta, ToolProgress)
@@ -124,16 +127,14 @@ class Writer:
         self._messages = list(messages)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
-        last = last_said(self._messages)
-        if last is not None and last.role in {Role.USER, Role.TOOL} and not is_followed:
-            # The program ended before the first word, or the answer failed: the prompt must not look forgotten.
-            self.transcript.add_notice(UNANSWERED, action=RemedyAction.RETRY)
         self.usage = _last_usage(self._messages)
         self._change_listeners: list[ChangeListener] = []
         # Parts of our own: they are told before the listeners, and get the real events, not copies.
         self.followers: list[EventListener] = []
         self._event_listeners: list[EventListener] = []
         self._trouble_notice: NoticeItem | None = None
+        if not is_followed:
+            self._offer_to_go_on()
         ledger.on_trouble(self._note_trouble)
 
     @property
@@ -168,6 +169,8 @@ class Writer:
     def take(self, envelope: Envelope) -> None:
         """One event: shown, told, and journalled soon, unless it has no number: it holds only for the moment."""
         self._show(envelope)
+        if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
+            self._on_end(envelope.event.reason)
         if envelope.seq:
             self.ledger.note(envelope)
         self._announce(envelope)
@@ -241,6 +244,20 @@ class Writer:
         self.tell_changes(self.transcript.apply(envelope))
         if isinstance(envelope.event, UsageUpdate) and envelope.parent_run_id is None:
             self.usage = envelope.event.usage
+
+    def _on_end(self, end: RunEnd) -> None:
+        if end not in _ENDED_WELL:
+            self._offer_to_go_on()
+
+    def _offer_to_go_on(self) -> None:
+        """A prompt without an answer must not look forgotten, and an answer that broke off need not stay so."""
+        last = last_said(self._messages)
+        if last is None:
+            return
+        if last.role in {Role.USER, Role.TOOL}:
+            self.tell_changes(self.transcript.offer(UNANSWERED, RemedyAction.RETRY))
+        elif last.state is MessageState.INTERRUPTED:
+            self.tell_changes(self.transcript.offer(UNFINISHED, RemedyAction.CONTINUE))
 
     def _announce(self, envelope: Envelope) -> None:
         for listener in tuple(self.followers):

@@ -27,7 +27,7 @@ class SidebarFoot(QWidget):
         self._help = IconButton(themes, "help", self.tr("Help"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE_XS)
+        row.setSpacing(SPACE_XS // 2)
         for each, action in zip(self.stops, (settings, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             each.setToolTip(plain_tip(f"{action.text()} ({shown_keys(keys)})" if keys else action.text()))

@@ -36,7 +36,7 @@ async def test_what_broke_off_can_be_read_and_is_written_when_there_is_room(tmp_
     shaky.refuse = DISK
     session = await engine.session(id_)
     assert [message.text for message in session.history] == ["go", "half"]
-    assert [type(item) for item in session.transcript][1:] == [AnswerItem, NoticeItem]
+    assert [type(item) for item in session.transcript][1:] == [AnswerItem, NoticeItem, NoticeItem]
     assert len((await load(id_)).messages) == 1
     shaky.refuse = None
     await session.close()

@@ -196,7 +196,14 @@ async def test_stop_in_the_middle_keeps_what_came(shaky: Shaky) -> None:
     assert stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
     assert stage.provider.closed_early == 1
     assert await stage.stored() == stage.session.history
+    offer = stage.session.transcript[-1]
+    assert isinstance(offer, NoticeItem)
+    assert offer.action is RemedyAction.CONTINUE
+    opened_again = Writer(Ledger(shaky.store, stage.session.record, is_new=False), await stage.stored())
+    assert [type(each) for each in opened_again.transcript] == [type(each) for each in stage.session.transcript]
+    assert opened_again.transcript[-1] == offer
     await stage.say("on")
+    assert not any(isinstance(each, NoticeItem) for each in stage.session.transcript)
     assert stage.session.history[-1].text == "whole"
 
 
@@ -210,6 +217,9 @@ async def test_stop_before_the_prompt_is_written_asks_nobody(shaky: Shaky) -> No
     await stage.idle()
     assert stage.provider.requests == []
     assert [each.text for each in await stage.stored()] == ["p"]
+    offer = stage.session.transcript[-1]
+    assert isinstance(offer, NoticeItem)
+    assert offer.action is RemedyAction.RETRY
     check_invariants(stage.session.history, stage.events)
     assert stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
 

@@ -85,7 +85,7 @@ def test_enter_sends(on_screen):
 def test_stop_stands_where_send_was_and_stops(on_screen):
     async def work(screen):
         wait = waiting()
-        screen.provider._turns.append(Turn(ContentDelta("half"), wait))
+        screen.provider._turns += [Turn(ContentDelta("half"), wait), Turn(ContentDelta("whole"))]
         assert screen.find(QWidget, "Stop") is None
         screen.write("Hello")
         screen.press("Send")
@@ -97,8 +97,18 @@ def test_stop_stands_where_send_was_and_stops(on_screen):
         assert screen.answers() == ["half"]
         assert screen.conversation.transcript[1].interrupted
         assert screen.provider.closed_early == 1
+        offer = await until(lambda: last_notice(screen))
+        screen.window.page.transcript.remedy_requested.emit(offer.id, offer.action)
+        await until(lambda: screen.answers() == ["half", "whole"])
+        await until(lambda: not screen.conversation.working)
+        assert last_notice(screen) is None
 
     on_screen(work)
+
+
+def last_notice(screen):
+    last = screen.conversation.transcript[-1]
+    return last if isinstance(last, NoticeItem) else None
 
 
 def test_what_cannot_be_sent_comes_back(on_screen, tmp_path):
@@ -173,8 +183,10 @@ def test_a_denial_and_a_stop_reach_the_session(on_screen, tmp_path):
 def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
     async def work(screen):
         await screen.say("Hello")
-        (notice,) = [each for each in screen.conversation.transcript if isinstance(each, NoticeItem)]
+        notice, offer = [each for each in screen.conversation.transcript if isinstance(each, NoticeItem)]
         assert "empty" in str(notice.sentence)
+        assert str(offer.sentence) == "There is no answer to this yet."
+        assert offer.action is RemedyAction.RETRY
         assert screen.banners.keys == []
         screen.window.page.transcript.remedy_requested.emit(notice.id, RemedyAction.RETRY)
         await until(lambda: screen.answers() == ["now"])
@@ -183,6 +195,7 @@ def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
         await until(lambda: screen.answers() == ["now", "more"])
         await until(lambda: not screen.conversation.working)
         assert screen.conversation.last_prompt() == "Continue."
+        assert offer not in list(screen.conversation.transcript)
 
     on_screen(work, Turn(QuotaExhausted("empty")), Turn(ContentDelta("now")), Turn(ContentDelta("more")))
 
