@@ -146,7 +146,7 @@ class ApprovalDialog(QDialog):
         self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
         self._preview.show_preview(self._previews.setdefault(approval_id, call.preview))
-        self._bar.set_editing(self._arguments.is_editing)
+        self._set_editing()
         self._allow_what_stands()
         self._offer_others()
         self._list.show_calls(self._calls.values(), approval_id)
@@ -179,15 +179,22 @@ class ApprovalDialog(QDialog):
             self._edits.pop(call.approval_id, None)
         else:
             self._edits[call.approval_id] = text
-        self._bar.set_editing(self._arguments.is_editing)
+        self._set_editing()
         self._allow_what_stands()
         self._renew_preview(call)
+
+    def _set_editing(self) -> None:
+        self._bar.set_editing(self._arguments.is_editing)
+        self._preview.keep_room(self._arguments.is_editing)
 
     def _allow_what_stands(self) -> None:
         """A rule was made for the arguments that were asked for: of others nobody knows what it would allow."""
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
-        self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules)
+        why = "" if has_rules else self.tr("No rule can be made of this call.")
+        if is_edited:
+            why = self.tr("A rule is made of the arguments that were asked for, not of edited ones.")
+        self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules, why=why)
         if is_edited or not self._arguments.is_valid:
             self._rules.hide()
 

@@ -99,6 +99,7 @@ class ArgumentsView(QWidget):
         """Open the editor, with the original arguments unless a text is given."""
         self._view.hide()
         self._editor.show()
+        self._problem.show()
         self._editor.show_in_order(arguments_as_json(self._original) if text is None else text)
         self._editor.setFocus()
 
@@ -118,6 +119,7 @@ class ArgumentsView(QWidget):
     def _close(self) -> None:
         self._editor.hide()
         self._view.show()
+        self._problem.hide()
         self._pause.stop()
         self._parsed = self._original
         self._say("")
@@ -143,7 +145,8 @@ class ArgumentsView(QWidget):
 
     def _say(self, problem: str) -> None:
         self._problem.setText(problem)
-        self._problem.setVisible(bool(problem))
+        # Its line is kept while one writes: the buttons under it would jump.
+        self._problem.setVisible(self.is_editing)
         self._editor.setAccessibleDescription(problem)
         set_kind(self._editor, "invalid", "true" if problem else "false")
 
@@ -159,8 +162,9 @@ class ArgumentsView(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addWidget(self._heading)
+        # What can be written in looks like every field.
+        self._view.setProperty("kind", "code")
         for each in (self._view, self._editor):
-            each.setProperty("kind", "code")
             layout.addWidget(each)
         layout.addWidget(self._problem)
         self._editor.hide()

@@ -28,6 +28,7 @@ class CallHeader(QWidget):
         self._tags = [label() for _ in range(1 + len(Effect))]
         for each in self._tags:
             each.setProperty("tag", "caution")
+        self._place = WrappedText(kind="small")
         self._undo = WrappedText(kind="small")
         self._server = ServerWords(themes)
         top = QWidget()
@@ -41,6 +42,7 @@ class CallHeader(QWidget):
         layout.setSpacing(SPACE_XS)
         layout.addWidget(WordsAndButtons(top, (beside,)))
         layout.addWidget(FlowRows(self._tags, gap=SPACE_XS))
+        layout.addWidget(self._place)
         layout.addWidget(self._undo)
         layout.addWidget(self._server)
 
@@ -52,7 +54,8 @@ class CallHeader(QWidget):
     @property
     def words(self) -> str:
         """All that the header says, for a screen reader."""
-        shown = [each.text() for each in (self._who, self._tool, *self._tags, self._undo) if not each.isHidden()]
+        labels = (self._who, self._tool, *self._tags, self._place, self._undo)
+        shown = [each.text() for each in labels if not each.isHidden()]
         return ". ".join(filter(None, (*shown, self._server.words)))
 
     def show_call(self, call: PendingApproval) -> None:
@@ -63,6 +66,8 @@ class CallHeader(QWidget):
         )
         self._tool.setText(shown_apart(call.tool))
         self._server.show_words(call.server, call.server_says)
+        self._place.setVisible(bool(call.workspace))
+        self._place.setText(self.tr("In the folder {0}").format(shown_apart(call.workspace)))
         # What only looks leaves nothing behind, whatever it reached for that.
         is_reading = call.tool_class is ToolClass.READ_ONLY
         self._undo.setVisible(call.undoable is not None and not is_reading)

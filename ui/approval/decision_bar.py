@@ -40,6 +40,7 @@ class KeyButton(QPushButton):
         self._kind = kind
         self._words = text
         self._shows_key = True
+        self._why = ""
         self.setAutoDefault(False)
         self.setAccessibleName(text)
         self.setAccessibleDescription(self._key)
@@ -50,9 +51,18 @@ class KeyButton(QPushButton):
         """Whether there is room for the key; without it, the tooltip says it."""
         if shown != self._shows_key:
             self._shows_key = shown
-            self.setToolTip("" if shown else self._key)
+            self._tell()
             self.updateGeometry()
             self.update()
+
+    def say_why(self, why: str) -> None:
+        """Say why it cannot be used; empty when it can."""
+        self._why = why
+        self._tell()
+
+    def _tell(self) -> None:
+        self.setToolTip(plain_tip(self._why) or ("" if self._shows_key else self._key))
+        self.setAccessibleDescription(f"{self._key}. {self._why}" if self._why else self._key)
 
     def setText(self, text: str) -> None:
         """Other words."""
@@ -231,9 +241,10 @@ class DecisionBar(QWidget):
         )
         self._for_others.show_words(words.format(count, tool))
 
-    def set_can_allow(self, can_allow: bool, *, has_rules: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Whether the arguments, as they are now, could run, and whether rules may be made of them."""
+    def set_can_allow(self, can_allow: bool, *, has_rules: bool, why: str) -> None:  # noqa: FBT001  # as Qt's own
+        """Whether the arguments, as they are now, could run, and whether rules may be made of them; if not, why."""
         self._can_allow, self._has_rules = can_allow, has_rules
+        self._allow_always.say_why(why)
         self._refresh()
 
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own

@@ -42,7 +42,7 @@ class PendingApproval:
     it is not the tool's default; `outsiders` are those outside whose content is one of them. `offers` are rules that
     may be made of it. `undoable`: whether what it changes can be undone; None where it changes nothing.
     `server` is the MCP server that offers the tool, by the name the person gave it; `server_says` is what it says
-    about the tool.
+    about the tool. `workspace` is the folder in which it works; empty where it reaches no files.
     """
 
     approval_id: str
@@ -58,6 +58,7 @@ class PendingApproval:
     undoable: bool | None = None
     server: str = ""
     server_says: str = ""
+    workspace: str = ""
     validate: Callable[[JsonObject], str | None] = field(default=_anything_fits, compare=False, repr=False)
 
     @property

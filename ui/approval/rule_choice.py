@@ -77,9 +77,9 @@ class RuleChoice(QFrame):
 
     def _row(self, at: int, offer: RuleOffer) -> QWidget:
         words = spoken(values_apart(offer.words))
-        where = self.tr("Everywhere")
+        where = self.tr("In every conversation")
         if offer.workspace is not None:
-            where = self.tr("Only in the folder {0}").format(shown_apart(offer.workspace))
+            where = self.tr("Only in conversations of the folder {0}").format(shown_apart(offer.workspace))
         row = _Row(self._themes, folded(words), where)
         self._group.addButton(row.choice, at)
         row.choice.setAccessibleName(without_order_marks(f"{words}. {where}"))

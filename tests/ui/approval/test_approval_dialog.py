@@ -108,8 +108,25 @@ def test_it_says_who_asks_for_what(driver):
     assert {"write_file", "Can change things", "Writes files", "a.txt: 1 line added, 1 removed"} <= set(driver.words)
     shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
     assert "\\u202e" in shown
+    assert not any(each.startswith("In the folder") for each in driver.words)
     assert shown.count("y") == 3000
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
+
+
+def test_it_says_in_which_folder_the_call_works(driver):
+    driver.show(call(workspace="/home/ada/demo workspace"))
+    assert "In the folder /home/ada/demo workspace" in driver.words
+    assert "In the folder /home/ada/demo workspace" in driver.dialog.accessibleDescription()
+
+
+def test_only_what_can_be_written_in_looks_so(driver):
+    driver.show(call())
+    assert driver.preview.hasFocus()
+    assert driver.preview.cursorWidth() == 0
+    driver.key(Qt.Key.Key_Right)
+    assert driver.preview.cursorWidth() == 1
+    assert driver.part(QPlainTextEdit, "Arguments").property("kind") == "code"
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").property("kind") is None
 
 
 @pytest.mark.parametrize(

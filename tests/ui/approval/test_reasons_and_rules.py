@@ -38,8 +38,8 @@ def test_a_rule_is_shown_before_it_is_granted(qtbot):
     press(driver, Qt.Key.Key_W)
     shown = choices(driver)
     assert [each.accessibleName() for each in shown] == [
-        "commands that begin with “git push”. Only in the folder /work",
-        "commands that begin with “git push”. Everywhere",
+        "commands that begin with “git push”. Only in conversations of the folder /work",
+        "commands that begin with “git push”. In every conversation",
     ]
     grant = pushed(driver, "Allow and keep this rule")
     assert not grant.isEnabled()
@@ -112,6 +112,9 @@ def test_of_edited_arguments_no_rule_is_made(qtbot):
     press(driver, Qt.Key.Key_E)
     driver.dialog._arguments._editor.setPlainText('{"path": "a.txt", "content": "other"}')
     assert choices(driver) == []
+    always = driver.part(QPushButton, "Always allow…")
+    assert "not of edited ones" in always.toolTip()
+    assert always.toolTip() in always.accessibleDescription()
     driver.dialog._bar.allow_always("here")
     assert driver.decisions == []
 

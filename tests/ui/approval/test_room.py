@@ -215,6 +215,22 @@ def test_a_short_call_needs_no_scroll_and_leaves_no_empty_box(roomy):
             assert box.height() <= (box.document().lineCount() + 1) * 24
 
 
+def test_the_buttons_stay_where_they_are_while_the_arguments_cannot_be_used(roomy):
+    driver = roomy((1180, 800))
+    driver.show(call())
+    long = '{"path": "a.txt", "content": "longer"' + 12 * "\n"
+    driver.edit(long + "}")
+    driver.bot.waitUntil(lambda: bool(driver.previews))
+    driver.dialog.set_preview("call-1", driver.dialog.current.preview)
+    settle(driver)
+    allow = driver.button("Allow once")
+    before = area_in(driver.dialog, allow)
+    driver.edit(long)
+    settle(driver)
+    assert not allow.isEnabled()
+    assert area_in(driver.dialog, allow) == before
+
+
 def test_all_parts_of_a_command_are_seen_before_its_arguments(roomy):
     driver = roomy(ROOMS["laptop"])
     driver.show(call(1, tool="run_command", arguments={"command": LINE}, preview=command()))

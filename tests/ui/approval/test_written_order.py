@@ -64,9 +64,9 @@ def test_arguments_that_are_edited_are_what_was_written(dialog):
 def test_rules(dialog):
     asked(dialog)._rules.start()
     assert drawn(dialog, "Run") == "Runmvאב*"
-    assert drawn(dialog, "Only in") == "Onlyinthefolder/w/א/ב"
+    assert drawn(dialog, "Only in") == "Onlyinconversationsofthefolder/w/א/ב"
     (choice,) = dialog._rules.findChildren(QRadioButton)
-    assert choice.accessibleName() == "Run mv א ב *. Only in the folder /w/א/ב"
+    assert choice.accessibleName() == "Run mv א ב *. Only in conversations of the folder /w/א/ב"
 
 
 def test_reasons(dialog):

@@ -85,11 +85,12 @@ class DialogRoom(QObject):
         return max(self.available().height() - LEAST_MIDDLE - 2 * SPACE_L - SPACE_M - self._above, LEAST_MIDDLE)
 
     def available(self) -> QRect:
-        """What the dialog may cover of its window's screen, without its own title bar."""
+        """What the dialog may cover of its window's screen, without its own title bar and edge."""
         dialog = self._dialog
         title = dialog.geometry().top() - dialog.frameGeometry().top()
         title = max(title, dialog.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight))
-        return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, 0)
+        edge = max(dialog.frameGeometry().bottom() - dialog.geometry().bottom(), 0)
+        return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, -edge)
 
     def _usual_width(self) -> int:
         """No wider than the window, as long as that has some width."""

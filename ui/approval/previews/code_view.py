@@ -31,6 +31,7 @@ class CodeView(FittedText):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.setUndoRedoEnabled(False)
+        self.cursorPositionChanged.connect(self._show_caret)
         self.updateRequest.connect(self._follow)
         themes.changed.connect(self._dress)
         self._dress()
@@ -40,6 +41,8 @@ class CodeView(FittedText):
         self._lines = lines
         self._marked = []
         self.show_in_order("\n".join(words))
+        # It has the keyboard first; a blinking caret would say that one can write here.
+        self.setCursorWidth(0)
         self._dress()
 
     def mark(self, passages: Sequence[tuple[int, int, bool]]) -> None:
@@ -108,6 +111,10 @@ class CodeView(FittedText):
         kind = self._lines[number].kind if number < len(self._lines) else "same"
         grounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
         return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
+
+    def _show_caret(self) -> None:
+        """Somebody marks a part of it by keys or mouse."""
+        self.setCursorWidth(1)
 
     def _follow(self, area: QRect, scrolled: int) -> None:
         if scrolled:

@@ -29,7 +29,11 @@ class DiffLine:
 
 def diff_lines(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
     """What changes between two texts, with `context` equal lines around each change."""
-    return list(_collapsed(list(_all_lines(before.split("\n"), after.split("\n"))), context))
+    old, new = before.split("\n"), after.split("\n")
+    if not old[-1] and not new[-1]:
+        # What ends with a line break has no line after it.
+        old, new = old[:-1], new[:-1]
+    return list(_collapsed(list(_all_lines(old, new)), context))
 
 
 def _all_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:

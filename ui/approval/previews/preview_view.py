@@ -27,6 +27,7 @@ class PreviewView(QWidget):
         self._heading = WrappedText(kind="strong")
         self._stale = WrappedText(kind="muted")
         self._stale.hide()
+        self._keeps_room = False
         self._text = TextView(themes)
         self._command = CommandView(themes)
         self._network = NetworkView(themes)
@@ -64,10 +65,16 @@ class PreviewView(QWidget):
         """What the view says, without numbers and signs."""
         return self._shown.words
 
+    def keep_room(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Keep a line for `show_waiting`, while arguments are edited: what is below would jump."""
+        self._keeps_room = kept
+        self._stale.setVisible(kept)
+
     def show_preview(self, preview: Preview | None) -> None:
         """Show this effect; None hides the view."""
         self.setVisible(preview is not None)
-        self._stale.hide()
+        self._stale.setText("")
+        self._stale.setVisible(self._keeps_room)
         if preview is None:
             return
         match preview:

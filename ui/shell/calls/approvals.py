@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
-from desktop_agent.vocabulary.tool_calls import Decision
+from desktop_agent.vocabulary.tool_calls import Decision, Effect
 from ui.approval.pending_approval import PendingApproval, RuleOffer
 from ui.bridge.calls.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
@@ -54,7 +54,7 @@ class ApprovalPresenter(QObject):
         waiting = self._conversation.approvals.waiting()
         if not waiting and self._made is None:
             return
-        self._dialog.set_approvals([_pending(call) for call in waiting])
+        self._dialog.set_approvals([_pending(call, self._conversation.workspace or "") for call in waiting])
         self._show_modes()
         ids = {call.approval_id for call in waiting}
         if ids - self._seen and not self._dialog.isVisible():
@@ -108,7 +108,10 @@ class ApprovalPresenter(QObject):
         self._dialog.set_preview(approval_id, await conversation.approvals.preview(approval_id, arguments))
 
 
-def _pending(call: WaitingCall) -> PendingApproval:
+_IN_FILES = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
+
+
+def _pending(call: WaitingCall, workspace: str) -> PendingApproval:
     return PendingApproval(
         approval_id=call.approval_id,
         tool=call.tool,
@@ -123,5 +126,6 @@ def _pending(call: WaitingCall) -> PendingApproval:
         undoable=call.undoable,
         server=call.server,
         server_says=call.server_says,
+        workspace=workspace if call.effects & _IN_FILES else "",
         offers=tuple(RuleOffer(rule.id, words, rule.workspace) for rule, words in call.proposals),
     )

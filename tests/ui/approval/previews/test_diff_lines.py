@@ -9,15 +9,23 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "same", ""]), max_size=40)
 @given(LINES, LINES)
 def test_the_diff_rebuilds_both_sides(before, after):
     lines = diff_lines("\n".join(before), "\n".join(after), context=1000)
-    if "\n".join(before) == "\n".join(after):
-        assert [line.kind for line in lines] == ["gap"]
+    old, new = before or [""], after or [""]
+    if not old[-1] and not new[-1]:
+        old, new = old[:-1], new[:-1]
+    if old == new:
+        assert [(line.kind, line.text) for line in lines] == ([("gap", str(len(old)))] if old else [])
         return
-    assert [line.text for line in lines if line.kind in {"same", "removed"}] == "\n".join(before).split("\n")
-    assert [line.text for line in lines if line.kind in {"same", "added"}] == "\n".join(after).split("\n")
+    assert [line.text for line in lines if line.kind in {"same", "removed"}] == old
+    assert [line.text for line in lines if line.kind in {"same", "added"}] == new
     olds = [line.old for line in lines if line.old is not None]
     news = [line.new for line in lines if line.new is not None]
     assert olds == list(range(1, len(olds) + 1))
     assert news == list(range(1, len(news) + 1))
+
+
+def test_a_line_break_at_the_end_is_no_line():
+    assert [(line.kind, line.text) for line in diff_lines("1\n2\n3\n4\n", "1\n2\n3\n4\n")] == [("gap", "4")]
+    assert [line.kind for line in diff_lines("1\n", "1")] == ["same", "removed"]
 
 
 def test_only_the_change_and_its_surroundings_are_shown():

@@ -142,8 +142,8 @@ def test_a_file_that_goes_is_shown_as_removed(view):
         ("one\n\n", None, "Deletes a.txt: 2 lines", "one\n"),
         ("", None, "Deletes a.txt: 0 lines", ""),
         (None, "one\n", "New file: a.txt", "one"),
-        ("one\n", "two\n", "a.txt: 1 line added, 1 removed", "one\ntwo\n"),
-        ("one\n", "two\nthree\n", "a.txt: 2 lines added, 1 removed", "one\ntwo\nthree\n"),
+        ("one\n", "two\n", "a.txt: 1 line added, 1 removed", "one\ntwo"),
+        ("one\n", "two\nthree\n", "a.txt: 2 lines added, 1 removed", "one\ntwo\nthree"),
     ],
 )
 def test_lines_are_counted_as_a_person_counts_them(view, before, after, heading, text):
