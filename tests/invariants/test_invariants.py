@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.invariants.machine import Machine
 
 # Small and fixed; `make invariants` runs the large one.
-EXAMPLES, STEPS = 100, 30
+EXAMPLES, STEPS = 70, 30
 
 
 @pytest.mark.timeout(900)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WORLDS = 12
+WORLDS = 6
 
 
 def _lived(hash_seed: str) -> list[str]:

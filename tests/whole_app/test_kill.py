@@ -19,7 +19,7 @@ from desktop_agent.storage.database.opening import DATABASE_NAME
 from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numbered
 from tests.whole_app.window import opened, wait_until
 
-KILLS = int(os.environ.get("DESKTOP_AGENT_KILLS", "6"))
+KILLS = int(os.environ.get("DESKTOP_AGENT_KILLS", "4"))
 MARK = "Stopped before the end"
 SEED = 4
 

@@ -100,7 +100,7 @@ def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
 ) -> None:
     hands = Hands(real_display)
     above = "".join(f"## Part {number}\n\nSome words of part {number}.\n\n- an item\n\n" for number in range(40))
-    with ModelServer(Story(story(above, 40), PACE)) as server:
+    with ModelServer(Story(story(above, 24), PACE)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
             asked(screen)

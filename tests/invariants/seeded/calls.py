@@ -247,9 +247,9 @@ OF_CALLS = (
         together(replaced(Standing, "rules", _own_rules), replaced(Standing, "decided", _decides_alone)),
     ),
     Fault("rules are not kept", (4,), replaced(Ledger, "save_rule", _does_not_keep_it)),
-    # One look is for rules and for the mode: which of them changed first decides by what it is found.
-    Fault("no look before the start", (4, 8), _NO_LOOK),
-    Fault("no look again between the verdict and the start", (4, 8), _NO_LOOK_AT_ALL),
+    # One look is for rules and for the mode: which of them changed, and to what, decides by what it is found.
+    Fault("no look before the start", (2, 4, 8), _NO_LOOK),
+    Fault("no look again between the verdict and the start", (2, 4, 8), _NO_LOOK_AT_ALL),
     Fault("results are turned round", (5,), replaced(CallRound, "close", _turned_round)),
     Fault("no barrier", (5,), replaced(schedule, "batches", _all_at_once)),
     Fault("every answer counts", (13,), replaced(ApprovalBroker, "answer", _takes_every_answer)),

@@ -21,6 +21,9 @@ from tests.invariants.seeded.runs import OF_RUNS
 SEEDS = Path(__file__).with_name("seeds.json")
 """With which seed each fault is found soon, by its name: `python -m tests.invariants --record` writes it."""
 
+RECORDED = 80
+"""How many worlds are lived through at most with a recorded seed: with another number hypothesis makes other worlds."""
+
 FAULTS: tuple[Fault, ...] = (*OF_CALLS, *OF_RUNS, *OF_HISTORIES)
 
 # Enough for what ends, and soon over for what does not.
