@@ -16,9 +16,11 @@ from desktop_agent.engine.mcp.live_tools import LiveTools, chosen
 from desktop_agent.engine.mcp.sampling import Sampling
 from desktop_agent.engine.mcp.servers import McpServers
 from desktop_agent.engine.model_tables.own_models import own_table
+from desktop_agent.engine.new_file import NewFile
 from desktop_agent.engine.oversight import Oversight
 from desktop_agent.engine.own_prices import OwnPrices
 from desktop_agent.engine.rule_book import RuleBook, unread_rules
+from desktop_agent.engine.session_parts.write_behind import OVERTAKEN
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -35,7 +37,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.vocabulary.conduct.limits import Limits
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.endpoints import Endpoint
-from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.mcp.asking import People
 from desktop_agent.vocabulary.messages import new_id, now
 from desktop_agent.vocabulary.preferences import Preferences
@@ -96,6 +98,7 @@ class Engine:
         self._busy: set[Session] = set()
         self.people = People()
         self._leaving = Leaving(self._busy)
+        self._new_file = NewFile(store, book, lambda: self._all_sessions)
         self._opening = asyncio.Lock()
         self._locks = ConversationLocks(folder, defaults.program)
         self._preference_listeners: list[Callable[[Preferences], None]] = []
@@ -185,8 +188,8 @@ class Engine:
             workspace=workspace,
             reasoning=self._preferences.models.first_reasoning,
         )
-        lock = self._locks.lock(record.id)
-        session = Session(Writer(Ledger(self.store, record, is_new=True, lock=lock)), self._setup(), busy=self._busy)
+        lock, store = self._locks.lock(record.id), self.store.pinned()
+        session = Session(Writer(Ledger(store, record, is_new=True, lock=lock)), self._setup(store), busy=self._busy)
         return self._held(session, lock)
 
     async def session(self, conversation_id: str) -> "Session":
@@ -201,7 +204,7 @@ class Engine:
             if session is not None and session.is_closed:
                 # To its end: two must never write the same conversation, and what one has not written the other lacks.
                 await session.close()
-                with suppress(WrittenElsewhere):
+                with suppress(*OVERTAKEN):
                     await session.settle()
                 session = None
             return session or await self._reopened(conversation_id)
@@ -213,9 +216,9 @@ class Engine:
         await self.store.record(conversation_id)
         if self.store.read_only is not None:
             raise self.store.read_only
-        lock = await self._locks.acquire(conversation_id)
+        lock, store = await self._locks.acquire(conversation_id), self.store.pinned()
         try:
-            session = await reopened(self.store, conversation_id, self._setup(), self._busy, lock)
+            session = await reopened(store, conversation_id, self._setup(store), self._busy, lock)
         except BaseException:
             lock.release_now()
             raise
@@ -236,7 +239,8 @@ class Engine:
         """Read along in a conversation that `session` refused with this. Raises WrongUse, and StorageFailed."""
         from desktop_agent.engine.following import followed
 
-        return await followed(self.store, conversation_id, self._setup(), held, self._locks.lock(conversation_id))
+        lock, store = self._locks.lock(conversation_id), self.store.pinned()
+        return await followed(store, conversation_id, self._setup(store), held, lock)
 
     def _held(self, session: "Session", lock: ConversationLock) -> "Session":
         """Remember it while somebody holds it; when nobody does, its conversation is free for other processes."""
@@ -282,7 +286,7 @@ class Engine:
             if session.is_new:
                 self._sessions.pop(conversation_id, None)
                 return
-            with suppress(WrittenElsewhere):
+            with suppress(*OVERTAKEN):
                 await session.settle()
         lock = await self._locks.acquire(conversation_id)
         try:
@@ -298,14 +302,19 @@ class Engine:
     @property
     def unsaved(self) -> "tuple[Unsaved, ...]":
         """The conversations of which the disk refused something, also after `close`."""
-        found = (session.unsaved for session in tuple(self._sessions.values()))
+        found = (session.unsaved for session in self._all_sessions)
         return tuple(each for each in found if each is not None)
+
+    @property
+    def _all_sessions(self) -> "set[Session]":
+        """Also such as were opened anew, of which something could not be written."""
+        return {*self._sessions.values(), *self._busy}
 
     async def close(self) -> None:
         """Stop everything, write what is left, and let go of the folder."""
         await self._leaving.close()
         try:
-            await asyncio.gather(*(session.close() for session in tuple(self._sessions.values())))
+            await asyncio.gather(*(session.close() for session in self._all_sessions), self._new_file.close())
             await self.connections.close()
             await self.mcp.close()
         finally:
@@ -316,7 +325,7 @@ class Engine:
         for session in tuple(self._busy):
             session.standing.tools_changed()
 
-    def _setup(self) -> "SessionSetup":
+    def _setup(self, store: Store) -> "SessionSetup":
         from desktop_agent.engine.session_parts.setup import SessionSetup
 
         return SessionSetup(
@@ -324,8 +333,8 @@ class Engine:
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
             config_for=lambda record: _config(record, self._preferences, self._defaults.config),
-            limits=self._limits,
-            store=self.store,
+            limits=lambda: Limits(tool_iterations=self._preferences.chat.max_tool_iterations),
+            store=store,
             book=self._book,
             own_folders=self._own_folders,
             modes=lambda: self._preferences.modes.all,
@@ -333,9 +342,6 @@ class Engine:
             questions=self._defaults.questions,
             mode_requests=self._defaults.mode_requests,
         )
-
-    def _limits(self) -> Limits:
-        return Limits(tool_iterations=self._preferences.chat.max_tool_iterations)
 
     async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
         if record.endpoint_id is None:

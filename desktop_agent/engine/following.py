@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import StorageFailed
+from desktop_agent.vocabulary.errors import DatabaseReplaced, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 
 # Seconds between two looks; a look at which nothing was written asks the database one question.
@@ -43,13 +43,17 @@ class Follower:
     async def until_free(self) -> None:
         """Show what comes, until the conversation has to be opened anew, or `stop`.
 
-        Its owner is gone or another one, or what is there now does not go on from what is shown; where nothing could be
-        written, it can be now. Raises StorageFailed, and WrongUse when the conversation was removed.
+        Its owner is gone or another one, or what is there now does not go on from what is shown, also in another file;
+        where nothing could be written, it can be now. Raises StorageFailed, and WrongUse when the conversation was
+        removed.
         """
         owner = await self._lock.holder()
         while not self._is_stopped:
             await asyncio.sleep(EVERY)
-            news = await self._store.news(self._writer.record.id, self._position)
+            try:
+                news = await self._store.news(self._writer.record.id, self._position)
+            except DatabaseReplaced:
+                return
             if self._is_stopped or (news is not None and not news.is_continued):
                 return
             if news is not None:

@@ -87,5 +87,17 @@ class RuleBook:
         if rule.id in self._rules:
             self._rules[rule.id] = rule
 
+    def follow(self, rules: Iterable[Rule]) -> None:
+        """These and no others are kept now."""
+        now = {rule.id: rule for rule in rules}
+        for rule_id in self._rules.keys() - now.keys():
+            self.remove(rule_id)
+        added = [rule for rule_id, rule in now.items() if rule_id not in self._rules]
+        self._rules = now
+        for rule in added:
+            if rule.scope is not RuleScope.CONVERSATION:
+                for standing in self._others(None):
+                    standing.learn(rule)
+
     def _others(self, by: Follows | None) -> list[Follows]:
         return [each for each in self._standings if each is not by]

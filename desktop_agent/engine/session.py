@@ -16,14 +16,14 @@ from desktop_agent.engine.session_parts.run_making import RunMaking, Work
 from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.session_parts.titles import title_of
 from desktop_agent.engine.session_parts.under_way import UnderWay
-from desktop_agent.engine.session_parts.write_behind import closed
+from desktop_agent.engine.session_parts.write_behind import OVERTAKEN, closed
 from desktop_agent.engine.writer import Writer
 from desktop_agent.permissions.foreign_messages import sound, sound_messages
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopSession, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, UserMessageQueued
-from desktop_agent.vocabulary.errors import StorageFailed, TurnMismatch, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import StorageFailed, TurnMismatch, WrongUse
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
 
@@ -226,8 +226,8 @@ class Session(Reading):
         self._hold()
 
     def _on_trouble(self, trouble: StorageFailed | None) -> None:
-        """Where another process writes too, nothing more is done here: the event says why."""
-        if isinstance(trouble, WrittenElsewhere):
+        """Where another process writes too, or another file is there, nothing more is done here: the event says why."""
+        if isinstance(trouble, OVERTAKEN):
             self.is_closed = True
             self._under_way.tell(ErrorOccurred.of(trouble))
             self.interrupt(StopTurn())

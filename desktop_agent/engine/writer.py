@@ -13,7 +13,7 @@ from desktop_agent.tools.foreign_code import copied, told
 from desktop_agent.vocabulary.blocks import Block, Summary
 from desktop_agent.vocabulary.conduct.rules import Rule
 from desktop_agent.vocabulary.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence, StorageFailed, WrittenElsewhere
+from desktop_agent.vocabulary.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.vocabulary.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, UsageUpdate
 from desktop_agent.vocabulary.usage import Usage
@@ -272,8 +272,8 @@ class Writer:
         if self._trouble_notice is not None:
             self.tell_changes(self.transcript.end_notice(self._trouble_notice, SAVED))
             self._trouble_notice = None
-        # What another process writes ends the session, which says so by an event.
-        if trouble is not None and not isinstance(trouble, WrittenElsewhere):
+        # What ends the session, it says by an event.
+        if trouble is not None and not isinstance(trouble, WrittenElsewhere | DatabaseReplaced):
             changes = self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True)
             item = self.transcript[len(self.transcript) - 1]
             self._trouble_notice = item if isinstance(item, NoticeItem) else None

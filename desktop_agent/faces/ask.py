@@ -36,6 +36,7 @@ from desktop_agent.vocabulary.engine_events import (
 )
 from desktop_agent.vocabulary.errors import (
     AgentError,
+    DatabaseReplaced,
     ImageRefused,
     Sentence,
     StorageFailed,
@@ -212,7 +213,7 @@ class _Conversation:
             return NOBODY_READS
         if self._unwritten or self._unread or self._unstored is not None:
             return ERROR
-        if self._error is not None and self._error.kind == WrittenElsewhere.kind:
+        if self._error is not None and self._error.kind in {WrittenElsewhere.kind, DatabaseReplaced.kind}:
             return ERROR
         if self._end is RunEnd.COMPLETED and not self._has_answer:
             return ERROR

@@ -1,9 +1,7 @@
 """Everything that lasts about conversations, behind one object for the event loop."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -18,10 +16,11 @@ from desktop_agent.storage.database.backup import verified_copy
 from desktop_agent.storage.database.checkpoints import CheckpointRows
 from desktop_agent.storage.database.checkpoints import remove_unused as remove_unused_blobs
 from desktop_agent.storage.database.connection import Connection, connect, failure_of, transaction
-from desktop_agent.storage.database.guarded import GuardedDatabase
-from desktop_agent.storage.database.opening import DATABASE_NAME, Opened, open_database
+from desktop_agent.storage.database.guarded import Pin
+from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.database.picture_index import PictureKeeper, forget_uses, remove_unused
 from desktop_agent.storage.database.rules import RuleRows
+from desktop_agent.storage.database_thread import DatabaseThread
 from desktop_agent.storage.disk_watch import DiskWatch
 from desktop_agent.storage.files import failure_of as file_failure_of
 from desktop_agent.storage.json_form import parameters_text, reasoning_text
@@ -37,19 +36,11 @@ from desktop_agent.storage.records import (
 )
 from desktop_agent.storage.worker import Worker
 from desktop_agent.vocabulary.engine_events import Envelope
-from desktop_agent.vocabulary.errors import (
-    DatabaseBusy,
-    DatabaseDamaged,
-    Sentence,
-    StorageFailed,
-    WrittenElsewhere,
-    WrongUse,
-)
+from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
 T = TypeVar("T")
-_THREAD = "conversations"
 
 
 class Store:
@@ -60,22 +51,16 @@ class Store:
     usable. What was once asked for is done even when the caller is cancelled.
     """
 
-    def __init__(self, folder: Path, worker: Worker, opened: Opened) -> None:
-        self.report = OpenReport(opened.notices)
+    def __init__(self, folder: Path, thread: DatabaseThread, pin: Pin | None = None) -> None:
+        self.report = OpenReport(thread.notices)
         self.pictures = PictureFiles(folder)
         self.blobs = BlobFiles(folder)
+        self._folder = folder
+        self._thread = thread
+        self._pin = pin
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
         self.calls = journal.CallRows(self._run)
-        self._folder = folder
-        self._worker = worker
-        self._database = GuardedDatabase(folder, opened)
-        self._notice_listeners: list[Callable[[Sentence], None]] = []
-        self.checkup = Checkup(folder / DATABASE_NAME, worker, self._database, self._tell)
-        self.disk = DiskWatch(self._try_writing)
-        if opened.read_only is not None:
-            self.disk.note(opened.read_only)
-        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -84,27 +69,42 @@ class Store:
         Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is set
         aside, and what can be read is carried over.
         """
-        worker = Worker(_THREAD)
-        future = worker.submit(lambda: open_database(folder, program=program))
-        try:
-            opened = await asyncio.shield(asyncio.wrap_future(future))
-        except BaseException:
-            # When only the waiter was cancelled, the thread still opens the database: then it closes it again.
-            worker.submit(lambda: _close_again(future))
-            worker.stop()
-            raise
-        return cls(folder, worker, opened)
+        return cls(folder, await DatabaseThread.open(folder, program))
+
+    def pinned(self) -> "Store":
+        """The same store, bound to the file that is open when it is first used.
+
+        Once another file has taken its place, every method raises DatabaseReplaced: what goes on from what the old one
+        held must not be written into the new one.
+        """
+        return Store(self._folder, self._thread, Pin())
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        await asyncio.shield(self._closing)
+        await self._thread.close()
 
     @property
     def read_only(self) -> StorageFailed | None:
         """Why nothing can be written, from the opening on; None where things can."""
-        return self._database.read_only
+        return self._thread.read_only
+
+    @property
+    def disk(self) -> DiskWatch:
+        """Waits for a disk that refuses something."""
+        return self._thread.disk
+
+    @property
+    def checkup(self) -> Checkup:
+        """Checks the database and repairs its indexes."""
+        return self._thread.checkup
+
+    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
+        """Be told what was found and repaired while the database was open."""
+        self._thread.on_notice(listener)
+
+    def on_replaced(self, listener: Callable[[DatabaseReplaced], None]) -> None:
+        """Be told that the file was replaced, and that the new one is open from now on."""
+        self._thread.on_replaced(listener)
 
     async def list_conversations(
         self, limit: int | None = None, *, in_trash: bool = False
@@ -166,14 +166,17 @@ class Store:
         await self._run(work)
 
     async def empty_trash(self) -> int:
-        """Remove for good all that is in the trash, pictures and saved files too; returns how many conversations."""
+        """Remove for good all that is in the trash, pictures and saved files too; returns how many conversations.
+
+        Raises DatabaseReplaced where the trash is that of another file since it was looked at last.
+        """
 
         def work(db: Connection) -> int:
             count = conversations.purge_trash(db, timedelta(0))
             self._remove_unused(db)
             return count
 
-        return await self._run(work)
+        return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
 
     async def record(self, id_: str) -> ConversationRecord:
         """The conversation as it is listed, also one in the trash. Raises WrongUse for an unknown one."""
@@ -285,41 +288,8 @@ class Store:
         finally:
             worker.stop()
 
-    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Be told what was found and repaired while the database was open."""
-        self._notice_listeners.append(listener)
-
     async def _run(self, work: Callable[[Connection], T]) -> T:
-        if self._closing is not None:
-            raise WrongUse("The store is closed.")
-        try:
-            return await self._worker.run(lambda: self._database.run(work))
-        except DatabaseDamaged:
-            if not await self.checkup.is_repaired():
-                raise
-        except (DatabaseBusy, WrittenElsewhere):
-            raise
-        except StorageFailed as error:
-            self.disk.note(error)
-            raise
-        return await self._worker.run(lambda: self._database.run(work))
-
-    async def _try_writing(self) -> None:
-        """Raises StorageFailed as long as nothing can be written."""
-        for notice in await self._worker.run(self._database.try_writing):
-            self._tell(notice)
-
-    def _tell(self, notice: Sentence) -> None:
-        for listener in tuple(self._notice_listeners):
-            listener(notice)
-
-    async def _close(self) -> None:
-        await self.disk.close()
-        await self.checkup.close()
-        try:
-            await self._worker.run(self._database.close)
-        finally:
-            self._worker.stop()
+        return await self._thread.run(work, self._pin)
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -345,11 +315,3 @@ def _kept(changes: ConversationChanges, keeper: PictureKeeper) -> ConversationCh
     queue = tuple(each.model_copy(update={"message": keeper.message(each.message)}) for each in state.queue)
     kept: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
     return kept
-
-
-def _close_again(future: "Future[Opened]") -> None:
-    if future.exception() is None:
-        opened = future.result()
-        opened.connection.close()
-        if opened.presence is not None:
-            opened.presence.end()

@@ -429,10 +429,7 @@ class DatabaseReplaced(StorageFailed):
     """Another file has its name."""
 
     kind = "database_replaced"
-    default_remedy = (
-        "Close the program and start it again to work with the new file. Nothing is saved until then; what was said "
-        "since can be saved elsewhere when you close it."
-    )
+    default_remedy = "The program works with the new file from now on."
 
 
 class DatabaseTooNew(StorageFailed):

@@ -1,11 +1,12 @@
 """Pairs of real processes on one conversation, some of them killed: `python -m tests.soak.owners --pairs 200 --seed 1`.
 
 Each pair takes two of: the window, `ask` in a new conversation, `ask --continue`; on one data folder, by its own path,
-by a symbolic link or by a bind mount. A scripted server on loopback asks in every run for a command that adds a line to
-a file, and then says something. After each pair, when both are gone, one more `ask --continue` opens every conversation
-whose run was left open, so that it is recovered, and then it is counted: no effect twice, at most one start and exactly
-one result for every call, prompts and answers in turn, one end for every run and nothing behind it, no number of an
-event twice or left out, every answer that a process printed whole in the history.
+by a symbolic link or by a bind mount. In the window sits a person who sends a prompt half of the time and allows every
+call that waits, also one that a killed window left. A scripted server on loopback asks in every run for a command that
+adds a line to a file, and then says something. After each pair, when both are gone, one more `ask --continue` opens
+every conversation whose run was left open, so that it is recovered, and then it is counted: no effect twice, at most
+one start and exactly one result for every call, prompts and answers in turn, one end for every run and nothing behind
+it, no number of an event twice or left out, every answer that a process printed whole in the history.
 """
 
 import argparse
@@ -25,10 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.storage.database.connection import connect
+from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import ToolResult
+from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.preferences import Preferences, Providers
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.soak.driven_window import PRESSED_ALLOW
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("ask", "continue", "continue", "window")
@@ -52,6 +57,8 @@ class Told:
     calls: int = 0
     effects: int = 0
     recovered: int = 0
+    allowed: int = 0
+    """By a person in a window."""
     kinds: Counter[str] = field(default_factory=Counter[str])
     faults: list[str] = field(default_factory=list[str])
 
@@ -90,13 +97,15 @@ class World:
         self.folder = folder
         self.data = folder / "data"
         self.told = told
-        self._server = server
         self._chance = chance
         self._printed: list[str] = []
         self._effects = self._runs = self._calls = 0
         for name in ("data", "mounted", "work"):
             (folder / name).mkdir()
         (folder / "link").symlink_to("data")
+        endpoint = Endpoint(id="loopback", title="Loopback", base_url=server)
+        chosen = Providers(endpoints=(endpoint,), endpoint_id=endpoint.id, model="m")
+        PreferencesFile(self.data).save_now(Preferences(providers=chosen))
         self._paths = PATHS if _can_mount(folder) else PATHS[:2]
 
     async def pair(self) -> None:
@@ -127,12 +136,13 @@ class World:
 
     async def _run(self, kind: str, path: str, id_: str, kill_after: float | None) -> int | None:
         """One process; its exit code, None when it was killed."""
-        place = ["--data-dir", str(self.folder / path), "--base-url", self._server, "--model", "m"]
+        place = ["--data-dir", str(self.folder / path)]
         work = ["--workspace", str(self.folder / "work"), "--approve", "always", "--tools", "all", "--jsonl"]
         more = ["--continue", id_] if kind == "continue" else []
-        words = ["-m", "ui", *place] if kind == "window" else ["-m", "desktop_agent", "ask", *place, *work, *more, "go"]
+        words = ["-m", "desktop_agent", "ask", *place, *work, *more, "go"]
         if kind == "window":
-            words = ["-m", "ui", "--data-dir", str(self.folder / path)]
+            prompt = self._chance.choice(("", "go"))
+            words = ["-m", "tests.soak.driven_window", "--prompt", prompt, *place]
         mount = [
             "unshare",
             "--map-root-user",
@@ -167,7 +177,10 @@ class World:
     def _note(self, kind: str, code: int | None, out: str, err: str, *, is_killed: bool) -> None:
         if "Traceback" in err:
             self.told.faults.append(f"{kind}: {err[-2000:]}")
-        if kind == "window" or is_killed:
+        if kind == "window":
+            self.told.allowed += out.splitlines().count(json.dumps(PRESSED_ALLOW))
+            return
+        if is_killed:
             return
         if code == 0:
             self.told.answered += 1
@@ -325,7 +338,7 @@ async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -
                 if told.faults:
                     break
                 if (number + 1) % 10 == 0:
-                    tell(f"{number + 1} pairs, {told.killed} killed, {time.monotonic() - began:.0f} s")
+                    tell(f"{time.monotonic() - began:.0f} s: {told}")
             if at_once and not told.faults:
                 await several(folder, at_once, told, loopback.url)
     finally:

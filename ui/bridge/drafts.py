@@ -9,7 +9,7 @@ from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
@@ -45,7 +45,11 @@ class KeptDrafts:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
         draft = Draft(kept.text, images, kept.resources, kept.outside)
         async with self._lock:
-            await self._store.save_draft(key, draft)
+            try:
+                await self._store.save_draft(key, draft)
+            except WrongUse:
+                # The conversation went away with a file that was replaced: what is being written did not.
+                await self._store.save_draft(None, draft)
             if key is not None and draft == Draft():
                 # What was written before the first prompt lay under no conversation; it has been sent by now.
                 await self._store.save_draft(None, Draft())

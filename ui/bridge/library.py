@@ -20,7 +20,7 @@ from desktop_agent.vocabulary.engine_events import (
     TurnStarted,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere
+from desktop_agent.vocabulary.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDrafts
 from ui.bridge.frame_clock import FrameClock
@@ -67,6 +67,7 @@ class Library(QObject):
         self._follower: Follower | None = None
         self._left_waiting: set[str] = set()
         self._listed: set[str] = set()
+        engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
 
     @property
     def current(self) -> OpenConversation | None:
@@ -215,6 +216,17 @@ class Library(QObject):
             self.left_waiting.emit(conversation_id, False)
         self._show(session)
         session.resume()
+
+    async def _show_new_file(self) -> None:
+        """Another file is open: show what it holds, of the conversation in view too."""
+        await self._refresh()
+        await self._list_trash()
+        if self._session is None or self._session.is_new:
+            return
+        try:
+            await self._open_stored(self._session.record.id)
+        except WrongUse:
+            self.new()
 
     async def _find_left_open(self) -> None:
         for each in await self._engine.left_open():

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from desktop_agent.tools.foreign_code import told, trace_of
-from desktop_agent.vocabulary.errors import StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.vocabulary.errors import DatabaseReplaced, StorageFailed, WrittenElsewhere, WrongUse
 
 _log = logging.getLogger(__name__)
 Write = TypeVar("Write")
@@ -18,6 +18,8 @@ Write = TypeVar("Write")
 FLUSH_INTERVAL = 0.25
 # What the disk refused is tried again after so many seconds, or with the next write.
 AGAIN = 3.0
+# After these a conversation writes nothing more; it has to be opened again.
+OVERTAKEN = (WrittenElsewhere, DatabaseReplaced)
 
 
 def closed() -> WrongUse:
@@ -34,7 +36,8 @@ class WriteBehind(ABC, Generic[Write]):
     """What waits to be written. What the disk refuses is kept in memory and tried again with the next write,
     and after a moment.
 
-    After WrittenElsewhere nothing is written any more: it would go between what another process writes.
+    After WrittenElsewhere nothing is written any more: it would go between what another process writes. Nor after
+    DatabaseReplaced: the file that is there now does not hold what it would go on from.
     """
 
     def __init__(self) -> None:
@@ -48,7 +51,7 @@ class WriteBehind(ABC, Generic[Write]):
         self.given_up: StorageFailed | None = None
         """Why something can never be written, from the first such write on."""
         self._lost: StorageFailed | None = None
-        self._overtaken: WrittenElsewhere | None = None
+        self._overtaken: WrittenElsewhere | DatabaseReplaced | None = None
         self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
         self._watchers: list[Callable[[], None]] = []
@@ -152,7 +155,7 @@ class WriteBehind(ABC, Generic[Write]):
             trouble: StorageFailed | None = self._overtaken
             try:
                 trouble = await self._write_pending() or trouble
-            except WrittenElsewhere as error:
+            except OVERTAKEN as error:
                 trouble = self._overtaken = self.given_up = error
                 self._pending.clear()
             except StorageFailed as error:

@@ -4,6 +4,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +36,16 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+_RESTART = "Close the program and start it again. Nothing is saved until then."
+
+
+@dataclass
+class Pin:
+    """Binds its user to one file: the one that is open when it is first used."""
+
+    replacements: int | None = None
+
+
 class GuardedDatabase:
     """All methods belong to the thread that opened the database."""
 
@@ -45,13 +56,25 @@ class GuardedDatabase:
         self._files = opened.files
         self._program: Program = opened.program
         self._presence = opened.presence
-        self._replaced: DatabaseReplaced | None = None
+        self._stopped: DatabaseReplaced | None = None
+        self._kept: Sentence | None = None
+        self._notices: tuple[Sentence, ...] = ()
+        self.replacements: list[DatabaseReplaced] = []
+        """Of each file that was replaced while it was open. Only ever longer."""
         self.read_only = opened.read_only
         """Why nothing can be written; None where things can."""
 
-    def run(self, work: Callable[[Connection], T]) -> T:
-        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for an index that misleads."""
+    def run(self, work: Callable[[Connection], T], pin: Pin | None = None) -> T:
+        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for an index that misleads.
+
+        Where the file was replaced it is done on the new one; what is pinned to the old one raises DatabaseReplaced.
+        """
         self._check_files()
+        if pin is not None:
+            if pin.replacements is None:
+                pin.replacements = len(self.replacements)
+            elif pin.replacements != len(self.replacements):
+                raise self.replacements[pin.replacements]
         try:
             return work(self._connection)
         except IndexDamaged as error:
@@ -100,30 +123,54 @@ class GuardedDatabase:
         self._presence.end()
 
     def _check_files(self) -> None:
-        if self._replaced is not None:
-            raise self._replaced
+        if self._stopped is not None:
+            raise self._stopped
         if not self._path.exists():
             # SQLite would go on writing into a file that has no name any more, and nobody would find it again.
             raise gone(self._path)
         if self.read_only is not None:
             return  # nothing can come to harm
         if self._files.is_replaced:
-            self._replaced = self._files.part(self._connection)
-            raise self._replaced
-        if self._files.has_lost_log:
+            self._open_new_file()
+        elif self._files.has_lost_log:
             self._begin_log_anew()
+
+    def _open_new_file(self) -> None:
+        """Keep what is ours as a copy, and go on with the file that has the name now. Raises StorageFailed.
+
+        The new one is opened before the old one is closed, which SQLite allows as they are two files; nothing is
+        written to the old one any more.
+        """
+        _log.warning("another file has the name of the database; it is opened")
+        if self._kept is None:
+            self._kept = self._files.keep_copy(self._connection)
+        if self._presence is not None:
+            # Our own would keep us from upgrading the new file.
+            self._presence.end()
+        opened = open_for_writing(self._folder, program=self._program, is_live=True)
+        self._connection.close()
+        self._connection, self._files, self._presence = opened.connection, opened.files, opened.presence
+        self.replacements.append(DatabaseReplaced(self._kept))
+        self._notices += opened.notices
+        self._kept = None
+
+    def take_notices(self) -> tuple[Sentence, ...]:
+        """What there is to tell about new files that were opened."""
+        notices, self._notices = self._notices, ()
+        return notices
 
     def _begin_log_anew(self) -> None:
         """What was committed stands in a log that has no name any more: it goes into the database first.
 
         One process alone may do that. Another one finds a log that is not its own then, in which the first writes: it
-        leaves all as it is, keeps what it has as a copy, and writes nothing more.
+        leaves all as it is, keeps what it has as a copy, and writes nothing more. It cannot open the same file anew:
+        SQLite shares the index of the log within a process, and closing the database may delete the log by its name.
         """
         try:
             with alone(self._folder):
                 if self._files.has_foreign_log:
-                    self._replaced = self._files.part(self._connection)
-                    raise self._replaced
+                    self._stopped = DatabaseReplaced(self._files.keep_copy(self._connection), _RESTART)
+                    raise self._stopped
                 self._begin_log_anew_alone()
         except sqlite3.Error as error:
             raise failure_of(error, self._path) from error

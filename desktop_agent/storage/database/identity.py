@@ -15,6 +15,10 @@ from desktop_agent.storage.database.backup import verified_copy
 from desktop_agent.vocabulary.errors import DatabaseReplaced, Sentence, StorageFailed
 
 _LOGS = ("-wal", "-shm")
+_NOT_COPIED = (
+    "Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again "
+    "by itself."
+)
 Identity = tuple[int, int] | None
 
 
@@ -33,6 +37,7 @@ class OpenFiles:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._database = identity(path)
+        self._aside: Path | None = None
         self._logs = {suffix: identity(self._log(suffix)) for suffix in _LOGS}
 
     @property
@@ -51,12 +56,15 @@ class OpenFiles:
         is_another = [identity(self._log(suffix)) not in {known, None} for suffix, known in self._logs.items()]
         return any(is_another) and _is_log(self._log("-wal"))
 
-    def part(self, connection: sqlite3.Connection) -> DatabaseReplaced:
-        """Take what is ours away from the new database, and keep it: all of it as a copy under a name of its own.
+    def keep_copy(self, connection: sqlite3.Connection) -> Sentence:
+        """Take what is ours away from the new database, and keep all of it as a copy under a name of its own.
 
-        Returns what to tell. Nothing is written to what has our name now.
+        Returns what to tell. Raises DatabaseReplaced where it cannot be copied. Nothing is written to what has our name
+        now.
         """
-        aside = _free_name(self._path, "replaced")
+        if self._aside is None:
+            self._aside = _free_name(self._path, "replaced")
+        aside = self._aside
         for suffix, known in self._logs.items():
             if known is not None and identity(self._log(suffix)) == known:
                 with suppress(OSError):
@@ -64,15 +72,14 @@ class OpenFiles:
         values = {"path": str(self._path), "copy": aside.name}
         try:
             verified_copy(connection, aside)
-        except (sqlite3.Error, OSError, StorageFailed):
-            return DatabaseReplaced(Sentence("“{path}” was replaced by another file while it was open.", values))
+        except (sqlite3.Error, OSError, StorageFailed) as error:
+            what = Sentence("“{path}” was replaced by another file while it was open.", values)
+            raise DatabaseReplaced(what, _NOT_COPIED, detail=str(error)) from error
         for suffix in _LOGS:
             with suppress(OSError):
                 aside.with_name(aside.name + suffix).unlink()
-        return DatabaseReplaced(
-            Sentence(
-                "“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.", values
-            )
+        return Sentence(
+            "“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.", values
         )
 
     def set_rubbish_aside(self) -> None:

@@ -24,10 +24,18 @@ from desktop_agent.storage.database.reading_only import is_not_whole, open_read_
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
 from desktop_agent.storage.files import failure_of as file_failure_of
+from desktop_agent.storage.files import gone
 from desktop_agent.storage.paths import make_private
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.storage.records import KEPT_IN_TRASH
-from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseTooNew, LocksRefused, Sentence, StorageFailed
+from desktop_agent.vocabulary.errors import (
+    DatabaseBusy,
+    DatabaseReplaced,
+    DatabaseTooNew,
+    LocksRefused,
+    Sentence,
+    StorageFailed,
+)
 
 DATABASE_NAME = "conversations.sqlite3"
 _LOCK_NAME = "opening.lock"
@@ -41,6 +49,11 @@ _LITTLE_ROOM = 4 * 1024 * 1024
 _LOG_LOST = (
     "The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages "
     "stood. Some may be missing."
+)
+_NOT_READABLE = "“{path}” was replaced by another file while it was open, and that one cannot be read."
+_TRIED_AGAIN = (
+    "It is tried again by itself, in case the file is still being written. If it stays so, close the program and start "
+    "it again: it carries over what can be read."
 )
 _STILL_READABLE = "What was saved can be read all the same. It goes on by itself once that has changed."
 
@@ -85,8 +98,15 @@ def only_readable(reason: StorageFailed) -> StorageFailed:
     return type(reason)(reason.sentence, remedy, detail=reason.detail)
 
 
-def open_for_writing(folder: Path, steps: Sequence[str] = STEPS, program: Program = "library") -> Opened:
-    """The same, or not at all. Raises DatabaseBusy where others are present and the database must be replaced."""
+def open_for_writing(
+    folder: Path, steps: Sequence[str] = STEPS, program: Program = "library", *, is_live: bool = False
+) -> Opened:
+    """The same, or not at all. Raises DatabaseBusy where others are present and the database must be replaced.
+
+    `is_live`: the program works already, and another file has appeared. Nothing is created, rescued or tidied then: it
+    may still be on its way, and what the old one used may be wanted again. Raises DatabaseReplaced where it cannot be
+    read.
+    """
     make_private(folder)
     path = folder / DATABASE_NAME
     try:
@@ -94,7 +114,7 @@ def open_for_writing(folder: Path, steps: Sequence[str] = STEPS, program: Progra
             others = find_others(folder)
             # Before anything is opened, which makes a new log.
             is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
-            connection, notices = _opened(path, steps, others)
+            connection, notices = _opened(path, steps, others, is_live=is_live)
             try:
                 presence = Presence(folder, program)
             except BaseException:
@@ -126,11 +146,17 @@ def note_damage(folder: Path) -> None:
     _damage_mark(folder / DATABASE_NAME).touch(mode=0o600)
 
 
-def _opened(path: Path, steps: Sequence[str], others: Others) -> tuple[Connection, tuple[Sentence, ...]]:
+def _opened(
+    path: Path, steps: Sequence[str], others: Others, *, is_live: bool
+) -> tuple[Connection, tuple[Sentence, ...]]:
     notices: tuple[Sentence, ...] = ()
     if not path.exists():
+        if is_live:
+            raise gone(path)
         create(path)
     elif _is_damaged(path, steps):
+        if is_live:
+            raise DatabaseReplaced(Sentence(_NOT_READABLE, {"path": str(path)}), _TRIED_AGAIN)
         others.refuse()
         notices = (rebuild(path),)
         _damage_mark(path).unlink(missing_ok=True)
@@ -145,7 +171,7 @@ def _opened(path: Path, steps: Sequence[str], others: Others) -> tuple[Connectio
             others.refuse()
         upgrade(connection, path, steps)
         # What nothing uses may be on its way into a message of somebody else.
-        if not others.present:
+        if not others.present and not is_live:
             if conversations.purge_trash(connection, KEPT_IN_TRASH):
                 checkpoints.remove_unused(connection, BlobFiles(path.parent))
             picture_index.remove_unused(connection, PictureFiles(path.parent))

@@ -44,6 +44,10 @@ class Shaky:
         self.after: Callable[[], Awaitable[None]] | None = None
         """Called after each thing that was asked."""
 
+    def pinned(self) -> "Shaky":
+        """It is never another file."""
+        return self
+
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.store, name)
         return _Rows(self, real) if name == "rules" else self.watched(name, real)

@@ -347,17 +347,18 @@ async def test_a_session_lives_while_somebody_holds_it_or_it_works(tmp_path: Pat
     await engine.close()
 
 
-async def test_a_session_with_something_unwritten_lives_until_it_is_written(tmp_path: Path) -> None:
+async def test_a_session_with_something_unwritten_lives_until_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine, _ = await opened(tmp_path, Turn(ContentDelta("one")))
     session = engine.new_session()
     session.send(Message.user("p"))
     await session.wait_idle()
-    refused = engine.store.update_conversation
 
     async def refuse(*_: object, **__: object) -> None:
         raise StorageFailed("the disk refuses")
 
-    engine.store.update_conversation = refuse  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(Store, "update_conversation", refuse)
     session.change_record(title="Mine")
     await session._writer.ledger.commit()
     there = ref(session)
@@ -367,7 +368,7 @@ async def test_a_session_with_something_unwritten_lives_until_it_is_written(tmp_
     again = await engine.session(id_)
     assert again is there()
     assert again.record.title == "Mine"
-    engine.store.update_conversation = refused  # type: ignore[method-assign]
+    monkeypatch.undo()
     await engine.close()
     engine = await Engine.open(tmp_path)
     assert [each.title for each in await engine.store.list_conversations()] == ["Mine"]
@@ -447,7 +448,7 @@ async def test_a_closed_conversation_is_opened_only_when_all_of_it_is_on_the_dis
 
     with monkeypatch.context() as patched:
         for name in ("commit", "append_journal", "update_conversation"):
-            patched.setattr(engine.store, name, full)
+            patched.setattr(Store, name, full)
         first.send(Message.user("more"))
         await first.wait_idle()
         await first.close()

@@ -11,6 +11,7 @@ from desktop_agent.engine import leaving
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.unsaved import as_markdown
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -61,7 +62,7 @@ async def test_what_can_never_be_written_is_known_after_its_conversation_was_lef
     monkeypatch.setattr(leaving, "LINGERS", 0)
     engine = await Engine.open(tmp_path, RunDefaults(model="m"))
     session = engine.new_session()
-    monkeypatch.setattr(engine.store, "commit", _never)
+    monkeypatch.setattr(Store, "commit", _never)
     session._writer.add(Message.user("precious"))
     with pytest.raises(StorageFailed):
         await session.settle()

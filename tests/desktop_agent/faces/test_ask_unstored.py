@@ -11,6 +11,7 @@ import pytest
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.ask import ERROR, _Conversation
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -60,7 +61,7 @@ async def test_what_was_lost_in_the_middle_of_a_run_fails_at_its_end(
     engine.connections._providers["e"] = ScriptedProvider(Turn(ContentDelta("ok")))
     session = engine.new_session(endpoint_id="e")
     with monkeypatch.context() as patch:
-        patch.setattr(engine.store, "commit", never)
+        patch.setattr(Store, "commit", never)
         session._writer.add(Message.user("lost"))
         with pytest.raises(StorageFailed):
             await session.settle()

@@ -212,7 +212,7 @@ class Busy:
     def _hold(self):
         self._seen += 1
         if self._seen == 1:
-            self._screen.engine.store._worker.submit(lambda: self._free.wait(LIMIT))
+            self._screen.engine.store._thread._worker.submit(lambda: self._free.wait(LIMIT))
 
     async def shown(self, id_):
         self._screen.desk.library.open(id_)

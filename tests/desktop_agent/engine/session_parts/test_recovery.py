@@ -285,7 +285,7 @@ async def test_a_kill_in_the_middle_of_putting_in_order_doubles_nothing(
         raise DISK
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine.store, killed_at, killed)
+        patch.setattr(Store, killed_at, killed)
         await engine.session(id_)
         await engine.close()
     engine = await Engine.open(tmp_path)

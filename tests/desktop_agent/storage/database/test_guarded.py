@@ -1,5 +1,6 @@
 """Indexes that mislead, a file that is replaced, a log that is removed: with real files, while the store is open."""
 
+import asyncio
 import shutil
 import sqlite3
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage import disk_watch
 from desktop_agent.storage.checkup import INDEX_REPAIRED
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DatabaseReplaced, WrongUse
@@ -59,31 +61,84 @@ async def test_a_conversation_whose_index_entry_is_damaged_is_found_and_the_inde
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-async def test_a_file_that_is_put_in_its_place_is_left_alone_and_told(tmp_path: Path) -> None:
+def texts_in(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return {str(body) for (body,) in db.execute("SELECT body FROM messages")}
+
+
+def holds(texts: set[str], words: str) -> bool:
+    return any(words in text for text in texts)
+
+
+async def test_a_file_that_is_put_in_its_place_is_opened_and_the_old_one_kept(tmp_path: Path) -> None:
     folder, backup = tmp_path / "data", tmp_path / "backup"
-    await filled(folder, "old")
+    (id_,) = await filled(folder, "old")
     shutil.copytree(folder, backup)
     store = await Store.open(folder)
-    made = await store.create_conversation(title="since")
-    await store.commit(made.id, Message.user("precious"))
-    restored = (backup / NAME).read_bytes()
+    told: list[str] = []
+    store.on_notice(lambda sentence: told.append(str(sentence)))
+    pinned, unused = store.pinned(), store.pinned()
+    await pinned.commit(id_, Message.user("precious"))
     (backup / NAME).replace(folder / NAME)
 
+    assert [record.title for record in await store.list_conversations()] == ["old"]
     with pytest.raises(DatabaseReplaced, match="replaced by another file"):
-        await store.commit(made.id, Message.user("and more"))
-    with pytest.raises(DatabaseReplaced):
-        await store.list_conversations()
-    await store.close()
-    assert (folder / NAME).read_bytes() == restored
-
-    again = await Store.open(folder)
-    assert [record.title for record in await again.list_conversations()] == ["old"]
-    await again.close()
+        await pinned.commit(id_, Message.user("goes on from what is not there"))
+    await unused.commit(id_, Message.user("in the new one"))
+    assert store.disk.trouble is None
     (aside,) = folder.glob(f"{NAME}.replaced-*")
-    with closing(sqlite3.connect(aside)) as db:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert {title for (title,) in db.execute("SELECT title FROM conversations")} == {"old", "since"}
-        assert db.execute("SELECT count(*) FROM messages WHERE body LIKE '%precious%'").fetchone() == (1,)
+    [notice] = told
+    assert aside.name in notice
+    await store.close()
+    new, old = texts_in(folder / NAME), texts_in(aside)
+    assert holds(new, "in the new one")
+    assert not holds(new, "precious")
+    assert not holds(new, "goes on")
+    assert holds(old, "precious")
+    assert not (folder / f"{NAME}-wal").exists()
+
+
+async def test_a_trash_that_nobody_has_seen_is_not_emptied(tmp_path: Path) -> None:
+    folder, backup = tmp_path / "data", tmp_path / "backup"
+    (id_,) = await filled(backup, "deleted once")
+    store = await Store.open(backup)
+    await store.delete_conversation(id_)
+    await store.close()
+    store = await Store.open(folder)
+    (backup / NAME).replace(folder / NAME)
+    with pytest.raises(DatabaseReplaced):
+        await store.empty_trash()
+    [record] = await store.list_conversations(in_trash=True)
+    assert record.title == "deleted once"
+    assert await store.empty_trash() == 1
+    await store.close()
+
+
+async def test_a_file_that_is_still_being_written_is_waited_for_and_not_rescued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_watch, "EVERY", 0.01)
+    folder, backup = tmp_path / "data", tmp_path / "backup"
+    await filled(backup, "old")
+    store = await Store.open(folder)
+    whole = (backup / NAME).read_bytes()
+    arriving = tmp_path / "arriving"
+    arriving.write_bytes(whole[: len(whole) // 2])
+    arriving.replace(folder / NAME)
+    with pytest.raises(DatabaseReplaced, match="cannot be read"):
+        await store.list_conversations()
+    replaced, is_over = asyncio.Event(), asyncio.Event()
+    store.on_replaced(lambda _: replaced.set())
+    store.disk.on_change(lambda trouble: is_over.set() if trouble is None else None)
+    with (folder / NAME).open("r+b") as file:
+        file.write(whole)
+    await replaced.wait()
+    await is_over.wait()
+    assert [record.title for record in await store.list_conversations()] == ["old"]
+    await store.close()
+    assert not list(folder.glob("*.damaged-*"))
+    assert len(list(folder.glob(f"{NAME}.replaced-*"))) == 1
 
 
 WRITING = """
