@@ -2,6 +2,9 @@
 
 import asyncio
 import hashlib
+import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from desktop_agent.storage.files import failure_of, write_atomically
@@ -15,6 +18,8 @@ _ENDINGS: dict[MediaType, str] = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
+# Seconds for which a picture that nothing uses yet is kept after it was put.
+YOUNG_FOR = 24 * 60 * 60
 
 
 class PictureFiles:
@@ -44,19 +49,30 @@ class PictureFiles:
         return self._folder / digest[:2] / f"{digest}.{_ENDINGS[media_type]}"
 
     def keep(self, digest: str, media_type: MediaType, data: bytes) -> None:
-        """Write the file in this thread, unless it is there and whole. Raises StorageFailed."""
+        """Write the file in this thread, unless it is there and whole. It is young then. Raises StorageFailed."""
         path = self.place(digest, media_type)
         try:
-            if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-                return
+            with suppress(FileNotFoundError):
+                # First: whoever clears away what nothing uses must not take what is about to be used.
+                os.utime(path)
+                if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+                    return
             make_private(path.parent)
             write_atomically(path, data)
         except OSError as error:
             raise failure_of(error, path) from error
 
-    def remove(self, digest: str, media_type: MediaType) -> None:
-        """Delete the file in this thread, if it is there. Raises OSError."""
-        self.place(digest, media_type).unlink(missing_ok=True)
+    def remove_old(self, digest: str, media_type: MediaType) -> bool:
+        """Delete the file in this thread, unless it is young: it may be on its way into a message.
+
+        Whether it is gone. Raises OSError.
+        """
+        path = self.place(digest, media_type)
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime < YOUNG_FOR:
+                return False
+            path.unlink()
+        return True
 
     def _read(self, source: StoredSource) -> bytes:
         path = self.path_of(source)

@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
-from desktop_agent.storage.database.connection import text_of
+from desktop_agent.storage.database.connection import text_of, transaction
 from desktop_agent.storage.pictures import PictureFiles
 from desktop_agent.vocabulary.blocks import Block, Image, Json, ResultPart, ToolResult, Unknown
 from desktop_agent.vocabulary.engine_events import Envelope, ToolFinished
-from desktop_agent.vocabulary.errors import ImageRefused
+from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed
 from desktop_agent.vocabulary.images import Base64Source, MediaType, StoredSource, decode_base64, size_in_header
 from desktop_agent.vocabulary.messages import Message
 
@@ -42,10 +42,17 @@ class PictureKeeper:
         return replace(envelope, event=replace(envelope.event, result=self._result(envelope.event.result)))
 
     def image(self, image: Image) -> Image:
-        """The same for a picture that cannot be replaced by anything else. Raises ImageRefused and StorageFailed."""
+        """The same for a picture of a draft, which has to be there: whoever writes the draft puts it again.
+
+        Raises ImageRefused for one that cannot be read, and StorageFailed. A message is written also where a picture
+        of it is gone: it may be the only copy of the words.
+        """
         kept = self._kept(image)
         if not isinstance(kept, Image):
             raise ImageRefused.unreadable(image.name or "")
+        source = kept.source
+        if isinstance(source, StoredSource) and not self._files.path_of(source).is_file():
+            raise StorageFailed("A picture was cleared away before it was needed.", "Try again.")
         return kept
 
     def _block(self, block: Block) -> Block:
@@ -109,8 +116,12 @@ def forget_uses(connection: sqlite3.Connection, conversation: int) -> None:
 
 
 def remove_unused(connection: sqlite3.Connection, files: PictureFiles) -> None:
-    """Delete the files of pictures that nothing uses, then their rows: a crash between leaves nothing behind."""
-    for digest, media_type in connection.execute(_UNUSED).fetchall():
-        with suppress(OSError):  # a file that cannot be deleted now is tried again at the next opening
-            files.remove(text_of(digest), cast("MediaType", media_type))
-            connection.execute("DELETE FROM pictures WHERE digest = ?", (digest,))
+    """Delete the files of pictures that nothing uses, then their rows: a crash between leaves nothing behind.
+
+    In one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time.
+    """
+    with transaction(connection):
+        for digest, media_type in connection.execute(_UNUSED).fetchall():
+            with suppress(OSError):  # a file that cannot be deleted now is tried again at the next opening
+                if files.remove_old(text_of(digest), cast("MediaType", media_type)):
+                    connection.execute("DELETE FROM pictures WHERE digest = ?", (digest,))

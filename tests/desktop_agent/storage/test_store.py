@@ -1,8 +1,10 @@
 import asyncio
 import base64
+import os
 import sqlite3
 import string
 import threading
+import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -18,7 +20,7 @@ from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image, Json, Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
-from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
+from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed, WrongUse
 from desktop_agent.vocabulary.images import Base64Source, StoredSource, UrlSource
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import StopReason
@@ -174,6 +176,7 @@ async def test_old_trash_goes_at_opening_with_pictures_that_nothing_else_uses(tm
     await store.close()
     age(tmp_path, old, timedelta(days=31))
     age(tmp_path, recent, timedelta(days=29))
+    age_pictures(tmp_path)
 
     again = await Store.open(tmp_path)
     assert [record.id for record in await again.list_conversations(in_trash=True)] == [recent]
@@ -199,10 +202,54 @@ async def test_emptying_the_trash_spares_the_rest(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_picture_that_is_attached_while_the_trash_is_emptied_is_not_lost(tmp_path: Path) -> None:
+    window, asking = await Store.open(tmp_path), await Store.open(tmp_path)
+    old, new = [(await each.create_conversation(title="t")).id for each in (window, asking)]
+    (kept,) = await window.commit(old, Message.user_with_base64_image("p", png(), "image/png"))
+    source = source_of(kept)
+    await window.delete_conversation(old)
+    age_pictures(tmp_path)
+    again = await asking.pictures.put(base64.b64decode(png()), "image/png", source.width, source.height)
+    assert again == source
+    await window.empty_trash()
+    await asking.commit(new, kept.model_copy(update={"id": "another"}))
+    assert await asking.pictures.get(source) == base64.b64decode(png())
+    # What nothing uses goes for good once it is old.
+    await asking.delete_conversation(new)
+    age_pictures(tmp_path)
+    await window.empty_trash()
+    assert not window.pictures.path_of(source).exists()
+    await window.close()
+    await asking.close()
+
+
+async def test_a_draft_whose_picture_is_gone_is_refused_so_that_it_is_put_again(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    data = base64.b64decode(png())
+    source = await store.pictures.put(data, "image/png", 7, 5)
+    store.pictures.path_of(source).unlink()
+    with pytest.raises(StorageFailed, match="cleared away"):
+        await store.save_draft(None, Draft("half", (Image(source=source),)))
+    assert await store.load_draft(None) == Draft()
+    await store.pictures.put(data, "image/png", 7, 5)
+    await store.save_draft(None, Draft("half", (Image(source=source),)))
+    made = await store.create_conversation(title="t")
+    store.pictures.path_of(source).unlink()
+    await store.commit(made.id, Message.user_with_blocks([Text(text="the only copy"), Image(source=source)]))
+    assert [each.text for each in (await store.load(made.id)).messages] == ["the only copy"]
+    await store.close()
+
+
 def age(folder: Path, id_: str, by: timedelta) -> None:
     at = int((datetime.now(UTC) - by).timestamp() * 1_000_000)
     with closing(sqlite3.connect(folder / "conversations.sqlite3")) as db, db:
         db.execute("UPDATE conversations SET deleted_at = ? WHERE id = ?", (at, id_))
+
+
+def age_pictures(folder: Path) -> None:
+    """As if they had been put two days ago."""
+    for path in folder.glob("pictures/*/*"):
+        os.utime(path, (time.time() - 2 * 86400,) * 2)
 
 
 def source_of(message: Message) -> StoredSource:
@@ -273,6 +320,7 @@ async def test_drafts_of_a_conversation_and_of_none(tmp_path: Path) -> None:
     await again.save_draft(None, Draft())
     assert await again.load_draft(None) == Draft()
     await again.close()
+    age_pictures(tmp_path)
 
     last = await Store.open(tmp_path)
     assert not last.pictures.path_of(source).exists()
