@@ -1,0 +1,52 @@
+"""A data folder where locks do not work: the kernel refuses them to a real process, as a network file system does."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+# Only in this process and its children; the numbers are those of x86_64 (asm/unistd_64.h, linux/fcntl.h).
+WITHOUT = """
+import ctypes, runpy, sys
+from desktop_agent.tools.confining.call_filter import (
+    ALLOW, EQUAL, LOAD, NUMBER, REFUSE, RETURN, SECOND_ARGUMENT, install, step,
+)
+from desktop_agent.tools.confining.landlock import no_new_privileges
+FLOCK, FCNTL, LOCKING = 73, 72, (5, 6, 7, 36, 37, 38)
+refused, code = sys.argv.pop(1), int(sys.argv.pop(1))
+refuse, allow = step(RETURN, REFUSE | code), step(RETURN, ALLOW)
+steps = {
+    "flock": [step(LOAD, NUMBER), step(EQUAL, FLOCK, otherwise=1), refuse, allow],
+    "fcntl": [
+        step(LOAD, NUMBER),
+        step(EQUAL, FCNTL, otherwise=len(LOCKING) + 1),
+        step(LOAD, SECOND_ARGUMENT),
+        *(step(EQUAL, each, then=len(LOCKING) - at) for at, each in enumerate(LOCKING)),
+        allow,
+        refuse,
+    ],
+}[refused]
+libc = ctypes.CDLL(None, use_errno=True)
+no_new_privileges(libc)
+install(libc, steps)
+runpy.run_module("desktop_agent", run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="the filter is for this machine")
+@pytest.mark.parametrize(
+    ("refused", "code"), [("flock", errno.ENOLCK), ("flock", errno.EOPNOTSUPP), ("fcntl", errno.EOPNOTSUPP)]
+)
+def test_nothing_is_opened_where_the_file_system_has_no_locks(tmp_path: Path, refused: str, code: int) -> None:
+    data = tmp_path / "data"
+    command = [sys.executable, "-c", WITHOUT, refused, str(code), "ask", "--data-dir", str(data), "--demo", "hello"]
+    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (asked.returncode, asked.stdout) == (1, "")
+    assert "has no locks, so two programs could write the same conversation at once." in asked.stderr
+    assert "Choose a data folder on a disk of this computer" in asked.stderr
+    assert "Traceback" not in asked.stderr
+    assert not (data / "conversations.sqlite3").exists()
