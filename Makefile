@@ -50,7 +50,8 @@ invariants: setup-test
 llama-server: setup-test
 	@$(BIN)/python -m tests.llama_cpp.build $(ARGS)
 
-# Minutes of silence in real time. Pairs of processes, and faults of the disk: python -m tests.soak.owners, .disk_faults
+# Minutes of silence in real time; ARGS='owners --pairs N --seed N': pairs of processes on one conversation;
+# ARGS='disk-faults --runs N --seed N': kills and faults of the disk.
 soak: setup-test
 	@$(BIN)/python -m tests.soak $(ARGS)
 

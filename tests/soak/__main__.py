@@ -1,73 +1,17 @@
-"""Silence in real time, every dialect at once: `python -m tests.soak`, or `make soak`. Takes four minutes.
+"""`python -m tests.soak NAME …`, or `make soak ARGS='NAME …'`; silence where no name is given."""
 
-A model may think for minutes, with signs of life from its server or without. The program's own limits must let it, a
-shorter limit must count from the last sign of life, and silence beyond a limit must be found. `--to-the-limit` waits
-besides until the program's own limit has passed, which takes a minute more.
-"""
-
-import argparse
-import asyncio
 import sys
-import time
-from dataclasses import dataclass
 
-from desktop_agent.vocabulary.errors import TimedOut
-from desktop_agent.vocabulary.requests import Timeouts
-from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
-from tests.desktop_agent.providers.vendor_streams import DIALECTS
+from tests.soak import disk_faults, owners, silence
 
-
-@dataclass(frozen=True)
-class Silence:
-    """One kind of it. `idle` None: the program's own limits."""
-
-    name: str
-    pause: Pause
-    idle: float | None
-    wanted: str = "done"
-
-
-_SILENCES = (
-    *(
-        Silence(f"200 s, {name} every 15 s, own limits", Pause(200, 15, sign), None)
-        for name, sign in SIGNS_OF_LIFE.items()
-    ),
-    *(
-        Silence(f"200 s, {name} every 15 s, limit 30 s", Pause(200, 15, sign), 30)
-        for name, sign in SIGNS_OF_LIFE.items()
-    ),
-    Silence("230 s, nothing at all, own limits", Pause(230), None),
-    Silence("230 s, nothing at all, limit 200 s", Pause(230), 200, TimedOut.kind),
-)
-_OWN_LIMIT = Timeouts().idle
-_BEYOND = Silence(f"nothing at all, own limit of {_OWN_LIMIT:g} s", Pause(_OWN_LIMIT + 60), None, TimedOut.kind)
-
-
-async def _kept(silence: Silence) -> list[str]:
-    """Lines on what came of it."""
-    async with quiet_server(silence.pause) as port:
-        return list(await asyncio.gather(*(_told(silence, dialect, port) for dialect in DIALECTS)))
-
-
-async def _told(silence: Silence, dialect: str, port: int) -> str:
-    began = time.monotonic()
-    found = await heard(dialect, port, silence.idle)
-    verdict = "ok" if found == silence.wanted else f"MISSED, wanted {silence.wanted}"
-    return f"{silence.name:<50} {dialect:<18} {found:<10} after {time.monotonic() - began:5.1f} s  {verdict}"
-
-
-async def _all(silences: tuple[Silence, ...]) -> int:
-    lines = [line for told in await asyncio.gather(*map(_kept, silences)) for line in told]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if any("MISSED" in line for line in lines) else 0
+_SOAKS = {"silence": silence.main, "owners": owners.main, "disk-faults": disk_faults.main}
 
 
 def main() -> int:
-    """0 when everything was as wanted."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Silence in real time")
-    parser.add_argument("--to-the-limit", action="store_true", help="wait for the program's own limit too")
-    asked = parser.parse_args()
-    return asyncio.run(_all((*_SILENCES, _BEYOND) if asked.to_the_limit else _SILENCES))
+    """0 when nothing was wrong."""
+    words = sys.argv[1:]
+    name = words.pop(0) if words and words[0] in _SOAKS else "silence"
+    return _SOAKS[name](words)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Kills and faults of the disk, one a run, at real processes: `python -m tests.soak.disk_faults --runs 500 --seed 1`.
+"""Kills and faults of the disk, one a run, at real processes: `python -m tests.soak disk-faults --runs 500 --seed 1`.
 
 In each run the window, `ask` or `ask --continue` works on a data folder with conversations in it, and before or while
 an answer comes something happens (`FAULTS`). Then the disk is in order again, the program is started once more, and it
 is counted: all that was kept before is there, or, where bytes were destroyed, all that did not lie in them is there
-and the loss was told; exit code 0 only where the answer was kept; every fault told in its own words; no traceback; and
-the program can be used. Faults that need a disk of its own are left out where nobody may mount one.
+and the loss was told; exit code 0 only where the answer was kept; every fault told in its own words; a file that was
+replaced is gone on with; no traceback; and the program can be used. Of a file that is overwritten in place only the
+last two hold: nobody can notice that. While the program works, "read-only" is so for whatever is opened from then on:
+what is open for writing cannot be made read-only. Faults that need a disk of its own are left out where nobody may
+mount one.
 """
 
 import argparse
@@ -40,16 +43,17 @@ FAULTS = {
     "read-only": "cannot be written",
     "folder deleted": "gone",
     "replaced": "replaced",
+    "overwritten": "",
     "byte of a table": "damaged",
     "byte of an index": "damaged",
     "truncated": "damaged",
     "log removed": "",
-    "log removed after a kill": "",
+    "log removed after a kill": "was removed, in which the newest messages",
 }
 """And a word of the sentence that tells of it; nothing where nothing is lost, so that nothing needs to be told."""
 NEED_A_DISK = ("full", "read-only")
-CLOSED_ONLY = ("read-only",)
-OPEN_ONLY = ("killed", "folder deleted", "replaced", "log removed", "log removed after a kill")
+OPEN_ONLY = ("killed", "folder deleted", "replaced", "overwritten", "log removed", "log removed after a kill")
+GONE_ON_WITH = "works with the new file"
 LIMIT = 120.0
 """Seconds until a process that does not end is a fault; the machine may be loaded."""
 
@@ -109,13 +113,14 @@ class Run:
         self.data = folder / "data"
         self.fault = fault
         self.actor = chance.choice(ACTORS)
-        self.is_open = fault in OPEN_ONLY or (fault not in CLOSED_ONLY and chance.random() < 0.6)
+        self.is_open = fault in OPEN_ONLY or chance.random() < 0.6
         self.faults: list[str] = []
         self.told = ""
         self._spoke = asyncio.Event()
         self.may_lose: set[str] = set()
         self.lost: set[str] = set()
         self.is_detectable = True
+        self.must_be_told = ""
         self._template = template
         self._server = server
         self._url = url
@@ -149,15 +154,19 @@ class Run:
             case "full":
                 ballast = self.folder / "ballast"
                 _fill(ballast)
-                return ballast.unlink
+                return lambda: ballast.unlink(missing_ok=True)
             case "read-only":
-                _mount("-o", "remount,ro", str(self.folder))
-                return lambda: _mount("-o", "remount,rw", str(self.folder))
+                return self._make_read_only()
             case "folder deleted":
                 self.may_lose = set(self._known)
                 shutil.rmtree(self.data)
             case "replaced":
                 (self.folder / "old").replace(self.path)
+                self.must_be_told = GONE_ON_WITH
+            case "overwritten":
+                self.may_lose = set(self._known)
+                self.is_detectable = False
+                shutil.copyfile(self.folder / "old", self.path)
             case "byte of a table":
                 self._flip(b"\x0d\x05")
             case "byte of an index":
@@ -172,6 +181,14 @@ class Run:
             case _:
                 pass
         return None
+
+    def _make_read_only(self) -> Callable[[], None]:
+        if not self.is_open:
+            _mount("-o", "remount,ro", str(self.folder))
+            return lambda: _mount("-o", "remount,rw", str(self.folder))
+        _mount("--bind", str(self.folder), str(self.folder))
+        _mount("-o", "remount,bind,ro", str(self.folder))
+        return _once(lambda: _unmount(self.folder))
 
     def _flip(self, kinds: bytes) -> None:
         """One byte of a page that begins like this."""
@@ -217,12 +234,23 @@ class Run:
         if undo is not None:
             undo()
         if self.fault == "log removed after a kill":
-            kept = self._known
-            self.path.with_name(f"{DATABASE_NAME}-wal").unlink(missing_ok=True)
-            self.path.with_name(f"{DATABASE_NAME}-shm").unlink(missing_ok=True)
-            self._known = _tokens(self.path)
-            self.may_lose = kept - self._known
+            self._remove_log(was_killed=ended.code is None)
         return ended
+
+    def _remove_log(self, *, was_killed: bool) -> None:
+        """Of a process that is gone. A log in which nothing stood needs not be told of: it is what a look leaves."""
+        log, kept = self.path.with_name(f"{DATABASE_NAME}-wal"), self._known
+        if was_killed and log.exists() and log.stat().st_size:
+            self.must_be_told = FAULTS[self.fault]
+        log.unlink(missing_ok=True)
+        self.path.with_name(f"{DATABASE_NAME}-shm").unlink(missing_ok=True)
+        # A look at the file itself would make a new log.
+        copy = self.folder / "copy"
+        shutil.copyfile(self.path, copy)
+        self._known = _tokens(copy)
+        for path in self.folder.glob("copy*"):
+            path.unlink()
+        self.may_lose = kept - self._known
 
     async def _end(self, process: Any, talking: "asyncio.Task[Any]", undo: Callable[[], None] | None) -> None:
         """A person looks at the answer for a while, and the system ends the window."""
@@ -280,7 +308,7 @@ class Run:
         word = FAULTS[self.fault]
         if acted.code == 1 and word not in acted.said:
             self.faults.append(f"it ended with 1, and does not say {word!r}: {acted.said[-500:]}")
-        if acted.code == 1 and not word:
+        if acted.code == 1 and not word and self.fault != "overwritten":
             self.faults.append(f"it failed: {acted.said[-500:]}")
         if acted.code == 0 and self.actor != "window" and self._server.token not in acted.out:
             self.faults.append("0 without an answer")
@@ -300,10 +328,17 @@ class Run:
             self.faults.append(f"the next start ended with {again.code}: {again.said[-800:]}")
 
     async def _conversations(self) -> list[str]:
-        """As the next start will find them; the rescue is that start's own."""
-        with suppress(sqlite3.Error), closing(_read_only(self.path)) as database:
-            return [str(row[0]) for row in database.execute("SELECT id FROM conversations")]
-        return []
+        """As the next start will find them; the rescue is that start's own. A look at the file would make a log."""
+        place = self.folder / "look"
+        place.mkdir()
+        for path in self.data.glob(f"{DATABASE_NAME}*"):
+            shutil.copyfile(path, place / path.name)
+        try:
+            with suppress(sqlite3.Error), closing(_read_only(place / DATABASE_NAME)) as database:
+                return [str(row[0]) for row in database.execute("SELECT id FROM conversations")]
+            return []
+        finally:
+            shutil.rmtree(place)
 
     async def _count(self, acted: Process) -> None:
         """What is there now."""
@@ -324,6 +359,8 @@ class Run:
         for aside in self.data.glob(f"{DATABASE_NAME}.replaced-*"):
             kept |= _tokens(aside)
         self.lost = known - kept
+        if self.must_be_told not in self.told:
+            self.faults.append(f"not told: {self.must_be_told!r}, but {self.told[-500:]}")
         beyond = self.lost - self.may_lose
         if beyond:
             self.faults.append(f"lost, and not by the fault itself: {sorted(beyond)}")
@@ -373,6 +410,11 @@ def _fill(ballast: Path) -> None:
 
 def _mount(*words: str) -> None:
     subprocess.run(["mount", *words], check=True, capture_output=True)
+
+
+def _once(undo: Callable[[], None]) -> Callable[[], None]:
+    left = [undo]
+    return lambda: left.pop()() if left else None
 
 
 def _unmount(folder: Path) -> None:
@@ -459,15 +501,15 @@ async def _one(run: Run, told: Told, kept: Path) -> None:
     told.faults += [f"{kept.name} ({name}): {line}" for line in run.faults]
 
 
-def main() -> int:
+def main(argv: list[str]) -> int:
     """0 when nothing was wrong."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.disk_faults", description="Kills and faults of the disk"
+        prog="python -m tests.soak disk-faults", description="Kills and faults of the disk"
     )
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--fault", choices=sorted(FAULTS), action="append", default=[], help="these only")
-    asked = parser.parse_args()
+    asked = parser.parse_args(argv)
     print(f"seed {asked.seed}, {asked.runs} runs", flush=True)
     faults = tuple(asked.fault)
     told = asyncio.run(live(asked.runs, asked.seed, faults=faults, tell=lambda line: print(line, flush=True)))
@@ -479,7 +521,3 @@ def main() -> int:
         print(f"  {count:5} {name}")
     print(f"{len(told.faults)} faults")
     return 1 if told.faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

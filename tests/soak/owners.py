@@ -1,4 +1,4 @@
-"""Pairs of real processes on one conversation, some of them killed: `python -m tests.soak.owners --pairs 200 --seed 1`.
+"""Pairs of real processes on one conversation, some of them killed: `python -m tests.soak owners --pairs 200 --seed 1`.
 
 Each pair takes two of: the window, `ask` in a new conversation, `ask --continue`; on one data folder, by its own path,
 by a symbolic link or by a bind mount. In the window sits a person who sends a prompt half of the time and allows every
@@ -349,17 +349,13 @@ async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -
     return told
 
 
-def main() -> int:
+def main(argv: list[str]) -> int:
     """0 when nothing was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.owners", description="Pairs of processes")
+    parser = argparse.ArgumentParser(prog="python -m tests.soak owners", description="Pairs of processes")
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    asked = parser.parse_args()
+    asked = parser.parse_args(argv)
     print(f"seed {asked.seed}, {asked.pairs} pairs", flush=True)
     told = asyncio.run(live(asked.pairs, asked.seed, tell=lambda line: print(line, flush=True)))
     print(told)
     return 1 if told.faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

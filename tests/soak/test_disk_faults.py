@@ -1,4 +1,4 @@
-"""A small part of `python -m tests.soak.disk_faults`: a few runs with a fixed seed, one for each of these faults."""
+"""A small part of `python -m tests.soak disk-faults`: a few runs with a fixed seed, one for each of these faults."""
 
 import asyncio
 

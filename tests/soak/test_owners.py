@@ -1,4 +1,4 @@
-"""A small part of `python -m tests.soak.owners`: a few pairs of processes with a fixed seed."""
+"""A small part of `python -m tests.soak owners`: a few pairs of processes with a fixed seed."""
 
 import asyncio
 
