@@ -1,5 +1,6 @@
 """Every preference, declared once: form, file and documentation follow from this page."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -24,6 +25,14 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a form shows a number: the unit behind it, and what stands in place of 0."""
+
+    unit: str = ""
+    zero: str = ""
+
+
 class FontFamily:
     """Marks a text as the name of a family of fonts; an empty one is the system's."""
 
@@ -34,7 +43,7 @@ class Appearance(_Section):
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
     )
-    zoom: int = Field(
+    zoom: Annotated[int, Shown("%")] = Field(
         default=100, ge=50, le=300, title="Zoom", description="Size of everything in the window, in percent."
     )
     font: Annotated[str, FontFamily()] = Field(
@@ -43,7 +52,7 @@ class Appearance(_Section):
         title="Font",
         description="Of the text of conversations. Code keeps its own.",
     )
-    text_size: float = Field(
+    text_size: Annotated[float, Shown("pt")] = Field(
         default=10.5,
         ge=6,
         le=36,
@@ -133,30 +142,30 @@ class Models(_Section):
 class Network(_Section):
     """Time limits, in seconds, and what of the near network may be reached."""
 
-    connect_timeout: float = Field(
+    connect_timeout: Annotated[float, Shown("s")] = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
     )
-    headers_timeout: float = Field(
+    headers_timeout: Annotated[float, Shown("s", zero="Automatic")] = Field(
         default=0.0,
         ge=0,
         le=3600,
         title="Beginning of an answer",
         description=(
-            "How long a server may take to begin its answer. 0 means 120 seconds, or 900 where the server is on this "
-            "computer or in a private network, or the model reasons."
+            "How long a server may take to begin its answer. Automatic (0) is 120 seconds, or 900 where the server is "
+            "on this computer or in a private network, or the model reasons."
         ),
     )
-    first_event_timeout: float = Field(
+    first_event_timeout: Annotated[float, Shown("s", zero="Automatic")] = Field(
         default=0.0,
         ge=0,
         le=3600,
         title="First words",
         description=(
-            "The longest silence between the beginning of an answer and its first words. 0 means 300 seconds, or 900 "
-            "in the same cases."
+            "The longest silence between the beginning of an answer and its first words. Automatic (0) is 300 seconds, "
+            "or 900 in the same cases."
         ),
     )
-    idle_timeout: float = Field(
+    idle_timeout: Annotated[float, Shown("s")] = Field(
         default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer after that."
     )
     private_hosts: str = Field(

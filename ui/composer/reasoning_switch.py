@@ -47,7 +47,8 @@ class ReasoningSwitch(FoldingButton):
         words = words_for(current)
         hint = next((each.hint for each in choices if each.reasoning == current), "")
         whole = f"{words} ({hint})" if hint else words
-        self.setText(" " + literal(words))
+        # A bare “Default” would not say of what.
+        self.setText(" " + literal(self.tr("Reasoning") if current is None else words))
         self.setAccessibleDescription(whole)
         self.setToolTip(plain_tip(self.tr("Reasoning: {0}").format(whole) + f" ({shown_keys(KEYS)})"))
         self.setVisible(bool(choices))

@@ -2,9 +2,9 @@
 
 from enum import IntEnum
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from ui.look.fonts import body_font
 from ui.look.icons import pixmap
@@ -39,6 +39,22 @@ class RowDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._themes = themes
         self._whole = QRect()
+        self._by_mouse = False
+        if isinstance(parent, QAbstractItemView):
+            parent.installEventFilter(self)
+            parent.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Whoever clicked on a row knows which one it is: the ring is for who comes by keys."""
+        view = self.parent()
+        if isinstance(view, QAbstractItemView) and watched in (view, view.viewport()):
+            if event.type() == QEvent.Type.MouseButtonPress:
+                self._by_mouse = True
+            elif event.type() in {QEvent.Type.KeyPress, QEvent.Type.FocusOut}:
+                self._by_mouse = False
+                view.viewport().update()
+            return False
+        return super().eventFilter(watched, event)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """One line of text or two, with room around them."""
@@ -74,7 +90,7 @@ class RowDelegate(QStyledItemDelegate):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(chosen_ground(theme) if selected else theme.hover))
             painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
-        if state & QStyle.StateFlag.State_HasFocus:
+        if state & QStyle.StateFlag.State_HasFocus and not self._by_mouse:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)

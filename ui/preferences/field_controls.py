@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
-from desktop_agent.vocabulary.preferences import FontFamily
+from desktop_agent.vocabulary.preferences import FontFamily, Shown
 from ui.look.controls import ChoiceBox
 from ui.preferences.cards.number_inset import NumberInset
 
@@ -107,7 +107,11 @@ def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
     if field.annotation is int:
         box = QSpinBox(minimum=int(low), maximum=int(high))
     else:
-        box = QDoubleSpinBox(minimum=low, maximum=high, decimals=1)
+        box = _Decimals(minimum=low, maximum=high, decimals=1)
+    for rule in field.metadata:
+        if isinstance(rule, Shown):
+            box.setSuffix(f" {translated(rule.unit)}")
+            box.setSpecialValueText(translated(rule.zero) if rule.zero else "")
     # Not each digit on the way to 300, only the number when it is there.
     box.setKeyboardTracking(False)
     NumberInset(box)
@@ -120,6 +124,13 @@ def _number(field: FieldInfo, changed: Callable[[Any], None]) -> FieldControl:
 
     box.valueChanged.connect(changed)
     return FieldControl(box, show)
+
+
+class _Decimals(QDoubleSpinBox):
+    # Whole numbers stand without decimals.
+
+    def textFromValue(self, v: float) -> str:
+        return super().textFromValue(v).removesuffix(f"{self.locale().decimalPoint()}0")
 
 
 def _bounds(field: FieldInfo) -> tuple[float, float]:

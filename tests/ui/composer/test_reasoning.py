@@ -89,6 +89,7 @@ def test_the_switch_is_named_and_says_what_holds(switch):
     assert "Ctrl+Shift+R" in switch.toolTip()
     switch.show_choices(ALL, None)
     assert switch.accessibleDescription() == "Default (High)"
+    assert switch.text().strip() == "Reasoning"
     switch.show_choices(Capabilities(reasoning=False), None)
     assert switch.isHidden()
 

@@ -60,6 +60,44 @@ def driver(qtbot):
     return Driver(qtbot)
 
 
+def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
+    def shown(section, name):
+        return driver.dialog._forms[section]._controls[name].widget.text()
+
+    assert shown("network", "connect_timeout") == "10 s"
+    assert shown("network", "headers_timeout") == "Automatic"
+    assert shown("appearance", "zoom") == "100 %"
+    assert shown("appearance", "text_size") == "10.5 pt"
+
+
+def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
+    rows = driver.part(QListWidget, "Sections")
+    driver.dialog.activateWindow()
+    rows.setFocus()
+    driver.bot.waitUntil(rows.hasFocus)
+
+    def has_ring():
+        drawn = rows.viewport().grab(rows.visualRect(rows.currentIndex())).toImage()
+        inks = {drawn.pixelColor(x, drawn.height() // 2).name() for x in range(6)}
+        return ThemeSource().theme.accent in inks
+
+    assert has_ring()
+    third = rows.visualRect(rows.model().index(2, 0)).center()
+    driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=third)
+    assert rows.currentRow() == 2
+    assert not has_ring()
+    driver.bot.keyClick(rows, Qt.Key.Key_Down)
+    assert has_ring()
+
+
+def test_what_a_page_without_decisions_says_stands_at_its_top(driver):
+    driver.dialog.turn_to("decisions")
+    driver.dialog.show()
+    decisions = driver.dialog.decisions
+    driver.bot.waitUntil(lambda: decisions._none.isVisible() and decisions._none.y() > 0)
+    assert decisions._none.geometry().top() < 100
+
+
 def test_every_declared_preference_has_a_control_with_its_words(driver):
     for section_name, section in Preferences():
         if section_name in OWN_PAGES:

@@ -55,7 +55,8 @@ class DecisionsForm(QWidget):
         layout.setSpacing(SPACE_M)
         words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
         layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._none)
+        # It takes the room of the list that is not there, and stands at its top.
+        layout.addWidget(self._none, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._details)
         layout.addLayout(foot)
