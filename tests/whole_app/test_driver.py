@@ -124,7 +124,7 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
         screen.press("Stop")
         idle(screen)
         kept = screen.last("Assistant said")
-        assert kept.endswith("Stopped before the end")
+        assert kept.endswith("Not finished")
         assert len(kept) > 400
         assert program.end() == 0
     with opened(real_display, data) as (_, screen):

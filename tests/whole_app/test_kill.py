@@ -20,7 +20,7 @@ from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numb
 from tests.whole_app.window import opened, wait_until
 
 KILLS = int(os.environ.get("DESKTOP_AGENT_KILLS", "4"))
-MARK = "Stopped before the end"
+MARK = "Not finished"
 SEED = 4
 
 

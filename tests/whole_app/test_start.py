@@ -133,7 +133,7 @@ def test_a_signal_ends_it_in_order_in_the_middle_of_an_answer(
         screen.wait_for("Assistant said")
         kept = screen.last("Assistant said")
         assert kept.startswith(on_screen[:-10])
-        assert kept.endswith("Stopped before the end")
+        assert kept.endswith("Not finished")
         assert "showing" in screen.wait_for("Send")["states"]
 
 

@@ -68,7 +68,7 @@ class AnswerRow(Row):
             block.gap = self.stage.look.px(14)
             self.put(len(self.blocks), block)
         if self._answer.interrupted:
-            block = TextBlock(Line(QCoreApplication.translate("Transcript", "Stopped before the end")), SMALL, "muted")
+            block = TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted")
             block.gap = self.stage.look.px(8)
             self.put(len(self.blocks), block)
 
