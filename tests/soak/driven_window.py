@@ -1,7 +1,8 @@
 """The real window in a process of its own, with somebody in it: `python -m tests.soak.driven_window --help`.
 
 It needs no screen. Who sits there sends a prompt or leaves a draft, and presses “Allow once” where that is asked; all
-that the window says to people, in banners, boxes and the transcript, goes to standard output, a JSON string a line.
+that the window says to people, in banners, boxes and the transcript, goes to standard output, a JSON string a line, and
+so does each press (`PRESSED_ALLOW`).
 """
 
 import argparse
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox
 from ui.shell.banners import BannerFrame
 from ui.shell.start import display
 
+PRESSED_ALLOW = "(pressed: Allow once)"
 _EVERY_MS = 100
 W = TypeVar("W", bound=QWidget)
 
@@ -41,9 +43,9 @@ class Person(QObject):
             for words in _words(window):
                 if words not in self._said:
                     self._said.add(words)
-                    sys.stdout.write(f"{json.dumps(words)}\n")
-                    sys.stdout.flush()
-            self._press(window, "Allow once")
+                    _say(words)
+            if self._press(window, "Allow once"):
+                _say(PRESSED_ALLOW)
             self._write(window)
 
     def _write(self, window: QWidget) -> None:
@@ -64,6 +66,11 @@ class Person(QObject):
             return False
         button.click()
         return True
+
+
+def _say(words: str) -> None:
+    sys.stdout.write(f"{json.dumps(words)}\n")
+    sys.stdout.flush()
 
 
 def _found(window: QWidget, kind: type[W], name: str) -> W | None:
