@@ -232,9 +232,14 @@ class Connections:
         try:
             return await self._secrets.get(endpoint.id)
         except SecretsUnavailable:
-            if endpoint.needs_key:
+            if _wants_key(endpoint):
                 raise
             return None
+
+
+def _wants_key(endpoint: Endpoint) -> bool:
+    """Whether asking it without a key would only be refused, which would hide that the keyring is locked."""
+    return endpoint.needs_key or endpoint.has_key is True
 
 
 def lacks_listing(error: AgentError) -> bool:
@@ -269,6 +274,8 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], g
             try:
                 return await secrets.get(endpoint.id)
             except SecretsUnavailable:
+                if _wants_key(endpoint):
+                    raise
                 return None
     return None
 

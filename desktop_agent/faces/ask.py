@@ -38,6 +38,9 @@ from desktop_agent.vocabulary.errors import (
     AgentError,
     DatabaseReplaced,
     ImageRefused,
+    KeyringLocked,
+    KeyringMissing,
+    SecretsUnavailable,
     Sentence,
     StorageFailed,
     WrittenElsewhere,
@@ -58,6 +61,12 @@ _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
     "space, or choose another folder with --data-dir, and ask again."
 )
+# Nothing is kept in memory here: the program ends with its answer.
+_KEY_FOR_ONCE = Sentence(
+    "Unlock the keyring and try again, or name the server with --dialect or --base-url and give its key in {variable}.",
+    {"variable": API_KEY_VARIABLE},
+)
+_KEYRING = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
 _LONGEST_NAME = 100
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -206,7 +215,7 @@ class _Conversation:
         if self._unstored is not None:
             _say(f"The answer was not stored: {self._unstored.sentence} {_NOT_STORED}")
         if self._error is not None:
-            _say(str(with_remedy(self._error.sentence, self._error.remedy)))
+            _say(_explained(self._error))
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
         if not self._is_read:
@@ -360,8 +369,13 @@ def _on_interrupt_without_loop(loop: asyncio.AbstractEventLoop, stop: Callable[[
 
 
 def _fail(error: AgentError, code: int = ERROR) -> int:
-    _say(str(error.whole))
+    _say(_explained(error))
     return code
+
+
+def _explained(error: AgentError | ErrorOccurred) -> str:
+    remedy = _KEY_FOR_ONCE if error.kind in _KEYRING else error.remedy
+    return str(with_remedy(error.sentence, remedy))
 
 
 def _say(text: str) -> None:

@@ -180,7 +180,9 @@ async def test_the_keyring_is_asked_for_a_server_that_was_given_a_key(setting: S
     setting.secrets = asked = Asked()
     async with model_server("m") as server:
         connections = setting.connections(endpoint(server, has_key=True))
-        await connections.provider("mine")
+        # Without the key it would only refuse, and nobody would learn why.
+        with pytest.raises(KeyringMissing):
+            await connections.provider("mine")
     assert asked.names == ["mine"]
     elsewhere = Endpoint(id="far", title="Far", base_url="https://models.example/v1")
     assert elsewhere.may_have_key  # nobody knows: it was saved by a version that did not say it
