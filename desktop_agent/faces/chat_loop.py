@@ -60,7 +60,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     submitted yet, so another task may do that. An error before the model began to answer is raised; one in the middle
     is a step, and LoopDone follows. Leaving the loop does not end it: `cancel` does. One task reads at a time: another
     one that asks for a step meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt
-    policies and queue at any moment.
+    policies and queue at any moment; it goes on with what waits in the queue before LoopDone.
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
@@ -190,7 +190,12 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             case RunFinished(reason=RunEnd.AWAITING_RESULTS):
                 self._ready.append(ToolCallsRequested(self._conversing.waiting_calls, "".join(self._said)))
             case RunFinished():
-                self._finish(event.reason)
+                # A message that waited for the end of this run has begun the next one.
+                follow_up = None if self._is_cancelled else self._conversing.follow_up()
+                if follow_up is None:
+                    self._finish(event.reason)
+                else:
+                    self._run = follow_up
             case _:
                 pass
 

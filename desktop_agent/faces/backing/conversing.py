@@ -94,8 +94,7 @@ class Conversing:
         no prompt. What broke the answer off that was waited for is raised unless it was read; the next call goes on.
         Without a prompt, a run that a waiting message began by itself is the answer, where there is one.
         """
-        if prompt is None and (follow_up := self._follow_up()) is not None:
-            self.run = follow_up
+        if prompt is None and (follow_up := self.follow_up()) is not None:
             return follow_up
         goes_on = prompt is None and self._results.has_given
         self._refuse_if_busy(waits=goes_on)
@@ -282,12 +281,15 @@ class Conversing:
     def _failure(self) -> AgentError | None:
         return None if self._opened is None else self._opened.failure
 
-    def _follow_up(self) -> RunEvents | None:
-        """The next run that began by itself."""
+    def follow_up(self) -> RunEvents | None:
+        """The next run that a waiting message began by itself, to be read from now on; None where there is none."""
         if self._working and (self._newest is None or self._newest.end is not None):
             # Its first event is still to come.
             self._await_next()
-        return self._next_to_read.popleft() if self._next_to_read else None
+        if not self._next_to_read:
+            return None
+        self.run = self._next_to_read.popleft()
+        return self.run
 
     def _await_next(self) -> None:
         self._newest = RunEvents(self._failure)

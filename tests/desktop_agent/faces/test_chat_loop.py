@@ -16,6 +16,7 @@ from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.calculate import calculate
 from desktop_agent.vocabulary.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.prompt_policies import PromptPolicy
+from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
 from desktop_agent.vocabulary.errors import AuthenticationFailed, Truncated, WrongUse
@@ -24,7 +25,7 @@ from desktop_agent.vocabulary.provider_events import ContentDelta, StopReason, T
 from desktop_agent.vocabulary.tool_calls import ToolSpec
 from desktop_agent.vocabulary.usage import Usage
 from tests.desktop_agent.faces.acting import LIMIT, Gate, adder, call, listed, says
-from tests.desktop_agent.faces.serving import DIALECTS, demo
+from tests.desktop_agent.faces.serving import DIALECTS, KEY, demo
 
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 
@@ -295,3 +296,41 @@ async def test_every_dialect_over_real_sockets(dialect: Dialect) -> None:
                         pass
         assert "`calculate` **succeeded**" in text
         assert [message.role for message in handle.history] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+
+
+@pytest.mark.parametrize("when", ["soon", "idle"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_is_queued_while_results_are_awaited_is_answered(dialect: Dialect, when: When) -> None:
+    """`soon` behind the results, `idle` behind the answer to them: nothing of it ends with the loop."""
+    async with demo() as served:
+        address = served.options(dialect).base_url
+        async with await Provider.create("demo", KEY, dialect=dialect, base_url=address) as provider:
+            handle = provider.chat_loop([Message.user("calculate 6 * 7")], [calculate()])
+            async with asyncio.timeout(LIMIT):
+                async for step in handle:
+                    if isinstance(step, ToolCallsRequested) and len(handle.history) == 2:
+                        handle.controls.queue.add("hello", when)
+                        assert [entry.when for entry in handle.controls.queue.list()] == [when]
+                        (asked,) = step.tool_calls
+                        handle.submit_tool_results([ToolResult(tool_use_id=asked.id, content=(Text(text="42"),))])
+    assert isinstance(step, LoopDone)
+    assert step.end is RunEnd.COMPLETED
+    roles = [message.role.value for message in handle.history]
+    expected = ["user", "assistant", "tool", "user", "assistant"]
+    assert roles == (expected if when == "soon" else [*expected[:3], "assistant", *expected[3:]])
+    assert "demo model" in step.content
+    assert handle.controls.queue.list() == ()
+
+
+async def test_cancel_asks_nothing_of_what_is_queued() -> None:
+    script = ScriptedProvider(Turn(says("x"), call("1")))
+    provider = await Provider.create("m", provider=script)
+    handle = provider.chat_loop([Message.user("hi")], [adder()])
+    async with asyncio.timeout(LIMIT):
+        async for step in handle:
+            if isinstance(step, ToolCallsRequested):
+                handle.controls.queue.add("more", "idle")
+                handle.cancel()
+    assert isinstance(step, LoopDone)
+    assert step.end is RunEnd.CANCELLED
+    assert len(script.requests) == 1

@@ -1,15 +1,22 @@
 """Servers that say all again, and honest text that repeats itself: real sockets, and the texts alone."""
 
 import json
+import random
+from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from desktop_agent.providers.connect import make_provider
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.repeated_text import RepeatedText
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.blocks import JsonObject, ToolUse
 from desktop_agent.vocabulary.errors import Truncated
 from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.requests import ModelRequest
 from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.test_strange_servers import answer_of, failure_of, head, raw
@@ -51,6 +58,49 @@ def test_a_growing_whole_is_said_once(size: int) -> None:
     growing = [WHOLE[:end] for end in range(size, len(WHOLE), size)]
     assert told(*growing, WHOLE) == WHOLE
     assert told(*growing, WHOLE, WHOLE, "") == WHOLE
+
+
+ALIKE = {
+    "refrain": [f"Verse {number} of the song.\n{line}" for number in range(4) for line in (ROW, ROW, LINE)],
+    "log": ["GET / 200 OK\n"] * 6 + ["GET / 404\n"] + ["GET / 200 OK\n"] * 6,
+    "rows": ["name,amount\n", "apple,1\n", "apple,1\n", "apple,10\n", "apple,1\n"] * 3,
+    "table": ["| --- |", " --- |\n", "| --- |", " --- |\n"] * 4,
+    "numbers": ["1", "1", "11", "1", "0", "10"] * 3,
+    "code": ["print(", "print(x)", ")\n", "print(", "x", ")\n"],
+}
+
+
+def shown(pieces: Sequence[str], finish: str | None) -> str:
+    """What a reader makes of an honest stream."""
+    builder = PartBuilder("p", repeats=True)
+    reader = FrameReader(builder, {})
+    for piece in pieces:
+        reader.read(("", chunk({"content": piece}, finish=finish)))
+    reader.read(("", chunk(finish="stop")))
+    reader.end()
+    return "".join(event.text for event in builder.take() if isinstance(event, ContentDelta))
+
+
+@pytest.mark.parametrize("finish", [None, "stop"], ids=["plain", "finish on every chunk"])
+@pytest.mark.parametrize("name", ALIKE)
+def test_lines_that_are_alike_come_through(name: str, finish: str | None) -> None:
+    """By the lines that they are, and cut anywhere else."""
+    whole = "".join(ALIKE[name])
+    assert shown(ALIKE[name], finish) == whole
+    chance = random.Random(name)
+    for _ in range(40):
+        offsets = sorted(chance.sample(range(1, len(whole)), chance.randint(len(whole) // 8, len(whole) - 1)))
+        assert shown(cut(whole, offsets), finish) == whole, offsets
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="ab \nß😀", min_size=1, max_size=200), st.integers(1, 23), st.sampled_from([None, "stop"]))
+def test_any_text_in_equal_pieces_comes_through(text: str, size: int, finish: str | None) -> None:
+    assert shown(cut(text, range(size, len(text), size)), finish) == text
+
+
+def cut(text: str, offsets: Sequence[int]) -> list[str]:
+    return [text[first:end] for first, end in zip([0, *offsets], [*offsets, len(text)], strict=True)]
 
 
 def test_a_server_that_stops_growing_is_believed() -> None:
