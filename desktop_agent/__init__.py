@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from desktop_agent.faces.query import BlockStream, query
     from desktop_agent.faces.two_phase import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
-    from desktop_agent.tools.decorator import ToolOptions, tool
+    from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
     from desktop_agent.tools.schemas.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
     from desktop_agent.vocabulary.blocks import (
@@ -112,7 +112,7 @@ __all__ = [  # noqa: RUF022
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "ExtraMissing",
-    "FileChanges", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
+    "FileChanges", "FunctionTool", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
     "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
     "ImageSource", "ImagesNotSupported", "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat",
@@ -136,7 +136,8 @@ __all__ = [  # noqa: RUF022
     "StreamingResponse", "StructuredResponse", "Subject", "Summary", "Text", "TextClosed", "TextPreview",
     "Thinking", "ThinkingBlock", "ThinkingDelta", "TimedOut", "Timeouts", "TokenCount", "TooLarge", "Tool",
     "ToolArgsDelta", "ToolCallAssembler", "ToolCallPending", "ToolCallingNotSupported", "ToolCallsRequested",
-    "ToolChoice", "ToolClass", "ToolFailed", "ToolFinished", "ToolInputInvalid", "ToolOptions", "ToolProgress",
+    "ToolChoice", "ToolClass", "ToolFacts", "ToolFailed",
+    "ToolFinished", "ToolInputInvalid", "ToolOptions", "ToolProgress",
     "ToolResult", "ToolResultsReceived", "ToolSpec", "ToolStarted", "ToolUse", "ToolUseFailed", "Truncated",
     "TurnMismatch", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnknownToolCall", "UnreadableAnswer",
     "UntrustedSource", "UrlSource", "Usage", "UsageUpdate", "UserMessageDelivered", "UserMessageQueued",
@@ -160,7 +161,7 @@ _PLACES = {
     "faces.query": ("BlockStream", "query",),
     "faces.two_phase": ("AgentResponse", "NeedsToolExecution", "StreamingResponse", "TwoPhaseAgent",),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
-    "tools.decorator": ("ToolOptions", "tool",),
+    "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.schemas.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),
     "vocabulary.blocks": (

@@ -5,8 +5,8 @@ import contextlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, TypedDict, Unpack, cast, overload
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, ParamSpec, TypedDict, Unpack, cast, overload
 
 from pydantic import BaseModel
 
@@ -22,22 +22,22 @@ from desktop_agent.vocabulary.conduct.rules import Subject
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.tool_calls import Effect, Preview, ToolClass
 
+P = ParamSpec("P")
 Function = Callable[..., Any]
 GivenSchema = type[BaseModel] | Mapping[str, object]
 # What all model servers take as a name.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class ToolOptions(TypedDict, total=False):
+class ToolFacts(TypedDict, total=False):
     """What may be said about a tool besides its function; see Tool.
 
-    `schema` is a pydantic model, a JSON Schema, or shorthand; without one the signature is the schema. `preview`,
-    `undo`, `changes` and `subjects` get what the schema makes of the arguments: a model, or a dictionary by name.
+    `preview`, `undo`, `changes` and `subjects` get what the schema makes of the arguments: a model, or a dictionary by
+    name.
     """
 
     name: str
     description: str
-    schema: GivenSchema
     tool_class: ToolClass
     effects: Iterable[Effect]
     timeout: float
@@ -49,8 +49,36 @@ class ToolOptions(TypedDict, total=False):
     subjects: Callable[[Any], Awaitable[tuple[Subject, ...]]]
 
 
+class ToolOptions(ToolFacts, total=False):
+    """The same, with a `schema`: a pydantic model, a JSON Schema, or shorthand. Without one the signature is the
+    schema."""
+
+    schema: GivenSchema
+
+
+@dataclass(frozen=True)
+class FunctionTool(Tool[Any], Generic[P]):
+    """A tool that is called like the function that it was made of; a RunningCall may be left out."""
+
+    function: Callable[P, Any] = field(kw_only=True, repr=False, compare=False)
+
+    async def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - narrower: only what the function takes
+        """What the function answers, as text, as JSON, as an image, or several of them; None where it answers nothing.
+
+        Raises ToolInputInvalid, ToolFailed, and what the function raises.
+        """
+        arguments: dict[str, Any] = dict(inspect.signature(self.function).bind_partial(*args).arguments)
+        if twice := arguments.keys() & kwargs.keys():
+            raise TypeError(f"{self.name}() got several values for “{min(twice)}”.")
+        arguments |= kwargs
+        call = arguments.pop(call_parameter(self.function) or "", None)
+        return await self.answer(arguments, call if isinstance(call, RunningCall) else RunningCall("", lambda _: None))
+
+
 @overload
-def tool(function: Function, /) -> AnyTool: ...
+def tool(function: Callable[P, Any], /) -> FunctionTool[P]: ...
+@overload
+def tool(**options: Unpack[ToolFacts]) -> Callable[[Callable[P, Any]], FunctionTool[P]]: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> Callable[[Function], AnyTool]: ...
 def tool(
@@ -83,14 +111,16 @@ def _made(function: Function, options: ToolOptions) -> AnyTool:
             Sentence("“{name}” cannot be the name of a tool.", values), "Use 1 to 64 letters, digits, _ and -."
         )
     schema, bind = _by_signature(function) if given is None else _by_schema(function, _schema(given))
-    return Tool(
-        name=name,
-        description=str(said.pop("description", said_about(function)[0])),
-        schema=schema,
-        run=_runner(function, bind),
-        effects=frozenset(cast("Iterable[Effect]", said.pop("effects", ()))),
-        **cast("dict[str, Any]", said),
-    )
+    facts: dict[str, Any] = {
+        "name": name,
+        "description": str(said.pop("description", said_about(function)[0])),
+        "schema": schema,
+        "run": _runner(function, bind),
+        "effects": frozenset(cast("Iterable[Effect]", said.pop("effects", ()))),
+        **said,
+    }
+    # With a schema of its own a tool is called with what that describes.
+    return Tool(**facts) if given is not None else FunctionTool(**facts, function=function)
 
 
 def _schema(given: GivenSchema) -> ArgumentSchema[Any]:

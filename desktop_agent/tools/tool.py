@@ -155,7 +155,11 @@ class Tool(Generic[Input]):
 
         None where it answers nothing. Raises ToolInputInvalid, ToolFailed, and what its function raises.
         """
-        parts = await self.run(self.checked(arguments), RunningCall("", _unheard))
+        return await self.answer(arguments, RunningCall("", _unheard))
+
+    async def answer(self, arguments: JsonObject, call: RunningCall) -> Any:
+        """The same, for this call."""
+        parts = await self.run(self.checked(arguments), call)
         values = tuple(_value_of(part) for part in parts)
         return values if len(values) > 1 else next(iter(values), None)
 

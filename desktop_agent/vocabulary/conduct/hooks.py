@@ -1,6 +1,6 @@
 """Hooks: functions of the caller's own that see prompts and calls, and may decide about them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -88,9 +88,13 @@ class Hooks:
     Each `add_…` answers a new object with one more.
     """
 
-    user_prompt_submit: tuple[PromptHook, ...] = ()
-    pre_tool_use: tuple[PreToolHook, ...] = ()
-    post_tool_use: tuple[PostToolHook, ...] = ()
+    user_prompt_submit: Sequence[PromptHook] = ()
+    pre_tool_use: Sequence[PreToolHook] = ()
+    post_tool_use: Sequence[PostToolHook] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("user_prompt_submit", "pre_tool_use", "post_tool_use"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def add_user_prompt_submit(self, hook: PromptHook) -> "Hooks":
         """With one more for prompts."""

@@ -470,3 +470,16 @@ async def test_a_prompt_of_blanks_is_none() -> None:
         with pytest.raises(WrongUse, match="says nothing"):
             await client.send(" \n")
     assert script.requests == []
+
+
+async def test_hooks_in_a_list_run_and_grow() -> None:
+    seen: list[str] = []
+
+    async def look(moment: UserPromptSubmit) -> None:
+        seen.append(moment.prompt.text)
+
+    options, _ = acting(Turn(says("ok")), hooks=Hooks(user_prompt_submit=[look]).add_user_prompt_submit(look))
+    async with Client(options) as client:
+        await client.complete("hi")
+    assert seen == ["hi", "hi"]
+    assert hash(options.hooks)

@@ -350,3 +350,36 @@ OPTIONAL = {"a": "integer?", "b": "integer"}
 def test_what_makes_no_tool_is_wrong_use(make: Any, why: str) -> None:
     with pytest.raises(WrongUse, match=why):
         make()
+
+
+async def test_a_decorated_function_is_called_like_the_function() -> None:
+    told: list[str] = []
+
+    @tool
+    async def weather(city: str, call: RunningCall, unit: Literal["c", "f"] = "c") -> str:
+        """What the weather is."""
+        call.progress(city)
+        return f"{city} {unit}"
+
+    heard = RunningCall("1", told.append)
+    assert await weather("Rome", heard, "f") == "Rome f"
+    assert await weather("Rome", call=heard) == "Rome c"
+    assert told == ["Rome", "Rome"]
+    # As a model calls it, which has no call to give.
+    made: AnyTool = weather
+    assert await made(city="Rome", unit="f") == "Rome f"
+    with pytest.raises(TypeError):
+        await made("Rome", heard, "f", "more")
+    with pytest.raises(TypeError, match="several values for “city”"):
+        await made("Rome", city="Bern")
+    with pytest.raises(ToolInputInvalid):
+        await made("Rome", unit="x")
+
+
+async def test_a_tool_with_a_schema_is_called_with_what_that_describes() -> None:
+    @tool(schema=Place)
+    async def look(place: Place) -> str:
+        """Look."""
+        return f"{place.city} {place.country}"
+
+    assert await look(city="Bern") == "Bern CH"

@@ -84,6 +84,7 @@ options = AgentOptions(
 )
 by_preset: AgentOptions = AgentOptions.preset("ollama", model="m", tools=(double,))
 by_builder: AgentOptions = AgentOptions.builder().preset("vllm").model("m").api_key("k").tools(double, louder).build()
+hooks: Hooks = Hooks(pre_tool_use=[look])
 changed: AgentOptions = options.with_values(system_prompt="Be brief.", tools=[])
 named: type[desktop_agent.Client] = Client
 
@@ -101,6 +102,7 @@ async def main() -> None:
     async for block in query(prompt, model="m", api_key="k", tools=[double]):
         if block.type == "text":
             print(block.text)
+    print(await double(2), await double(number=2))
     async with Client(options, system_prompt="Be brief.") as client:
         print(words([event async for event in client.stream("Hello")]))
     async with TwoPhaseAgent(options, specialist="s", max_tool_iterations=3) as agent:

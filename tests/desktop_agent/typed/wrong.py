@@ -45,3 +45,10 @@ ProviderConfig(stop_sequences="x")  # error
 Specialist(name="s", description="d", system_prompt="p", tools="double")  # error
 Hooks().add_pre_tool_use(look)  # error
 tool(nmae="x")  # error
+Hooks(pre_tool_use=[look])  # error
+
+
+async def call_it() -> None:
+    await double("two")  # error
+    await double(numbr=2)  # error
+    await double()  # error
