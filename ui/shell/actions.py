@@ -64,6 +64,7 @@ class Actions(QObject):
         words = self.tr("sidebar list panel fold")
         self._add(self.tr("Show or hide the conversations"), "Ctrl+B", window.panes.toggle_list, words)
         self._add(self.tr("Rename this conversation"), None, self._rename, self.tr("title name chat"))
+        window.frame.title.double_clicked.connect(self._rename)
         words = self.tr("remove chat trash bin")
         self._add(self.tr("Delete this conversation"), None, sidebar.delete_current, words)
         self._add(self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))

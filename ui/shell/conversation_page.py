@@ -122,7 +122,8 @@ class ConversationPage(QObject):
         self.context_check.show(conversation)
         self._show_record()
         self._offer_starters()
-        if conversation.endpoint_id and not conversation.model:
+        # The demo's server begins with its first conversation: until then nobody could ask it for its model.
+        if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
         self._drafts.show(conversation)
         early, self._early = self._early, []

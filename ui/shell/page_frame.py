@@ -3,7 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from ui.composer.composer import Composer
@@ -32,7 +33,7 @@ class PageFrame(QWidget):
         super().__init__()
         self._themes = themes
         self._early: list[tuple[str, list[Attached]]] = []
-        self.title = ElidedLabel()
+        self.title = _Title()
         self.banners = BannerArea(themes)
         self.composer = Composer(themes, _take, opens_focused=True)
         self._heading = QHBoxLayout()
@@ -126,6 +127,14 @@ class PageFrame(QWidget):
     def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
         if now is not None and self._written.isAncestorOf(now):
             self._written.ensureWidgetVisible(now, 0, SPACE_S)
+
+
+class _Title(ElidedLabel):
+    double_clicked = Signal()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        self.double_clicked.emit()
 
 
 async def _take(data: bytes, name: str) -> "TakenPicture":

@@ -194,6 +194,17 @@ def test_commands_rename_delete_and_turn_to_a_page(on_screen):
     on_screen(work, Turn(ContentDelta("Twice a day.")))
 
 
+def test_a_double_click_on_the_title_renames(on_screen):
+    async def work(screen):
+        await screen.say("Tides at the harbour")
+        screen.window.activateWindow()
+        QTest.mouseDClick(screen.window.frame.title, Qt.MouseButton.LeftButton)
+        title = await until(lambda: screen.find(QListView, "Conversations").findChild(QLineEdit))
+        assert title.text() == "Tides at the harbour"
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
 def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
     async def work(screen):
         typist = Typist(screen)
