@@ -75,9 +75,11 @@ class ConversationLock:
 
     async def acquire(self) -> None:
         """Take it; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
+        if self._file.is_held:
+            return
         loop = asyncio.get_running_loop()
         until = loop.time() + _NAMELESS
-        while not await asyncio.to_thread(self._is_acquired):
+        while not await self._try():
             holder = await asyncio.to_thread(self._file.holder)
             if holder is not None and holder.is_gone:
                 holder = None  # killed; who holds it now has not written its name yet, or only looks
@@ -107,6 +109,17 @@ class ConversationLock:
             return is_free
 
         return await asyncio.to_thread(look)
+
+    async def _try(self) -> bool:
+        attempt = asyncio.ensure_future(asyncio.to_thread(self._is_acquired))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            # The thread goes on, and would take it for nobody.
+            await asyncio.wait([attempt])
+            attempt.exception()
+            self.release_now()
+            raise
 
     def _is_acquired(self) -> bool:
         if not self._data_folder.is_dir():

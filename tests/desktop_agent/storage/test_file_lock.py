@@ -252,3 +252,15 @@ async def test_a_holder_on_another_machine_is_named_with_it(tmp_path: Path) -> N
     with pytest.raises(ConversationInUse, match=r"another program \(process 7\) on “elsewhere” since 19"):
         await lock.acquire()
     far.release()
+
+
+@pytest.mark.parametrize("turns", range(1, 4))
+async def test_who_was_cancelled_while_taking_it_holds_nothing(tmp_path: Path, turns: int) -> None:
+    locks = ConversationLocks(tmp_path, "window")
+    taking = asyncio.create_task(locks.acquire("one"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    taking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await taking
+    await (await ConversationLocks(tmp_path, "window").acquire("one")).release()

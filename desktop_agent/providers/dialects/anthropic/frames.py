@@ -61,6 +61,11 @@ class _Open:
         """The whole input; None where its pieces are none, or no object."""
         return loads_object("".join(self.pieces))
 
+    @property
+    def has_input_in_start(self) -> bool:
+        """Whether its start said the whole input, and its pieces nothing more."""
+        return bool(self.raw.get("input")) and "".join(self.pieces).strip() in ("", "{}")
+
 
 class _Blocks:
     """The blocks of one answer, from their start over their deltas to their stop.
@@ -88,14 +93,14 @@ class _Blocks:
     def end(self) -> None:
         """The answer is over: blocks that nobody stopped are whole, but for calls, whose end says what they are."""
         for place, block in list(self._open.items()):
-            has_whole_input = bool(block.raw.get("input")) and not block.pieces
-            if block.kind not in _CALLS or has_whole_input:
+            if block.kind not in _CALLS or block.has_input_in_start:
                 self.stop(place)
 
     def start(self, place: int, raw: dict[str, Any]) -> None:
         """A block begins; `raw` is what its start says."""
         self._end_stopped_calls()
-        if place in self._open and self._open[place].kind != "tool_use":
+        before = self._open.get(place)
+        if before is not None and (before.kind != "tool_use" or before.has_input_in_start):
             self.stop(place)
         kind = str(raw.get("type") or "")
         self.index, self.delta, self.field = place, "", ""
@@ -164,7 +169,7 @@ class _Blocks:
     def _input(self, place: int, block: _Open, piece: str) -> None:
         if piece:
             block.pieces.append(piece)
-            if block.kind == "tool_use":
+            if block.kind in _CALLS:
                 self._builder.call_fragment(index=place, arguments=piece)
 
     def stop(self, place: int) -> None:
@@ -181,7 +186,7 @@ class _Blocks:
             self._builder.part(block.number).end_thinking()
         elif block.kind == "tool_use":
             is_empty = not "".join(block.pieces).strip()
-            if is_empty and block.raw.get("input"):
+            if block.has_input_in_start:
                 self._builder.call_fragment(index=place, arguments=block.raw["input"])
             elif block.input is None:
                 self._open[place] = _Open(_EMPTY_CALL if is_empty else _BROKEN_CALL, block.number, {})

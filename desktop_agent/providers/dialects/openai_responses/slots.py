@@ -2,7 +2,7 @@
 
 Servers differ: some number no items, some give one item several ids, some announce none before its end, and some use
 one number, or one id, for all. Of the items of its own kind, the one whose id is known decides, then the number, then
-what is open: a piece never goes to an item that cannot read it.
+what is open: a piece never goes to an item that cannot read it. Calls with different call ids are different calls.
 """
 
 from collections.abc import Iterable
@@ -26,6 +26,8 @@ class Slot:
     kind: str
     fold: Fold
     ids: set[str] = field(default_factory=set[str])
+    call_id: str = ""
+    end: dict[str, Any] | None = None
     is_done: bool = False
 
 
@@ -35,7 +37,7 @@ class Slots:
     def __init__(self, builder: PartBuilder) -> None:
         self._builder = builder
         self._all: list[Slot] = []
-        self._by_id: dict[tuple[str, str], Slot] = {}
+        self._by_id: dict[tuple[str, str], list[Slot]] = {}
         self._by_index: dict[tuple[str, int], Slot] = {}
 
     @property
@@ -46,32 +48,47 @@ class Slots:
     def announced(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that begins: one that its own pieces opened before, or a new one."""
         kind, ids = _kind(item), ids_of(item)
-        slot = self._known(kind, ids)
+        # What begins is not what is over, unless the call's own id says so.
+        known = (slot for slot in self._named(item) if not slot.is_done or slot.call_id)
+        slot = next(known, None)
         if slot is None and index is not None:
             guess = self._by_index.get((_like(kind), index))
             slot = guess if guess is not None and not guess.ids and not guess.is_done else None
-        return slot or self.opened(kind, item, index, ids)
+        return self._is_of(slot, item) if slot is not None else self.opened(kind, item, index, ids)
 
     def of_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
         """The slot of a piece of an item of this kind."""
-        slot = self._known(kind, ids) or self._numbered(kind, ids, index)
-        if slot is None and index is None:
-            slot = next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
-        return slot
+        known = [slot for each in ids for slot in self._by_id.get((_like(kind), each), ())]
+        numbered = self._numbered(kind, ids, index)
+        if known:
+            # The newest of several with one id that are open, unless the number says which.
+            still = [slot for slot in known if not slot.is_done] or known
+            return numbered if numbered in still else still[-1]
+        if numbered is None and index is None:
+            return next((each for each in reversed(self._all) if each.kind == kind and not each.is_done), None)
+        return numbered
 
     def of_end(self, item: dict[str, Any], index: int | None) -> Slot:
         """The slot of an item that is over."""
         kind, ids = _kind(item), ids_of(item)
-        slot = self._known(kind, ids) or self._numbered(kind, ids, index)
+        named = self._named(item)
+        slot = next((each for each in named if not each.is_done), None)
+        slot = slot or next((each for each in named if each.call_id or each.end == item), None)
+        if slot is None and not named:
+            slot = self._numbered(kind, ids, index)
         if slot is None and index is None:
             unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
             slot = next((each for each in unfinished if not (each.ids and ids)), None)
-        return slot or self.opened(kind, item, index, ids)
+        slot = self._is_of(slot, item) if slot is not None else self.opened(kind, item, index, ids)
+        slot.end = slot.end or item
+        return slot
 
     def of_output(self, output: list[dict[str, Any]]) -> list[Slot]:
         """The slots of the final output, which may name items differently than their events did, or hold more."""
-        known = (self._known(_kind(item), ids_of(item)) for item in output)
-        found = [self._unless_taken(slot, item, ()) for slot, item in zip(known, output, strict=True)]
+        found: list[Slot | None] = []
+        for item in output:
+            free = (self._unless_taken(each, item, found) for each in self._named(item))
+            found.append(next(filter(None, free), None))
         for place, item in enumerate(output):
             if found[place] is None:
                 numbered = self._by_index.get((_like(_kind(item)), place))
@@ -88,6 +105,7 @@ class Slots:
         place = len(self._all)
         number = _number(place if index is None else index, place)
         slot = Slot(place, number, kind, fold_for(kind, dict(item), number, self._builder))
+        self._is_of(slot, item)
         self._all.append(slot)
         if index is not None:
             self._by_index[_like(kind), index] = slot
@@ -98,7 +116,9 @@ class Slots:
         """The server calls this item so, too."""
         for each in ids:
             slot.ids.add(each)
-            self._by_id.setdefault((_like(slot.kind), each), slot)
+            slots = self._by_id.setdefault((_like(slot.kind), each), [])
+            if slot not in slots:
+                slots.append(slot)
 
     def unfinished(self) -> list[Slot]:
         """What is not done, in the order of the output."""
@@ -106,11 +126,20 @@ class Slots:
 
     @staticmethod
     def _unless_taken(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
-        return slot if slot is not None and slot.kind == _kind(item) and slot not in taken else None
+        is_free = slot is not None and slot.kind == _kind(item) and slot not in taken
+        return slot if slot is not None and is_free and _is_possible(slot, item) else None
 
-    def _known(self, kind: str, ids: Iterable[str]) -> Slot | None:
-        slots = (self._by_id.get((_like(kind), each)) for each in ids)
-        return next((slot for slot in slots if slot is not None), None)
+    def _named(self, item: dict[str, Any]) -> list[Slot]:
+        """Those that an item's ids name, the surest first; a call has no other call id."""
+        found = [slot for each in ids_of(item) for slot in self._by_id.get((_like(_kind(item)), each), ())]
+        return sorted((slot for slot in found if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
+
+    @staticmethod
+    def _is_of(slot: Slot, item: dict[str, Any]) -> Slot:
+        call_id = item.get("call_id")
+        if not slot.call_id and isinstance(call_id, str):
+            slot.call_id = call_id
+        return slot
 
     def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
         """By number; a new id on the number of a finished item is another item."""
@@ -121,6 +150,12 @@ class Slots:
 def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
     """The names of an item. Some servers name a call in its pieces by the call's id, not the item's."""
     return tuple(each for name in ("id", "call_id") if isinstance(each := item.get(name), str) and each)
+
+
+def _is_possible(slot: Slot, item: dict[str, Any]) -> bool:
+    """Whether it may be this item's: one call has one call id."""
+    call_id = item.get("call_id")
+    return not (slot.call_id and isinstance(call_id, str) and call_id and call_id != slot.call_id)
 
 
 def _number(index: int, place: int) -> int:

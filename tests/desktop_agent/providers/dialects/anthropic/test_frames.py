@@ -424,6 +424,24 @@ def test_a_call_that_nobody_stopped_has_the_input_of_its_start() -> None:
     assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
 
 
+@pytest.mark.parametrize(
+    "after", [{"type": "text", "text": "hi"}, {"type": "tool_use", "id": "toolu_2", "name": "get"}]
+)
+def test_a_call_has_the_input_of_its_start_also_where_another_block_takes_its_place(after: Json) -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
+    found = folded(HEAD, *block(0, start, stop=False), *block(0, after, stop=False), *end("tool_use"))
+    assert next(each["input"] for each in found if each["type"] == "tool_use") == {"city": "Paris"}
+
+
+def test_a_call_has_the_input_that_came_in_an_odd_place() -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
+    empty, whole = ({"type": "input_json_delta", "partial_json": each} for each in ("{}", '{"city":"Paris"}'))
+    late = {"type": "content_block_delta", "index": 0, "delta": whole}
+    for events in (block(0, start, empty), [*block(0, {**start, "input": {}}), late]):
+        found = folded(HEAD, *events, *end("tool_use"))
+        assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
+
+
 def test_a_call_that_never_began_is_heard_of() -> None:
     delta = {
         "type": "content_block_delta",

@@ -561,6 +561,23 @@ def test_items_of_several_kinds_under_one_number_or_id_lose_nothing(
     assert call.input == {"a": 1} if is_announced else call.malformed
 
 
+@pytest.mark.parametrize("has_output", [False, True])
+@pytest.mark.parametrize("indices", [(None, None), (0, 0), (0, 1)])
+def test_items_of_one_kind_under_one_id_are_several(indices: tuple[int | None, int | None], has_output: bool) -> None:
+    calls = [function_call("same", call_id, "get", f'{{"a":"{call_id}"}}') for call_id in ("c1", "c2")]
+    messages = [message("same", text) for text in ("one ", "two")]
+    for items in (calls, messages):
+        events: list[Event] = []
+        for item, index in zip(items, indices, strict=True):
+            place = {} if index is None else {"output_index": index}
+            begun = {**item, "arguments": "", "content": []}
+            events += [event("output_item.added", item=begun, **place), event("output_item.done", item=item, **place)]
+            events.append(events[-1])  # said again, it is the same
+        found = folded(*events, completed(*(items if has_output else ())))
+        assert [call.input["a"] for call in found.all(ToolUse)] == (["c1", "c2"] if items is calls else [])
+        assert said(found) == ("" if items is calls else "one two")
+
+
 def test_halves_of_a_pair_are_joined_across_pieces() -> None:
     head = '{"type":"response.output_text.delta","item_id":"m1","output_index":0,"content_index":0,"delta":'
     pieces = [f'{head}"{half}"}}' for half in ("\\ud83d", "\\ude00!")]
