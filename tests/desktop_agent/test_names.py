@@ -100,8 +100,8 @@ def test_whatever_a_public_name_leads_to_is_public() -> None:
     public = [getattr(desktop_agent, name) for name in desktop_agent.__all__]
     seen = {found for value in public for hint in hints(value) for found in ours(hint)}
     assert len(seen) > 50
-    # What the engine itself waits for at an approval; no caller asks for it.
-    assert {one.__name__ for one in seen if one not in public} == {"Resolution"}
+    # What the engine compares a call with before it starts; no caller asks a Resolution for it.
+    assert {one.__name__ for one in seen if one not in public} == {"Allowed"}
 
 
 def test_all_events_errors_decisions_and_steps_are_public() -> None:

@@ -1,12 +1,14 @@
 """Text that is held back to see what it is: tags of reasoning, pieces that may repeat the first. Real sockets."""
 
 import asyncio
+import json
 from itertools import takewhile
+from typing import Any
 
 import pytest
 
 from desktop_agent.faces.client import Client
-from desktop_agent.vocabulary.blocks import Text, Thinking
+from desktop_agent.vocabulary.blocks import ServerStep, Text, Thinking
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import RunEnd
 from desktop_agent.vocabulary.messages import MessageState
@@ -55,3 +57,52 @@ async def test_stop_loses_nothing_that_was_received(
         answer = client.history[-1]
         assert client.ended is RunEnd.CANCELLED
         assert (answer.text.strip(), answer.state) == ("".join(pieces).strip(), MessageState.INTERRUPTED)
+
+
+STEP = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
+OPEN_REASONING: list[dict[str, Any]] = [
+    {"type": "response.output_item.added", "item": {"id": "rs_1", "type": "reasoning", "summary": []}},
+    {"type": "response.reasoning_text.delta", "item_id": "rs_1", "delta": "Hm"},
+    {"type": "response.output_item.added", "item": {**STEP, "status": "in_progress"}},
+    {"type": "response.output_item.done", "item": STEP},
+]
+
+
+def begun(dialect: str, shape: str) -> bytes:
+    """An answer up to a place where something of it is held back."""
+    if shape == "a step":
+        created = {"type": "response.created", "response": {"id": "resp_1"}}
+        return b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in (created, *OPEN_REASONING))
+    pieces = {"a tag": ["<think>Hm, ", "so</thi"], "again": ["I am here", "I am here, and so are you."]}[shape]
+    return b"".join(takewhile(lambda event: b"never sent" not in event, said(dialect, [*pieces, "never sent"])))
+
+
+async def kept(dialect: Dialect, reply: Reply, *, stops: bool) -> list[tuple[type, str]]:
+    async with (
+        Loopback(reply) as server,
+        Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,
+    ):
+        async with asyncio.timeout(PATIENCE):
+            async for event in client.stream("hi"):
+                if stops and isinstance(event, AnswerNamed):
+                    client.interrupt()
+        assert client.ended is (RunEnd.CANCELLED if stops else RunEnd.FAILED)
+        return [(type(block), getattr(block, "text", "")) for block in client.history[-1].blocks]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "shape"),
+    [*((dialect, shape) for dialect in DIALECTS for shape in ("a tag", "again")), ("openai-responses", "a step")],
+)
+async def test_stop_keeps_what_a_cut_keeps(dialect: Dialect, shape: str) -> None:
+    body = begun(dialect, shape)
+    stopped = await kept(dialect, Reply(body, hold=asyncio.Event()), stops=True)
+    assert stopped == await kept(dialect, Reply(body, cut=True), stops=False)
+    assert (
+        stopped
+        == {
+            "a tag": [(Thinking, "Hm, so</thi")],
+            "again": [(Text, "I am here, and so are you.")],
+            "a step": [(Thinking, "Hm"), (ServerStep, "q")],
+        }[shape]
+    )
