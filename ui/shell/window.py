@@ -154,8 +154,8 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
-        # No larger than the screen: what lies beyond its edge cannot be reached.
-        self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize()))
+        # What lies beyond the edge of the screen cannot be reached, and a title bar comes on top.
+        self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize() * 0.9))
         self.setMinimumSize(400, 360)
         self.setCentralWidget(self.panes)
 
