@@ -31,6 +31,7 @@ from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.icons import app_icon
+from ui.shell.accessible_windows import show_popups
 from ui.shell.actions import Actions
 from ui.shell.attention import Attention
 from ui.shell.calls.approvals import ApprovalPresenter
@@ -142,6 +143,7 @@ class Desk:
 
     def begin(self, place: Place) -> None:
         """Show in the window what belongs into it."""
+        show_popups(self._front.app)
         self._on_preferences(self._engine.preferences)
         self._garbage.watch(self.window.windowHandle())
         self.library.refresh()

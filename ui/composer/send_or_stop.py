@@ -31,6 +31,7 @@ class SendOrStop(QWidget):
         self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
         self._queue.hide()
         self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Send"))
         self._soon = self._menu.addAction("", self.send_pressed.emit)
         self._later = self._menu.addAction("", self.later_pressed.emit)
         self._can_send = False

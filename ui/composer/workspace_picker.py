@@ -22,6 +22,7 @@ class WorkspacePicker(FoldingButton):
         self._themes = themes
         self._folder: Path | None = None
         self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Workspace folder"))
         self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
         self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
         self.setAccessibleName(self.tr("Workspace folder"))

@@ -20,6 +20,7 @@ class ConversationRows(QListView):
         self._themes = themes
         self.rows = ConversationModel(self)
         self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
         self._menu.addAction(self.tr("Rename…"), self.rename_current).setShortcut(QKeySequence(Qt.Key.Key_F2))
         self._menu.addAction(self.tr("Delete"), self._delete).setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
         self.setModel(self.rows)

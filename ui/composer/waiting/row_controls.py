@@ -31,6 +31,7 @@ class RowControls(QWidget):
         self._doing = (self._up, self._down, self._edit, self._remove)
         self._more = IconButton(themes, "more", self.tr("Change this message"))
         self._menu = QMenu(self)
+        self._menu.setAccessibleName(self._more.accessibleName())
         for each, keys in zip(self._doing, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
             self._menu.addAction(f"{each.accessibleName()} ({keys})", each.click)
         self._build()

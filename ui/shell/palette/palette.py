@@ -15,10 +15,7 @@ _BORDER = 1
 
 
 class CommandPalette(QWidget):
-    """Lies over the whole window, so that a click beside it closes it; a child of the window, not a popup of its own.
-
-    Qt leaves popups out of the accessible tree.
-    """
+    """Lies over the whole window, so that a click beside it closes it; part of the window, not a popup of its own."""
 
     def __init__(
         self,

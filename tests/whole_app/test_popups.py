@@ -1,0 +1,88 @@
+"""Menus and lists that are open, as an outside client finds them: with their names, their roles and their rows."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
+from tests.whole_app.window import Screen, opened, wait_until
+
+
+@pytest.fixture(scope="module")
+def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
+    data = tmp_path_factory.mktemp("popups") / "data"
+    with (
+        ModelServer(lambda _: Story(numbered(3))) as server,
+        opened(real_display, data, "--base-url", server.url, "--model", MODEL) as (_, made),
+    ):
+        made.wait_for("Conversation settings")
+        made.send("Hello")
+        made.wait_last("Assistant said", "w0 w1 w2")
+        yield made
+
+
+def rows_of(screen: Screen, name: str, role: str) -> list[str]:
+    """The names of what is in the window of this name and role."""
+    tree = screen.tree()
+    at = next((at for at, node in enumerate(tree) if (node["name"], node["role"]) == (name, role)), len(tree))
+    rows: list[str] = []
+    for node in tree[at + 1 :]:
+        if node["depth"] <= tree[at]["depth"]:
+            break
+        rows += [node["name"]] if node["role"] in {"menu item", "list item"} else []
+    return rows
+
+
+def close(screen: Screen, name: str, role: str) -> None:
+    """A closed one is in the tree no more."""
+    screen.keys("Escape")
+    wait_until(f"{name!r} goes", lambda: screen.find(name, role) is None)
+
+
+@pytest.mark.parametrize(
+    ("start", "keys", "name", "first"),
+    [
+        ("Message", "ctrl+shift+m", "Mode", "Plan: Nothing is changed"),
+        ("Conversations", "Menu", "Menu: Conversation", "Rename…"),
+        ("Transcript", "Menu", "Menu: Assistant said", "Copy"),
+    ],
+)
+def test_an_open_menu_is_found_with_its_rows(screen: Screen, start: str, keys: str, name: str, first: str) -> None:
+    screen.focus(start)
+    if start == "Transcript":
+        screen.keys("ctrl+Up")
+    screen.keys(keys)
+    screen.wait_for(name, "popup menu")
+    assert rows_of(screen, name, "popup menu")[0] == first
+    close(screen, name, "popup menu")
+
+
+def test_the_folders_menu_has_a_name(screen: Screen) -> None:
+    screen.focus("Message")
+    screen.press("Workspace folder")
+    screen.wait_for("Workspace folder", "popup menu")
+    assert rows_of(screen, "Workspace folder", "popup menu")[0] == "Choose folder…"
+    close(screen, "Workspace folder", "popup menu")
+
+
+def test_the_list_of_models_is_found(screen: Screen) -> None:
+    screen.focus("Message")
+    screen.keys("ctrl+m")
+    wait_until("the models are listed", lambda: f"{MODEL}, ✓" in rows_of(screen, "Models", "panel"))
+    close(screen, "Models", "panel")
+
+
+def test_a_drop_down_list_of_the_settings_is_found_once(screen: Screen) -> None:
+    screen.focus("Message")
+    screen.keys("ctrl+comma")
+    screen.wait_for("Settings", "dialog")
+    screen.focus("Sections")
+    screen.keys("A")
+    # Qt names a drop-down list after what is chosen.
+    screen.wait_for("System", "combo box")
+    screen.click("System")
+    screen.wait_for("Dark", "list item")
+    assert [node["name"] for node in screen.tree()].count("Dark") == 1
+    screen.keys("Escape")
+    wait_until("the list goes", lambda: screen.find("Dark", "list item") is None)
+    close(screen, "Settings", "dialog")

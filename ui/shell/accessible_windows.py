@@ -1,0 +1,78 @@
+"""The program for assistive technology: its windows, and the menus and lists that are open.
+
+Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget
+leaves out the windows that belong to it: an open menu is heard of when its rows get the focus, but stands nowhere in
+the tree. The root here lists them too.
+"""
+
+from PySide6.QtCore import QObject, QRect
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QAccessibleObject, QGuiApplication, QWindow
+from PySide6.QtWidgets import QApplication, QComboBox, QWidget
+
+
+def show_popups(app: QApplication) -> None:
+    """Have assistive technology find open menus and lists from now on, whether it has looked at the program or not."""
+    root = QAccessible.queryAccessibleInterface(app)
+    if isinstance(root, _Root):
+        return
+    QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(root))
+    # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
+    _made[:] = [_Root(app)]
+    QAccessible.registerAccessibleInterface(_made[0])
+
+
+_made: list["_Root"] = []
+
+
+class _Root(QAccessibleObject):
+    """The application. Its children are all of its windows in the order in which they were made."""
+
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.Application
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        if t == QAccessible.Text.Name:
+            return QGuiApplication.applicationName()
+        return QGuiApplication.applicationFilePath() if t == QAccessible.Text.Description else ""
+
+    def setText(self, t: QAccessible.Text, text: str, /) -> None:
+        """Nothing here can be written."""
+
+    def state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.active = QApplication.activeWindow() is not None  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
+        return state
+
+    def rect(self) -> QRect:
+        return QRect()
+
+    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
+        return None
+
+    def parent(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None
+
+    def childCount(self) -> int:
+        return len(_windows())
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        windows = _windows()
+        return QAccessible.queryAccessibleInterface(windows[index]) if 0 <= index < len(windows) else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        found = child.object()
+        return next((at for at, each in enumerate(_windows()) if each is found), -1)
+
+    def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        at = next((each for each in reversed(_windows()) if each.isVisible() and each.geometry().contains(x, y)), None)
+        return None if at is None else QAccessible.queryAccessibleInterface(at)
+
+    def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        focused: QObject | None = QApplication.focusWidget()
+        return None if focused is None else QAccessible.queryAccessibleInterface(focused)
+
+
+def _windows() -> list[QWidget]:
+    """What is open now. The list of a combo box is its child already."""
+    shown = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
+    return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
