@@ -55,8 +55,9 @@ class ProvidersForm(QWidget):
         self._where.setText(self.tr("Keys are held by: {0}").format(name))
 
     def show_no_backend(self, why: str) -> None:
-        """Why no keyring can hold keys; those that are given last until the program is closed."""
-        self._where.setText(why)
+        """Why no keyring can hold keys."""
+        until = self.tr("A key can be held in memory until the program is closed.")
+        self._where.setText(f"{why} {until}")
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
         """The servers in use."""

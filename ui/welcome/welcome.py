@@ -190,7 +190,7 @@ class Welcome(QScrollArea):
         part = QVBoxLayout()
         part.setSpacing(0)
         part.addWidget(
-            label(self.tr("Keys are kept in the keyring of your system, never in a file."), "muted", wrap=True)
+            label(self.tr("Keys go into the keyring of your system, never into a file."), "muted", wrap=True)
         )
         part.addSpacing(SPACE_XS)
         for endpoint in CLOUD_PROVIDERS:

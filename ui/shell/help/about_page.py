@@ -31,7 +31,9 @@ class AboutPage(ScrolledColumn):
         layout.addSpacing(SPACE_L)
         layout.addWidget(label(self.tr("Data folder"), "strong"))
         layout.addWidget(_selectable(str(data_folder)))
-        words = self.tr("Conversations, pictures and settings. Keys are not here, but in the keyring of your system.")
+        words = self.tr(
+            "Conversations, pictures and settings. Keys are never here; they go into the keyring of your system."
+        )
         layout.addWidget(label(words, "muted", wrap=True))
         layout.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addSpacing(SPACE_L)
