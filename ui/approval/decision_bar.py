@@ -15,8 +15,7 @@ from desktop_agent.vocabulary.tool_calls import (
     Deny,
     DenyAndStop,
 )
-from ui.look.controls import ButtonKind
-from ui.look.parts.clearable_field import ClearableField
+from ui.look.controls import ButtonKind, ClearableField
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_S, ThemeSource

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSortFilterProxyModel, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
 
-from ui.look.controls import button, label
-from ui.look.parts.clearable_field import ClearableField
+from ui.look.controls import ClearableField, button, label
 from ui.look.theme import SPACE_S, ThemeSource
 from ui.preferences.price_rows import PricedModel, PriceRows
 

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from ui.look.controls import ClearableField
 from ui.look.icons import themed_icon
-from ui.look.parts.clearable_field import ClearableField
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListView, QVBoxLayout, QWidget
 
-from ui.look.controls import announce
-from ui.look.parts.clearable_field import ClearableField
+from ui.look.controls import ClearableField, announce
 from ui.look.parts.found_rows import FoundRow, FoundRows
 from ui.look.rows import RowDelegate
 from ui.look.theme import SPACE_XS, ThemeSource
