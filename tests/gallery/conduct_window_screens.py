@@ -57,7 +57,7 @@ def asks(number: int, name: str, **arguments: object) -> ToolUse:
 
 def with_setup(desk: Desk, **changes: object) -> None:
     made = desk.engine._setup
-    desk.engine._setup = lambda: replace(made(), **changes)
+    desk.engine._setup = lambda store: replace(made(store), **changes)
 
 
 @scene("mode-picker")

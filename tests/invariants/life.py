@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from desktop_agent.storage.database.opening import DATABASE_NAME, open_database
+from desktop_agent.storage.database_thread import DatabaseThread
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.worker import Worker
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
@@ -99,7 +100,7 @@ class Life:
         self.folder = folder
         self.observe = observe
         opened = open_database(folder)
-        self.store = Store(folder, InlineWorker(self), opened)
+        self.store = Store(folder, DatabaseThread(folder, InlineWorker(self), opened))
         self._connection = opened.connection
         self.watch = sqlite3.connect(folder / DATABASE_NAME)
         """Another connection: it sees what is written, and nothing else."""

@@ -195,7 +195,7 @@ class MortalEngine(Engine):
 
     life: Life
 
-    def _setup(self) -> SessionSetup:
+    def _setup(self, store: Store) -> SessionSetup:
         model, life = Model(delegates=self.life.delegates), self.life
 
         async def open_provider(*_: object) -> Model:
@@ -205,7 +205,7 @@ class MortalEngine(Engine):
             return ToolRegistry(effect_tool(name, life) for name in TOOLS)
 
         return replace(
-            super()._setup(),
+            super()._setup(store),
             open_provider=open_provider,
             tools_for=tools_for,
             specialists=lambda: (FINDER,) if life.delegates else (),

@@ -1,7 +1,7 @@
 """Tab goes through a page as it is read."""
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import Mode
@@ -153,5 +153,6 @@ def test_a_card_is_walked_from_its_head_to_its_foot(settings, qtbot):
     ]
     qtbot.waitUntil(lambda: chain(settings)[: len(names)] == names)
     settings.turn_to("modes")
-    names = ["Edit Careful", "Copy Careful", "Remove Careful", "Add mode…", "About · version ", "Close"]
+    about = f"About · version {QCoreApplication.applicationVersion()}"
+    names = ["Edit Careful", "Copy Careful", "Remove Careful", "Add mode…", about, "Close"]
     qtbot.waitUntil(lambda: chain(settings)[-len(names) :] == names)

@@ -29,7 +29,7 @@ class Doorkeeper:
 
     def stand_at(self, engine):
         made = engine._setup
-        engine._setup = lambda: replace(made(), hooks=Hooks().add_user_prompt_submit(self))
+        engine._setup = lambda store: replace(made(store), hooks=Hooks().add_user_prompt_submit(self))
 
 
 async def at_the_door(screen, text="precious words"):

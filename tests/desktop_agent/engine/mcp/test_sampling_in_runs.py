@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from desktop_agent.conversation.spending import Spending
@@ -95,7 +96,8 @@ async def test_an_answer_that_the_person_keeps_was_paid_for_all_the_same(tmp_pat
 async def test_the_limit_of_a_run_holds_for_it_too(tmp_path):
     blue = Turn(ContentDelta("Blue."), used(0.5))
     async with running(tmp_path, Person(), blue, words=("samples",)) as (engine, _):
-        engine._limits = lambda: Limits(cost=1.4)
+        made = engine._setup
+        engine._setup = lambda store: replace(made(store), limits=lambda: Limits(cost=1.4))
         run = Run(engine.new_session())
         await run.to_its_end()
         assert "Blue." in run.result

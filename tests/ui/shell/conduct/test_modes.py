@@ -45,7 +45,7 @@ def write(number, path="a.txt"):
 def test_all_modes_are_offered_also_own_ones_and_say_what_happens_unasked(on_screen):
     async def work(screen):
         made = screen.engine._setup
-        screen.engine._setup = lambda: replace(made(), modes=lambda: (*BUILT_IN_MODES, OWN))
+        screen.engine._setup = lambda store: replace(made(store), modes=lambda: (*BUILT_IN_MODES, OWN))
         screen.action("New conversation").trigger()
         await screen.idle()
         assert offers(screen) == [
@@ -82,7 +82,7 @@ def test_each_breadth_has_a_colour_of_its_own(on_screen):
         rule = Rule(id="r", effect="allow", tool="run_command")
         loose = Mode(name="loose", title="Loose", rules=(rule,))
         made = screen.engine._setup
-        screen.engine._setup = lambda: replace(made(), modes=lambda: (*BUILT_IN_MODES, loose))
+        screen.engine._setup = lambda store: replace(made(store), modes=lambda: (*BUILT_IN_MODES, loose))
         screen.action("New conversation").trigger()
         await screen.idle()
         seen = set()
