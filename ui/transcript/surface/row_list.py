@@ -176,11 +176,13 @@ class RowList(RowStore):
             pass
 
     def read_ahead(self, until: float) -> bool:
-        """Read near the screen until the clock says so; answers whether anything was read."""
+        """Read near the screen until the clock says so, one step at least; answers whether there was something to read."""
         has_read = False
         for index in self._near():
             row = self.row(index)
-            while perf_counter() < until and (last := row.last_unread()) is not None:
+            while (last := row.last_unread()) is not None:
                 row.read(last, until)
                 has_read = True
+                if perf_counter() >= until:
+                    return True
         return has_read

@@ -50,6 +50,15 @@ def test_blocks_are_those_that_stand_there_now(qtbot):
     assert row.child(700).text(NAME) == "Paragraph 700, with a few words in it."
 
 
+def test_reading_ahead_takes_a_step_also_where_its_time_is_over(qtbot):
+    stand = Stand(qtbot, [Message.assistant(LONG)])
+    steps = 0
+    while stand.rows.read_ahead(0.0):
+        steps += 1
+    assert steps > 1
+    assert stand.rows.row(0).last_unread() is None
+
+
 def test_what_grows_is_read_as_it_is_now(qtbot):
     stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(60)])
     stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some "))
