@@ -176,7 +176,7 @@ class RowList(RowStore):
             pass
 
     def read_ahead(self, until: float) -> bool:
-        """Read near the screen until the clock says so, one step at least; answers whether there was something to read."""
+        """Read near the screen until the clock says so, one step at least; answers whether anything was unread."""
         has_read = False
         for index in self._near():
             row = self.row(index)
