@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ERROR_BODY_LIMIT = 64 * 1024
 REFUSAL_PATIENCE = 10.0
-_SHORTEST_REAL_KEY = 16
+# Shorter ones are words that stand in for a key, such as “ollama” or “lm-studio”.
+_SHORTEST_REAL_KEY = 10
 LISTING_LIMIT = 16 * 1024 * 1024
 
 

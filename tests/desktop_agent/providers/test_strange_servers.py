@@ -119,6 +119,13 @@ async def test_a_dummy_key_is_a_word_that_an_error_may_say(status: str, key: str
     assert said in found.detail
 
 
+async def test_a_short_key_of_somebody_s_own_is_hidden_where_an_error_says_it() -> None:
+    body = json.dumps({"error": {"message": "There is no key hunter2-pw."}}).encode()
+    async with raw(head("400 Bad Request", "application/json"), body) as address:
+        found = await failure_of(address, key="hunter2-pw")
+    assert "hunter2-pw" not in f"{found.message}{found.detail}{found!r}"
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 async def test_a_body_without_framing_ends_with_its_connection(dialect: str, version: str) -> None:

@@ -19,7 +19,10 @@ _ONE_KIND = {"custom_tool_call": "function_call"}
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One output item. `number` says where it and its parts stand in the answer; see PartBuilder.part."""
+    """One output item. `number` says where it and its parts stand in the answer; see PartBuilder.part.
+
+    `call_id` is empty where it is no call, or its call's id is not known yet; `end` is the item as its end said it.
+    """
 
     place: int
     number: int
@@ -54,7 +57,7 @@ class Slots:
         if slot is None and index is not None:
             guess = self._by_index.get((_like(kind), index))
             slot = guess if guess is not None and not guess.ids and not guess.is_done else None
-        return self._is_of(slot, item) if slot is not None else self.opened(kind, item, index, ids)
+        return self._with_call_id(slot, item) if slot is not None else self.opened(kind, item, index, ids)
 
     def of_piece(self, kind: str, ids: tuple[str, ...], index: int | None) -> Slot | None:
         """The slot of a piece of an item of this kind."""
@@ -79,7 +82,7 @@ class Slots:
         if slot is None and index is None:
             unfinished = (each for each in self._all if each.kind == kind and not each.is_done)
             slot = next((each for each in unfinished if not (each.ids and ids)), None)
-        slot = self._is_of(slot, item) if slot is not None else self.opened(kind, item, index, ids)
+        slot = self._with_call_id(slot, item) if slot is not None else self.opened(kind, item, index, ids)
         slot.end = slot.end or item
         return slot
 
@@ -105,7 +108,7 @@ class Slots:
         place = len(self._all)
         number = _number(place if index is None else index, place)
         slot = Slot(place, number, kind, fold_for(kind, dict(item), number, self._builder))
-        self._is_of(slot, item)
+        self._with_call_id(slot, item)
         self._all.append(slot)
         if index is not None:
             self._by_index[_like(kind), index] = slot
@@ -135,7 +138,8 @@ class Slots:
         return sorted((slot for slot in found if _is_possible(slot, item)), key=lambda slot: not slot.call_id)
 
     @staticmethod
-    def _is_of(slot: Slot, item: dict[str, Any]) -> Slot:
+    def _with_call_id(slot: Slot, item: dict[str, Any]) -> Slot:
+        """The slot, which knows the item's call id from now on."""
         call_id = item.get("call_id")
         if not slot.call_id and isinstance(call_id, str):
             slot.call_id = call_id
