@@ -5,7 +5,6 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import Library
@@ -54,7 +53,8 @@ class Drafts(QObject):
             return self._keep_when_loaded(self._wanted)
         if self._shown is None or draft == self._kept:
             return _nothing()
-        self._kept = draft
+        # Not known before it is on the disk: who quits meanwhile must hear whether it is.
+        self._kept = None
         return self._keep_again(self._shown, draft)
 
     async def keep_for(self, conversation: OpenConversation, text: str, attached: Sequence[Attached]) -> None:
@@ -73,13 +73,9 @@ class Drafts(QObject):
         await self.keep_for(conversation, text, [*attached_of(kept), *written[1]])
 
     async def _keep_again(self, conversation: OpenConversation, draft: tuple[str, list[Attached]]) -> None:
-        try:
-            await self.keep_for(conversation, *draft)
-        except AgentError:
-            # It is not kept: the next attempt must not take it for that.
-            if self._kept is draft:
-                self._kept = None
-            raise
+        await self.keep_for(conversation, *draft)
+        if self._shown is conversation and self._composer.draft() == draft:
+            self._kept = draft
 
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""

@@ -51,3 +51,9 @@ async def test_a_folder_that_is_a_file_is_a_typed_error(tmp_path: Path) -> None:
     (tmp_path / "pictures").write_text("in the way")
     with pytest.raises(StorageFailed):
         await PictureFiles(tmp_path).put(DATA, "image/png", 1, 1)
+
+
+async def test_a_data_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="gone"):
+        await PictureFiles(tmp_path / "moved away").put(DATA, "image/png", 1, 1)
+    assert not (tmp_path / "moved away").exists()

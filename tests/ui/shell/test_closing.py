@@ -137,6 +137,20 @@ def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
     on_screen(work)
 
 
+def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp_path):
+    async def work(screen):
+        # It has a place on the disk, and its draft is there.
+        await screen.say("first")
+        with gone(screen, tmp_path):
+            screen.editor.setPlainText("half a thought")
+            screen.window.page._drafts.keep()
+            await screen.desk._keep_draft()
+            assert screen.desk._lost_draft.text == "half a thought"
+            await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
 def test_what_comes_after_the_question_is_in_the_file_too(on_screen, tmp_path):
     async def work(screen):
         staying = Staying(screen)
@@ -227,7 +241,7 @@ def test_what_is_written_before_the_draft_is_there_is_kept_at_the_end(on_screen)
         await screen.say("one")
         first = screen.conversation.id
         screen.write("old")
-        await until(lambda: screen.window.page._drafts._kept[0] == "old")
+        await until(lambda: (screen.window.page._drafts._kept or [""])[0] == "old")
         screen.desk.library.new()
         await screen.idle()
         busy = Busy(screen)
