@@ -31,7 +31,7 @@ from ui.bridge.servers import Servers
 from ui.bridge.settings import Settings
 from ui.bridge.tasks import Tasks
 from ui.look.icons import app_icon
-from ui.shell.accessible_windows import show_popups
+from ui.shell.accessible_windows import mend_accessibility
 from ui.shell.actions import Actions
 from ui.shell.attention import Attention
 from ui.shell.calls.approvals import ApprovalPresenter
@@ -143,7 +143,7 @@ class Desk:
 
     def begin(self, place: Place) -> None:
         """Show in the window what belongs into it."""
-        show_popups(self._front.app)
+        mend_accessibility(self._front.app)
         self._on_preferences(self._engine.preferences)
         self._garbage.watch(self.window.windowHandle())
         self.library.refresh()

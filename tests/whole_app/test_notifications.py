@@ -155,3 +155,36 @@ def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> Non
             screen.wait_says("half whole")
             screen.wait_for("Send")
         assert len(server.shown) == before
+
+
+def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
+    before = len(server.shown)
+    with opened(server.environment, tmp_path / "data", "--demo") as (_, screen):
+        screen.wait_for("Message")
+        with in_front(server.environment, screen):
+            screen.write("Message", "write a file")
+            screen.press("Send")
+            *_, shown = server.wait_shown(before + 1)
+            assert shown == ["Desktop Agent", "write a file", "A call waits for your approval."]
+
+
+def test_what_nobody_saw_is_unread_also_after_a_restart_until_it_is_looked_at(server: Server, tmp_path: Path) -> None:
+    environment, data = server.environment, tmp_path / "data"
+
+    def marks(screen: Screen) -> list[str]:
+        rows = [node["name"] for node in screen.tree() if node["role"] == "list item"]
+        return [name for name in rows if "unread" in name]
+
+    with ModelServer(lambda _: Story(["an answer"])) as model:
+        with opened(environment, data, *connected(model)) as (_, screen):
+            screen.wait_for("Message")
+            with in_front(environment, screen):
+                screen.write("Message", "Nobody looks")
+                screen.press("Send")
+                wait_until("it is marked, though it is open", lambda: marks(screen))
+                screen.press("New conversation")
+                wait_until("another one is open", lambda: not screen.texts("Assistant said"))
+        with opened(environment, data, *connected(model)) as (_, screen):
+            wait_until("it is still marked", lambda: marks(screen))
+            screen.click(marks(screen)[0])
+            wait_until("who looks at it has read it", lambda: screen.texts("Assistant said") and not marks(screen))

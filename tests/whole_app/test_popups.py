@@ -78,9 +78,9 @@ def test_a_drop_down_list_of_the_settings_is_found_once(screen: Screen) -> None:
     screen.wait_for("Settings", "dialog")
     screen.focus("Sections")
     screen.keys("A")
-    # Qt names a drop-down list after what is chosen.
-    screen.wait_for("System", "combo box")
-    screen.click("System")
+    screen.wait_for("Theme", "combo box")
+    assert screen.find("System", "combo box") is None, "named after its value"
+    screen.click("Theme", "combo box")
     screen.wait_for("Dark", "list item")
     assert [node["name"] for node in screen.tree()].count("Dark") == 1
     screen.keys("Escape")

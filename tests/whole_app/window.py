@@ -137,9 +137,9 @@ class Screen(Reader):
             while not is_taken() and time.monotonic() < again:
                 time.sleep(0.02)
 
-    def click(self, name: str) -> float:
+    def click(self, name: str, role: str | None = None) -> float:
         """Click with the mouse in the middle of it; the monotonic moment just before."""
-        left, top, width, height = self.wait_for(name)["box"]
+        left, top, width, height = self.wait_for(name, role)["box"]
         # Not --sync: it waits for ever where the mouse stands there already.
         self._hands("mousemove", str(left + width // 2), str(top + height // 2))
         clicked_at = time.monotonic()

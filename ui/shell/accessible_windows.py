@@ -1,17 +1,31 @@
-"""The program for assistive technology: its windows, and the menus and lists that are open.
+"""The program for assistive technology: its windows, the menus and lists that are open, and boxes to choose from.
 
 Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget
 leaves out the windows that belong to it: an open menu is heard of when its rows get the focus, but stands nowhere in
-the tree. The root here lists them too.
+the tree. The root here lists them too. A box to choose from is named after its value where Qt runs on Unix
+(`QAccessibleComboBox::text` in complexwidgets.cpp), so nobody hears what is to be chosen: here it has its own name.
 """
 
+from functools import partial
+
 from PySide6.QtCore import QObject, QRect
-from PySide6.QtGui import QAccessible, QAccessibleInterface, QAccessibleObject, QGuiApplication, QWindow
-from PySide6.QtWidgets import QApplication, QComboBox, QWidget
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleActionInterface,
+    QAccessibleInterface,
+    QAccessibleObject,
+    QGuiApplication,
+    QWindow,
+)
+from PySide6.QtWidgets import QAccessibleWidget, QApplication, QComboBox, QWidget
+
+_SHOW = QAccessibleActionInterface.showMenuAction()
+_PRESS = QAccessibleActionInterface.pressAction()
 
 
-def show_popups(app: QApplication) -> None:
-    """Have assistive technology find open menus and lists from now on, whether it has looked at the program or not."""
+def mend_accessibility(app: QApplication) -> None:
+    """Have assistive technology find open menus and lists, and the names of boxes, from now on, whether it has looked
+    at the program or not."""
     root = QAccessible.queryAccessibleInterface(app)
     if isinstance(root, _Root):
         return
@@ -19,6 +33,7 @@ def show_popups(app: QApplication) -> None:
     # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
     _made[:] = [_Root(app)]
     QAccessible.registerAccessibleInterface(_made[0])
+    QAccessible.installFactory(_choice_for)
 
 
 _made: list["_Root"] = []
@@ -76,3 +91,60 @@ def _windows() -> list[QWidget]:
     """What is open now. The list of a combo box is its child already."""
     shown = [each for each in QApplication.topLevelWidgets() if each.isVisible()]
     return [each for each in shown if not isinstance(each.parentWidget(), QComboBox)]
+
+
+class _Choice(QAccessibleWidget):
+    """A box to choose from; its only child is its list."""
+
+    def __init__(self, box: QComboBox) -> None:
+        super().__init__(box, QAccessible.Role.ComboBox)
+        self._box = box
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        return self._box.currentText() if t == QAccessible.Text.Value else super().text(t)
+
+    def state(self) -> QAccessible.State:
+        state = super().state()
+        is_open = self._box.view().isVisible()
+        state.expandable = True  # pyright: ignore[reportAttributeAccessIssue]  # bit fields are missing in the stub
+        state.expanded = is_open  # pyright: ignore[reportAttributeAccessIssue]
+        state.collapsed = not is_open  # pyright: ignore[reportAttributeAccessIssue]
+        state.hasPopup = True  # pyright: ignore[reportAttributeAccessIssue]
+        return state
+
+    def childCount(self) -> int:
+        return 1
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return QAccessible.queryAccessibleInterface(self._box.view()) if index == 0 else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        return 0 if child.object() is self._box.view() else -1
+
+    def actionNames(self) -> list[str]:
+        return [_SHOW, _PRESS]
+
+    def doAction(self, name: str, /) -> None:
+        if name not in (_SHOW, _PRESS):
+            return
+        if self._box.view().isVisible():
+            self._box.hidePopup()
+        else:
+            self._box.showPopup()
+
+
+def _choice_for(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+    """Qt asks for every class name of every object; only boxes to choose from are answered."""
+    if key != "QComboBox" or not isinstance(thing, QComboBox):
+        return None
+    made = _choices[id(thing)] = _Choice(thing)
+    thing.destroyed.connect(partial(_forget, id(thing)))
+    return made
+
+
+def _forget(number: int, _: QObject | None = None) -> None:
+    _choices.pop(number, None)
+
+
+# As with the root: Python must hold its half as long as Qt holds the other.
+_choices: dict[int, _Choice] = {}

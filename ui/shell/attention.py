@@ -13,6 +13,9 @@ from ui.sidebar.conversation_model import Badge
 
 LONGEST_TITLE = 80
 
+_UNREAD = "window/unread"
+_MOST_UNREAD = 200
+
 _BADGES: dict[Activity, Badge] = {
     "working": "working",
     "waits": "attention",
@@ -40,6 +43,10 @@ class Attention(QObject):
         self._notifications = notifications
         self._settings = settings
         self._front = front
+        # In the order in which they became so.
+        self._unread = dict.fromkeys(front.places.text(_UNREAD).split())
+        for conversation_id in self._unread:
+            window.sidebar.set_badge(conversation_id, "unread")
         library.activity.connect(self._on_activity)
         library.opened.connect(self._on_opened)
         notifications.activated.connect(self._on_activated)
@@ -49,7 +56,9 @@ class Attention(QObject):
     def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
         is_shown = self._library.current is not None and self._library.current.id == conversation_id
         badge = _BADGES.get(activity, "")
-        self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and is_shown else badge)
+        is_unread = badge == "unread" and not (is_shown and _is_in_front())
+        self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
+        self._keep_unread(conversation_id, is_unread)
         words = self._words(activity)
         if not words or _is_in_front():
             return
@@ -72,12 +81,26 @@ class Attention(QObject):
 
     @Slot(OpenConversation)
     def _on_opened(self, conversation: OpenConversation) -> None:
-        self._window.sidebar.mark_read(conversation.id)
-        self._notifications.withdraw(conversation.id)
+        self._mark_read(conversation.id)
 
     def _on_looked_at(self) -> None:
         if _is_in_front() and self._library.current is not None:
-            self._notifications.withdraw(self._library.current.id)
+            self._mark_read(self._library.current.id)
+
+    def _mark_read(self, conversation_id: str) -> None:
+        self._window.sidebar.mark_read(conversation_id)
+        self._notifications.withdraw(conversation_id)
+        self._keep_unread(conversation_id, False)
+
+    def _keep_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
+        """For the next start."""
+        if is_unread == (conversation_id in self._unread):
+            return
+        if is_unread:
+            self._unread[conversation_id] = None
+        else:
+            del self._unread[conversation_id]
+        self._front.places.save({_UNREAD: " ".join(list(self._unread)[-_MOST_UNREAD:])})
 
     @Slot(str)
     def _on_activated(self, conversation_id: str) -> None:
