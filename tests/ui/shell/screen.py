@@ -86,6 +86,11 @@ class Screen:
     def answers(self):
         return [str(each.text) for each in self.conversation.transcript if isinstance(each, AnswerItem)]
 
+    def kept_draft(self):
+        """The text of the draft that is on the disk, None where one is being written there."""
+        kept = self.window.page._drafts._kept
+        return kept[0] if kept is not None else None
+
     def write(self, text):
         self.editor.setFocus()
         QTest.keyClicks(self.editor, text)

@@ -241,7 +241,7 @@ def test_what_is_written_before_the_draft_is_there_is_kept_at_the_end(on_screen)
         await screen.say("one")
         first = screen.conversation.id
         screen.write("old")
-        await until(lambda: (screen.window.page._drafts._kept or [""])[0] == "old")
+        await until(lambda: screen.kept_draft() == "old")
         screen.desk.library.new()
         await screen.idle()
         busy = Busy(screen)

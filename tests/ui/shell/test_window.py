@@ -268,7 +268,7 @@ def test_a_deleted_conversation_comes_back(on_screen):
 def test_a_draft_lasts_over_a_restart(on_screen):
     async def write(screen):
         screen.write("half a thou")
-        await until(lambda: screen.window.page._drafts._kept[0] == "half a thou")
+        await until(lambda: screen.kept_draft() == "half a thou")
         screen.write("ght")  # the moment before the end counts too
 
     async def look(screen):
@@ -360,7 +360,7 @@ def test_a_draft_stays_with_its_conversation(on_screen):
 def test_a_sent_draft_is_gone(on_screen):
     async def send(screen):
         screen.write("Hello")
-        await until(lambda: screen.window.page._drafts._kept[0] == "Hello")
+        await until(lambda: screen.kept_draft() == "Hello")
         screen.press("Send")
         await until(lambda: screen.answers() == ["Hi"])
         await until(lambda: not screen.conversation.working)
