@@ -9,6 +9,7 @@ from ui.look.icons import themed_icon
 from ui.look.parts.folding_button import FoldingButton
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import ThemeSource
+from ui.look.visible_text import with_hidden_shown
 
 
 class WorkspacePicker(FoldingButton):
@@ -34,10 +35,12 @@ class WorkspacePicker(FoldingButton):
     def set_folder(self, folder: Path | None) -> None:
         """The folder in use."""
         self._folder = folder
-        words = self.tr("No folder") if folder is None else folder.name or str(folder)
+        # Of a name that is no UTF-8, Qt would drop all from there on.
+        path = "" if folder is None else with_hidden_shown(str(folder))
+        words = self.tr("No folder") if folder is None else with_hidden_shown(folder.name) or path
         self.setText(" " + literal(words))
-        self.setAccessibleDescription(words if folder is None else str(folder))
-        tip = f"{words}\n" + self.tr("The agent works without files.") if folder is None else str(folder)
+        self.setAccessibleDescription(path or words)
+        tip = path or f"{words}\n" + self.tr("The agent works without files.")
         self.setToolTip(plain_tip(tip))
         self._none.setEnabled(folder is not None)
 

@@ -1,5 +1,6 @@
 """The screen of one conversation: heading, banners, transcript, composer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDraft
@@ -241,7 +242,16 @@ class ConversationPage(QObject):
     @Slot(object)
     def _choose_folder(self, folder: Path | None) -> None:
         if self._conversation is not None:
-            self._conversation.change(workspace=str(folder) if folder else None)
+            self._tasks.start(self._work_in(self._conversation, folder))
+
+    async def _work_in(self, conversation: OpenConversation, folder: Path | None) -> None:
+        if folder is not None and not await asyncio.to_thread(folder.is_dir):
+            # Qt gives names that are no UTF-8 with other letters.
+            sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
+            remedy = "Its name may hold bytes that are no text. Rename it, or choose another folder."
+            self.banners.show_error(WrongUse(sentence, remedy), conversation.id)
+            return
+        conversation.change(workspace=str(folder) if folder else None)
 
     def _offer_starters(self) -> None:
         conversation = self._conversation

@@ -1,3 +1,4 @@
+import os
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -169,6 +170,14 @@ def test_the_folder_is_shown_by_its_name(qtbot):
     picker.set_folder(Path("/home/me/R&D"))
     assert picker.text().strip() == "R&&D"
     assert picker.accessibleDescription() == "/home/me/R&D"
+
+
+def test_a_folder_whose_name_is_no_text_is_shown_whole(qtbot):
+    picker = WorkspacePicker(ThemeSource())
+    qtbot.addWidget(picker)
+    picker.set_folder(Path(os.fsdecode(b"/home/me/caf\xe9 noir")))
+    assert picker.text().strip() == "caf⟨U+DCE9⟩ noir"
+    assert picker.accessibleDescription() == picker.toolTip() == "/home/me/caf⟨U+DCE9⟩ noir"
 
 
 def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):

@@ -1,9 +1,10 @@
 """The window over a real engine."""
 
 import asyncio
+import os
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QFile, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QPushButton, QWidget
@@ -25,6 +26,7 @@ from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.drafts import KeptDraft
+from ui.shell.banners import BannerFrame
 from ui.shell.panes import PAGE_WIDTH
 
 
@@ -124,6 +126,26 @@ def test_what_cannot_be_sent_comes_back(on_screen, tmp_path):
         screen.press("Send")
         await until(lambda: screen.answers() == ["ok"])
         await until(lambda: not screen.conversation.working)
+
+    on_screen(work, Turn(ContentDelta("ok")))
+
+
+def test_a_folder_that_qt_cannot_name_is_not_taken_and_it_is_said(on_screen, tmp_path):
+    folder = tmp_path / "work"
+    (folder / os.fsdecode(b"caf\xe9 noir")).mkdir(parents=True)
+    named_by_qt = QFile.decodeName(b"caf\xe9 noir")
+
+    async def work(screen):
+        picker = screen.window.page.workspace_picker
+        picker.folder_chosen.emit(folder)
+        await until(lambda: screen.conversation.workspace == str(folder))
+        picker.folder_chosen.emit(folder / named_by_qt)
+        said = (await until(lambda: screen.banners.findChild(BannerFrame))).words
+        assert "There is no folder" in said
+        assert "Rename it, or choose another folder." in said
+        assert screen.conversation.workspace == str(folder)
+        await screen.say("It works in the one before")
+        assert not screen.banners.keys
 
     on_screen(work, Turn(ContentDelta("ok")))
 
