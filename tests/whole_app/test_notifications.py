@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.frame import displays
-from tests.whole_app.model_server import MODEL, ModelServer, Story
+from tests.whole_app.model_server import MODEL, ModelServer, Plain, Story
 from tests.whole_app.window import Screen, opened, wait_until
 
 TITLE = "Is <b>3 < 4</b> & true?"
@@ -166,6 +166,28 @@ def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp
             screen.press("Send")
             *_, shown = server.wait_shown(before + 1)
             assert shown == ["Desktop Agent", "write a file", "A call waits for your approval."]
+
+
+QUESTION = {"question": "Which colour?", "choices": ["Red", "Blue"]}
+ASKS = {"index": 0, "id": "call_1", "function": {"name": "ask_user", "arguments": json.dumps(QUESTION)}}
+ASKED = {"index": 0, "delta": {"tool_calls": [ASKS]}, "finish_reason": "tool_calls"}
+
+
+def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
+    before = len(server.shown)
+    body = f"data: {json.dumps({'choices': [ASKED]})}\n\ndata: [DONE]\n\n".encode()
+    answer = Plain(body, headers={"content-type": "text/event-stream"})
+    with (
+        ModelServer(lambda _: answer) as model,
+        opened(server.environment, tmp_path / "data", *connected(model)) as (_, screen),
+    ):
+        screen.wait_for("Message")
+        with in_front(server.environment, screen):
+            screen.write("Message", "Paint it")
+            screen.press("Send")
+            *_, shown = server.wait_shown(before + 1)
+            assert shown == ["Desktop Agent", "Paint it", "A question waits for your answer."]
+        screen.press("Skip")
 
 
 def test_what_nobody_saw_is_unread_also_after_a_restart_until_it_is_looked_at(server: Server, tmp_path: Path) -> None:

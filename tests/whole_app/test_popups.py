@@ -65,6 +65,14 @@ def test_the_folders_menu_has_a_name(screen: Screen) -> None:
     close(screen, "Workspace folder", "popup menu")
 
 
+def test_the_menu_of_a_text_field_has_a_name_and_its_rows_have_no_keys_in_theirs(screen: Screen) -> None:
+    screen.focus("Message")
+    screen.keys("Menu")
+    screen.wait_for("Menu: Text", "popup menu")
+    assert rows_of(screen, "Menu: Text", "popup menu")[:2] == ["Undo", "Redo"]
+    close(screen, "Menu: Text", "popup menu")
+
+
 def test_the_list_of_models_is_found(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("ctrl+m")

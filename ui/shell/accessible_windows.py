@@ -8,16 +8,17 @@ the tree. The root here lists them too. A box to choose from is named after its 
 
 from functools import partial
 
-from PySide6.QtCore import QObject, QRect
+from PySide6.QtCore import QCoreApplication, QObject, QRect
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleActionInterface,
     QAccessibleInterface,
     QAccessibleObject,
     QGuiApplication,
+    QKeySequence,
     QWindow,
 )
-from PySide6.QtWidgets import QAccessibleWidget, QApplication, QComboBox, QWidget
+from PySide6.QtWidgets import QAccessibleWidget, QApplication, QComboBox, QMenu, QWidget
 
 _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -33,7 +34,7 @@ def mend_accessibility(app: QApplication) -> None:
     # Qt owns the C++ half; Python must hold its own as long, or virtual calls end in the void.
     _made[:] = [_Root(app)]
     QAccessible.registerAccessibleInterface(_made[0])
-    QAccessible.installFactory(_choice_for)
+    QAccessible.installFactory(_mended)
 
 
 _made: list["_Root"] = []
@@ -133,13 +134,27 @@ class _Choice(QAccessibleWidget):
             self._box.showPopup()
 
 
-def _choice_for(key: str, thing: QObject | None) -> QAccessibleInterface | None:
+def _mended(key: str, thing: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; only boxes to choose from are answered."""
+    if key == "QMenu" and isinstance(thing, QMenu) and not (thing.accessibleName() or thing.title()):
+        _name_menu_of_text(thing)
     if key != "QComboBox" or not isinstance(thing, QComboBox):
         return None
     made = _choices[id(thing)] = _Choice(thing)
     thing.destroyed.connect(partial(_forget, id(thing)))
     return made
+
+
+def _name_menu_of_text(menu: QMenu) -> None:
+    """Give a menu that Qt makes for a text a name, and its rows names without their keys. All others have names."""
+    menu.setAccessibleName(
+        QCoreApplication.translate("MenuOfText", "Menu: {0}").format(QCoreApplication.translate("MenuOfText", "Text"))
+    )
+    for action in menu.actions():
+        words, _, keys = action.text().partition("\t")
+        if keys:
+            action.setText(words)
+            action.setShortcut(QKeySequence(keys, QKeySequence.SequenceFormat.NativeText))
 
 
 def _forget(number: int, _: QObject | None = None) -> None:

@@ -117,6 +117,7 @@ class Panes(QWidget):
         self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
+        self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
