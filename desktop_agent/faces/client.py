@@ -189,7 +189,7 @@ class Client:
 
     def interrupt_handle(self) -> InterruptHandle:
         """`interrupt` for other threads and for signal handlers."""
-        return self._conversing.handle
+        return InterruptHandle(self._conversing.stopping)
 
     async def edit_history(
         self, change: Sequence[Message] | Callable[[tuple[Message, ...]], Sequence[Message]]

@@ -10,7 +10,7 @@ from desktop_agent.conversation.repair import unanswered
 from desktop_agent.faces.backing.answer_format import AnswerFormat
 from desktop_agent.faces.backing.results import GivenResults, sound_results
 from desktop_agent.faces.backing.run_events import RunEvents
-from desktop_agent.faces.backing.stopping import InterruptHandle
+from desktop_agent.faces.backing.stopping import Stopping
 from desktop_agent.permissions.foreign_messages import sound, sound_messages
 from desktop_agent.tools.foreign_code import copied
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
@@ -46,7 +46,7 @@ class Conversing:
         # The one that hears the events, and those that nobody reads yet.
         self._newest: RunEvents | None = None
         self._next_to_read = deque[RunEvents]()
-        self.handle = InterruptHandle(self.interrupt)
+        self.stopping = Stopping(self.interrupt)
         self._first = sound_messages(history)
         self._listener = listener
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -204,8 +204,8 @@ class Conversing:
         if self.loop not in {None, loop}:
             raise WrongUse("This belongs to another event loop.", "Make a new one in each loop, and close each.")
         self.loop = loop
-        self.handle.bind(loop)
-        self.handle.settle()
+        self.stopping.bind(loop)
+        self.stopping.settle()
         if self._beginning.locked() or (self._working and not self._stopping and not waits):
             raise WrongUse(
                 "The answer before is not finished.", "Read it to its end, or stop it with interrupt() first."

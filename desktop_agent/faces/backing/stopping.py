@@ -10,6 +10,19 @@ class InterruptHandle:
     Stopping twice is stopping once; where nothing is under way it does nothing, and it never raises.
     """
 
+    def __init__(self, stopping: "Stopping") -> None:
+        self._stopping = stopping
+
+    def interrupt(self) -> None:
+        """Stop what is under way now: the loop does it next, and before it begins anything else."""
+        self._stopping.ask()
+
+    __call__ = interrupt
+
+
+class Stopping:
+    """What a handle asks for, until the loop has done it."""
+
     def __init__(self, interrupt: Callable[[], object]) -> None:
         self._interrupt = interrupt
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -19,8 +32,8 @@ class InterruptHandle:
         """The loop in which there is something to stop; the faces say it when their work begins."""
         self._loop = loop
 
-    def interrupt(self) -> None:
-        """Stop what is under way now: the loop does it next, and before it begins anything else."""
+    def ask(self) -> None:
+        """From any thread: stop, unless there is nothing under way."""
         loop = self._loop
         if loop is None:
             return
@@ -37,5 +50,3 @@ class InterruptHandle:
         if self._is_pressed:
             self._is_pressed = False
             self._interrupt()
-
-    __call__ = interrupt
