@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from ui.composer.attachment_chip import THUMBNAIL, AttachmentChip
-from ui.composer.offers.attached import PendingResource, PictureOf, WordsOf
+from ui.composer.offers.attached import Fetched, Fetching, PendingResource, PictureOf, WordsOf
 from ui.composer.offers.chip_row import Attached, ChipRow, Held
 from ui.composer.pictures import Intake, PendingPicture, as_png, read_file, thumbnail
 from ui.look.controls import announce
@@ -66,18 +66,20 @@ class Attachments(ChipRow):
 
     def add_read(self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> None:
         """Attach what a server gives; the chip is there at once, and taking it off ends the reading."""
-        held = self._add_resource(title)
-        held.chip.show_detail(self.tr("Reading…"))
-        self._start(held, self._read(held, read))
-        self.changed.emit()
+        self.add_fetching([Fetching(title, lambda: self._read(read))])
 
     def add_picture_of(self, picture: PictureOf) -> None:
         """Attach a picture of a server."""
+        self.add_fetching([Fetching(picture.title, lambda: self._prepare_of(picture), is_picture=True)])
 
-        async def at_hand() -> bytes:
-            return picture.data
-
-        self._take(picture.title, at_hand, (picture.server, picture.server_id))
+    def add_fetching(self, several: Sequence[Fetching]) -> None:
+        """Attach what is on its way, also what came so far for another composer or draft."""
+        for each in several:
+            held = self._add(each.name) if each.is_picture else self._add_resource(each.name)
+            held.fetching = each
+            held.chip.show_detail(self.tr("Preparing…") if each.is_picture else self.tr("Reading…"))
+            self._start(held, self._take_in(held, each))
+        self.changed.emit()
 
     def add_text(self, text: str) -> None:
         """Keep a long pasted text beside the editor, which would freeze on it. It is sent with the message."""
@@ -90,47 +92,56 @@ class Attachments(ChipRow):
         self._hold(Held(chip, text=text))
         self.changed.emit()
 
-    def _take(self, name: str, read: Callable[[], Awaitable[bytes]], server: tuple[str, str] = ("", "")) -> None:
-        held = self._add(name)
-        held.server, held.server_id = server
-        held.chip.show_detail(self.tr("Preparing…"))
-        self._start(held, self._prepare(held, name, read))
-        self.changed.emit()
+    def _take(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
+        self.add_fetching([Fetching(name, lambda: self._prepare(name, read), is_picture=True)])
 
-    async def _prepare(self, held: Held, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
+    async def _prepare(
+        self, name: str, read: Callable[[], Awaitable[bytes]], server: str = "", server_id: str = ""
+    ) -> Fetched:
         try:
-            taken = await self._intake(await read(), name)
-            picture = held.picture = PendingPicture(name, taken, held.server, held.server_id)
+            return Fetched([PendingPicture(name, await self._intake(await read(), name), server, server_id)])
         except ImageRefused as error:
-            announce(self, spoken(error.sentence))
-            self.problem.emit(error.sentence, error.remedy)
-            return
+            return Fetched(problems=[error])
+
+    async def _prepare_of(self, picture: PictureOf) -> Fetched:
+        async def at_hand() -> bytes:
+            return picture.data
+
+        return await self._prepare(picture.title, at_hand, picture.server, picture.server_id)
+
+    async def _read(self, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> Fetched:
+        items: list[PendingPicture | PendingResource] = []
+        problems: list[AgentError] = []
+        try:
+            for piece in await read():
+                fetched = await self._prepare_of(piece) if isinstance(piece, PictureOf) else Fetched([piece])
+                items += fetched.items
+                problems += fetched.problems
+        except AgentError as error:
+            problems.append(error)
+        return Fetched(items, problems)
+
+    async def _take_in(self, held: Held, fetching: Fetching) -> None:
+        fetched = Fetched()
+        try:
+            fetched = await fetching.result()
         finally:
             # Whatever went wrong, a picture that never comes must not keep the message from being sent.
-            if held.picture is None:
+            held.fetching = None
+            if held.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
+                held.picture = picture
+            else:
                 held.task = None  # which is this one: dropping must not cancel it
                 self._drop(held)
-                self.changed.emit()
-        self._describe(held, picture)
-        self.changed.emit()
-        await self._draw(held, taken.data)
-
-    async def _read(self, held: Held, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> None:
-        pieces: Sequence[PendingResource | PictureOf] = ()
-        try:
-            pieces = await read()
-        except AgentError as error:
-            announce(self, spoken(error.sentence))
-            self.problem.emit(error.sentence, error.remedy)
-        finally:
-            held.task = None  # which is this one: dropping must not cancel it
-            self._drop(held)
-            for piece in pieces:
-                if isinstance(piece, PictureOf):
-                    self.add_picture_of(piece)
-                else:
-                    self._show_resource(self._add_resource(piece.title), piece)
             self.changed.emit()
+        for problem in fetched.problems:
+            announce(self, spoken(problem.sentence))
+            self.problem.emit(problem.sentence, problem.remedy)
+        if held.picture is None:
+            self.add_ready(fetched.items)
+        else:
+            self._describe(held, held.picture)
+            await self._draw(held, held.picture.taken.data)
 
     def _add_resource(self, title: str) -> Held:
         chip = AttachmentChip(self._themes, "document", with_hidden_shown(title))

@@ -27,7 +27,7 @@ from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
 from ui.shell.context_check import ContextCheck
 from ui.shell.drafts import Drafts
-from ui.shell.mcp.attached import attached_of, blocks_of, draft_of, servers_of
+from ui.shell.mcp.attached import blocks_of, draft_of, servers_of
 from ui.shell.model_controls import ModelControls
 from ui.shell.page_frame import PageFrame
 from ui.shell.usage_meter import UsageMeter
@@ -83,20 +83,22 @@ class ConversationPage(QObject):
         self._connect()
 
     async def keep_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
-        """Keep what is being written: the program is ending. Raises StorageFailed.
+        """Keep what is being written: the program is ending. Raises StorageFailed, and AgentError for what never came.
 
         What was written before any conversation was shown, sent or not, goes to what `place` answers.
         """
+        is_whole = await self._drafts.settled()
         written = [(text, attached) for text, attached, _ in self._early]
         written += [self.composer.draft()] if self._conversation is None else []
         written = [each for each in written if each != ("", [])]
         if not written:
-            return await self._drafts.kept()
-        conversation = await place()
-        kept = await self._library.drafts.load(conversation)
-        text = "\n\n".join(each for each in (kept.text, *(text for text, _ in written)) if each)
-        attached = [*attached_of(kept), *(each for _, some in written for each in some)]
-        return await self._drafts.keep_for(conversation, text, attached)
+            await self._drafts.kept()
+        else:
+            conversation = await place()
+            for text, attached in written:
+                await self._library.drafts.add(conversation, draft_of(text, attached))
+        if not is_whole:
+            raise AgentError(Sentence("Something that is attached was still on its way in."))
 
     @property
     def written(self) -> KeptDraft:
@@ -214,7 +216,8 @@ class ConversationPage(QObject):
     def _edit_last(self) -> None:
         text = self._conversation.last_prompt() if self._conversation is not None else ""
         if text:
-            self.composer.set_draft(text)
+            # Beside what is attached.
+            self.composer.give_back(text)
 
     @Slot(object)
     def _on_remark(self, sentence: Sentence) -> None:

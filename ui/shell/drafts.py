@@ -1,20 +1,26 @@
 """What is being written, kept conversation by conversation."""
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject
 
+from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.library import Library
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
+from ui.composer.offers.attached import Fetching
 from ui.composer.offers.chip_row import Attached
 from ui.composer.pictures import PendingPicture
 from ui.shell.mcp.attached import attached_of, draft_of
 
 _NOTHING: tuple[str, list[Attached]] = ("", [])
+_PATIENCE = 3.0
+"""Seconds that the end of the program waits for what is still on its way into a message."""
 
 
 class Drafts(QObject):
@@ -28,19 +34,37 @@ class Drafts(QObject):
         self._wanted: OpenConversation | None = None
         self._shown: OpenConversation | None = None
         self._kept: tuple[str, list[Attached]] | None = ("", [])
+        self._fetching: dict[Fetching, OpenConversation] = {}
+        """Still on its way into the draft of a conversation that is not shown."""
+        self._lock = asyncio.Lock()
         composer.draft_changed.connect(self.keep)
 
     def show(self, conversation: OpenConversation) -> None:
-        """Change over to this conversation; what was written in the one before stays with that one."""
-        if self._shown is not None:
-            self.keep()
-            self._composer.set_draft("")
-        elif self._wanted is not None and (draft := self._composer.draft()) != _NOTHING:
-            # Written before the draft of that one was there: it goes behind it.
-            self._tasks.start(self._keep_behind(self._wanted, draft))
+        """Change over to this conversation; what was written in the one before stays with that one.
+
+        So does what is still on its way into it: it is kept there when it has come.
+        """
+        if (left := self._wanted) is not None:
+            fetching = self._composer.attachments.take_fetching()
+            self._fetching |= dict.fromkeys(fetching, left)
+            self._tasks.start(self._leave(self._kept_of(left), fetching))
             self._composer.set_draft("")
         self._shown, self._wanted = None, conversation
         self._tasks.start(self._load(conversation))
+
+    async def settled(self) -> bool:
+        """Wait until all that is on its way into a message has come, for a while; whether it has.
+
+        Raises StorageFailed where it could not be kept.
+        """
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                for each in tuple(self._fetching):
+                    await self._add_fetched(each)
+                await self._composer.attachments.settled()
+        except TimeoutError:
+            return False
+        return True
 
     def keep(self) -> None:
         """Keep what stands there."""
@@ -67,10 +91,39 @@ class Drafts(QObject):
         if self._shown is conversation:
             await self.kept()
 
-    async def _keep_behind(self, conversation: OpenConversation, written: tuple[str, list[Attached]]) -> None:
-        kept = await self._library.drafts.load(conversation)
-        text = "\n\n".join(each for each in (kept.text, written[0]) if each)
-        await self.keep_for(conversation, text, [*attached_of(kept), *written[1]])
+    def _kept_of(self, left: OpenConversation) -> Coroutine[Any, Any, None]:
+        draft = self._composer.draft()
+        if self._shown is not None or draft == _NOTHING:
+            return self.kept()
+        # Written before the draft of that one was there: it goes behind it.
+        return self._library.drafts.add(left, draft_of(*draft))
+
+    async def _leave(self, kept: Coroutine[Any, Any, None], fetching: Sequence[Fetching]) -> None:
+        try:
+            await kept
+        finally:
+            for each in fetching:
+                self._tasks.start(self._keep_fetched(each))
+
+    async def _keep_fetched(self, fetching: Fetching) -> None:
+        for problem in await self._add_fetched(fetching):
+            raise problem
+
+    async def _add_fetched(self, fetching: Fetching) -> Sequence[AgentError]:
+        try:
+            fetched = await fetching.result()
+        except Exception:
+            self._fetching.pop(fetching, None)
+            raise
+        async with self._lock:
+            conversation = self._fetching.get(fetching)
+            if conversation is None:
+                # It is on the screen again, or kept already.
+                return ()
+            if fetched.items:
+                await self._library.drafts.add(conversation, draft_of("", fetched.items))
+            del self._fetching[fetching]
+        return fetched.problems
 
     async def _keep_again(self, conversation: OpenConversation, draft: tuple[str, list[Attached]]) -> None:
         await self.keep_for(conversation, *draft)
@@ -87,18 +140,32 @@ class Drafts(QObject):
         self.keep()
 
     async def _load(self, conversation: OpenConversation) -> None:
-        kept = await self._library.drafts.load(conversation)
-        if conversation is not self._wanted or conversation is self._shown:
-            return
-        attached = attached_of(kept)
+        async with self._lock:
+            kept = await self._library.drafts.load(conversation)
+            if conversation is not self._wanted or conversation is self._shown:
+                return
+            self._show_kept(conversation, kept)
+
+    def _show_kept(self, conversation: OpenConversation, kept: KeptDraft) -> None:
+        attachments, attached = self._composer.attachments, attached_of(kept)
         self._kept, self._shown = (kept.text, attached), conversation
+        fetching = [each for each, of in self._fetching.items() if _is_same(of, conversation)]
+        for each in fetching:
+            del self._fetching[each]
         if not kept.text and not attached:
             # What was written meanwhile stays as it is: texts that were pasted beside it, too.
             self.keep()
-            return
-        # Who was quicker than the disk loses nothing.
-        written, added = self._composer.draft()
-        self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
+        else:
+            # Who was quicker than the disk loses nothing.
+            written, added = self._composer.draft()
+            fetching += attachments.take_fetching()
+            self._composer.set_draft("\n\n".join(each for each in (kept.text, written) if each), [*attached, *added])
+        attachments.add_fetching(fetching)
+
+
+def _is_same(left: OpenConversation, conversation: OpenConversation) -> bool:
+    """Whether they have the same draft: all that were never sent have one."""
+    return left.id == conversation.id or not (left.is_kept or conversation.is_kept)
 
 
 async def _nothing() -> None:

@@ -1,6 +1,14 @@
-"""What MCP servers put into a message that is being written."""
+"""What is put into a message that is being written, and what is still on its way into it."""
 
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from desktop_agent.vocabulary.errors import AgentError
+from ui.composer.pictures import PendingPicture
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +43,37 @@ class WordsOf:
 
     server: str
     server_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What arrived, and why something did not."""
+
+    items: Sequence[PendingPicture | PendingResource] = ()
+    problems: Sequence[AgentError] = ()
+
+
+class Fetching:
+    """Fetches once, for whoever waits; it goes on where the chip that showed it is gone."""
+
+    def __init__(
+        self, name: str, fetch: Callable[[], Coroutine[Any, Any, Fetched]], *, is_picture: bool = False
+    ) -> None:
+        self.name = name
+        self.is_picture = is_picture
+        self._fetch = fetch
+        self._task: asyncio.Task[Fetched] | None = None
+
+    async def result(self) -> Fetched:
+        """Wait for it, and begin where that has not been done yet. Raises also what nobody expects of fetching."""
+        # Late: the window is drawn before there is a loop.
+        import asyncio
+
+        if self._task is None:
+            self._task = asyncio.create_task(self._fetch())
+        return await asyncio.shield(self._task)
+
+    def cancel(self) -> None:
+        """End it: nobody wants it any more."""
+        if self._task is not None:
+            self._task.cancel()

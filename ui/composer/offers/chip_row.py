@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QWidget
 
 from ui.composer.attachment_chip import AttachmentChip
-from ui.composer.offers.attached import PendingResource, WordsOf
+from ui.composer.offers.attached import Fetching, PendingResource, WordsOf
 from ui.composer.pictures import PendingPicture
 from ui.look.theme import SPACE_S
 
@@ -23,14 +23,13 @@ Attached = PendingPicture | PendingResource | WordsOf
 
 @dataclass(eq=False)
 class Held:
-    """One chip, and what it stands for; nothing of that yet while `task` fetches it."""
+    """One chip, and what it stands for; nothing of that yet while `fetching` brings it."""
 
     chip: AttachmentChip
     picture: PendingPicture | None = None
     text: str | None = None
     resource: PendingResource | None = None
-    server: str = ""
-    server_id: str = ""
+    fetching: Fetching | None = None
     is_picture: bool = False
     task: "asyncio.Task[None] | None" = None
 
@@ -80,7 +79,7 @@ class ChipRow(QScrollArea):
     @property
     def is_preparing(self) -> bool:
         """Whether something is still on its way in."""
-        return any(each.picture is None and each.text is None and each.resource is None for each in self._held)
+        return any(each.fetching is not None for each in self._held)
 
     @property
     def attached(self) -> list[Attached]:
@@ -92,6 +91,25 @@ class ChipRow(QScrollArea):
     def chips(self) -> list[AttachmentChip]:
         """In order."""
         return [each.chip for each in self._held]
+
+    def take_fetching(self) -> list[Fetching]:
+        """Take off what is still on its way in, without ending that: it goes where it is added again."""
+        several: list[Fetching] = []
+        for each in tuple(self._held):
+            if each.fetching is not None:
+                several.append(each.fetching)
+                each.fetching = None
+                self._drop(each)
+        self.changed.emit()
+        return several
+
+    async def settled(self) -> None:
+        """Wait until nothing is on its way in any more."""
+        import asyncio
+
+        self._begin()
+        while tasks := [each.task for each in self._held if each.fetching is not None and each.task is not None]:
+            await asyncio.wait(tasks)
 
     def clear(self) -> None:
         """Remove all; what is still on its way in is forgotten."""
@@ -119,6 +137,8 @@ class ChipRow(QScrollArea):
         if held not in self._held:
             return
         self._held.remove(held)
+        if held.fetching is not None:
+            held.fetching.cancel()
         if held.task is not None:
             held.task.cancel()
         self._row.removeWidget(held.chip)

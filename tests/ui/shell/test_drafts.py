@@ -1,0 +1,159 @@
+"""What is attached stays with the message it was attached to, also while it is still on its way in."""
+
+import asyncio
+from io import BytesIO
+
+import pytest
+from PIL import Image as Picture
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.ui.bridge.in_loop import until
+from ui.shell import drafts
+
+
+def png():
+    target = BytesIO()
+    Picture.new("RGB", (40, 30), "red").save(target, "PNG")
+    return target.getvalue()
+
+
+class Slow:
+    """The intake, which begins when the test says so."""
+
+    def __init__(self, screen):
+        self.may_begin = asyncio.Event()
+        attachments = screen.window.page.composer.attachments
+        self._take, attachments._intake = attachments._intake, self
+
+    async def __call__(self, data, name):
+        await self.may_begin.wait()
+        return await self._take(data, name)
+
+
+def composer(screen):
+    return screen.window.page.composer
+
+
+def details(screen):
+    return [chip.detail for chip in composer(screen).attachments.chips]
+
+
+async def show(screen, conversation_id):
+    screen.desk.library.open(conversation_id)
+    await until(lambda: screen.conversation.id == conversation_id)
+    await until(lambda: screen.window.page._drafts._shown is screen.conversation)
+
+
+async def pasted_and_left(screen, picture=None):
+    """A picture is on its way into the first conversation, and another one is shown."""
+    await screen.say("One")
+    first = screen.conversation.id
+    slow = Slow(screen)
+    screen.write("Look at this")
+    composer(screen).attachments.add_pasted(picture or png())
+    assert details(screen) == ["Preparing…"]
+    screen.action("New conversation").trigger()
+    await until(lambda: screen.conversation.id != first)
+    await until(lambda: screen.window.page._drafts._shown is screen.conversation)
+    assert composer(screen).attachments.chips == []
+    return first, slow
+
+
+def answers():
+    return Turn(ContentDelta("Yes"))
+
+
+def test_a_picture_on_its_way_comes_into_the_conversation_it_was_attached_in(on_screen):
+    async def work(screen):
+        first, slow = await pasted_and_left(screen)
+        slow.may_begin.set()
+        await screen.idle()
+        assert composer(screen).draft() == ("", [])
+        await show(screen, first)
+        assert screen.editor.toPlainText() == "Look at this"
+        (picture,) = composer(screen).draft()[1]
+        assert (picture.name, picture.taken.width) == ("Pasted image", 40)
+        await screen.idle()
+
+    on_screen(work, answers())
+
+
+def test_who_comes_back_sees_it_prepared_and_sends_nothing_without_it(on_screen):
+    async def work(screen):
+        first, slow = await pasted_and_left(screen)
+        await show(screen, first)
+        assert details(screen) == ["Preparing…"]
+        assert not screen.find(QToolButton, "Send").isEnabled()
+        slow.may_begin.set()
+        await until(lambda: composer(screen).draft()[1])
+        await until(lambda: screen.find(QToolButton, "Send").isEnabled())
+        await screen.idle()
+        # Once, also on the disk.
+        await screen.window.page._drafts.kept()
+        assert len((await screen.desk.library.drafts.load(screen.conversation)).pictures) == 1
+
+    on_screen(work, answers())
+
+
+@pytest.mark.parametrize("is_left", [True, False], ids=["of another conversation", "of the one shown"])
+def test_the_end_waits_for_a_picture_on_its_way(is_left, on_screen):
+    async def close(screen):
+        if is_left:
+            _, slow = await pasted_and_left(screen)
+        else:
+            await screen.say("One")
+            slow = Slow(screen)
+            composer(screen).attachments.add_pasted(png())
+        asyncio.get_running_loop().call_later(0.05, slow.may_begin.set)
+
+    async def look(screen):
+        assert screen.conversation.title == "One"
+        await until(lambda: composer(screen).draft()[1])
+
+    on_screen(close, answers())
+    on_screen(look)
+
+
+def test_what_never_comes_is_said_before_the_end(on_screen, monkeypatch):
+    monkeypatch.setattr(drafts, "_PATIENCE", 0.05)
+
+    async def work(screen):
+        await screen.say("One")
+        slow = Slow(screen)
+        composer(screen).attachments.add_pasted(png())
+        asked = asyncio.ensure_future(screen.desk._closing.is_agreed())
+        await until(screen.question)
+        slow.may_begin.set()
+        await until(lambda: not composer(screen).attachments.is_preparing)
+        screen.answer_question("Try again")
+        assert await asked
+
+    on_screen(work, answers())
+
+
+def test_what_is_refused_behind_another_conversation_is_said(on_screen):
+    async def work(screen):
+        first, slow = await pasted_and_left(screen, b"no picture at all")
+        slow.may_begin.set()
+        await until(lambda: "“Pasted image”" in " ".join(screen.words(screen.banners)))
+        await show(screen, first)
+        assert composer(screen).draft() == ("Look at this", [])
+
+    on_screen(work, answers())
+
+
+def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        composer(screen).attachments.add_pasted(png())
+        await until(lambda: composer(screen).draft()[1])
+        QTest.keyClick(screen.editor, Qt.Key.Key_Up)
+        assert screen.editor.toPlainText() == "One"
+        assert len(composer(screen).draft()[1]) == 1
+        await screen.idle()
+
+    on_screen(work, answers())
