@@ -10,6 +10,7 @@ PIECE = 64 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _BARE = -zlib.MAX_WBITS
 _KINDS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1
+_MEMBER = b"\x1f\x8b"  # how one begins: there may be several, one behind the other (RFC 1952, section 2.2)
 
 
 async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
@@ -20,21 +21,31 @@ async def inflated(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerato
     """
     if encoding not in _KINDS:
         raise UnreadableAnswer(f"its body is compressed in a way that was not asked for ({encoding[:40]})")
-    inflater = None
+    inflater, waiting, piece, is_over = None, b"", b"", False
     async for chunk in source:
-        if inflater is None and chunk:
-            # Some servers send deflate without the wrapping that RFC 9110 asks for; every browser reads it.
-            is_bare = encoding == "deflate" and chunk[0] & 0x0F != zlib.DEFLATED
-            inflater = zlib.decompressobj(_BARE if is_bare else _GZIP_OR_ZLIB)
-        if inflater is None:
-            continue
-        waiting, piece = chunk, b""
-        while (waiting or len(piece) == PIECE) and not inflater.eof:
+        waiting = b"" if is_over else waiting + chunk
+        while waiting or (len(piece) == PIECE and not (inflater is None or inflater.eof)):
+            if inflater is None:
+                inflater = zlib.decompressobj(_wrapping(encoding, waiting))
+            elif inflater.eof and waiting == _MEMBER[:1]:
+                break
+            elif inflater.eof and waiting.startswith(_MEMBER):
+                inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+            elif inflater.eof:
+                # What is no member is filler, as for gzip itself.
+                waiting, is_over = b"", True
+                break
             try:
                 piece = inflater.decompress(waiting, PIECE)
             except zlib.error:
                 raise UnreadableAnswer("its compressed body is damaged") from None
-            waiting = inflater.unconsumed_tail
+            waiting = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             if piece:
                 yield piece
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+
+def _wrapping(encoding: str, start: bytes) -> int:
+    """Some servers send deflate without the wrapping that RFC 9110 asks for; every browser reads it."""
+    is_bare = encoding == "deflate" and start[0] & 0x0F != zlib.DEFLATED
+    return _BARE if is_bare else _GZIP_OR_ZLIB
