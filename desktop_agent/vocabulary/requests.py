@@ -85,8 +85,8 @@ class Timeouts(_Frozen):
     """Seconds.
 
     `headers` is from the request that was sent to the headers of the answer, `first_event` the longest silence from
-    there to the first event, `idle` the longest one after it, `total` the whole answer (None: no limit). Where
-    `headers` or `first_event` is None, `for_start` fills it in.
+    there to the first event, `idle` the longest one after it, `total` the whole answer (None: no limit). Signs of life,
+    such as comments, end a silence. Where `headers` or `first_event` is None, `for_start` fills it in.
     """
 
     connect: float = Field(default=10.0, gt=0)

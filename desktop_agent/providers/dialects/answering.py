@@ -117,7 +117,7 @@ async def answered(
                 ready = iter(_events(decoder.feed(answer.without_key(chunk)), reader, builder))
                 for event in ready:
                     yield event
-                has_begun = has_begun or _has_begun(decoder, answer)
+                has_begun = has_begun or _has_begun(reader, answer)
                 if reader.failure is not None or _is_a_page(decoder):
                     break
             else:
@@ -320,11 +320,11 @@ def _is_a_page(decoder: SseDecoder) -> bool:
     return decoder.strange.lstrip()[:1] == "<" and not decoder.frames
 
 
-def _has_begun(decoder: SseDecoder, answer: HttpAnswer) -> bool:
-    """Whether the first event has come; from then on the limit of silence is another one."""
-    if decoder.frames:
+def _has_begun(reader: FrameReader, answer: HttpAnswer) -> bool:
+    """Whether the first event that is none of signs of life has come; from then on other limits hold."""
+    if reader.recognised:
         answer.hear_event()
-    return decoder.frames > 0
+    return reader.recognised
 
 
 def _damaged(count: int) -> Sentence:

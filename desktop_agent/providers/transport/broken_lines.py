@@ -20,6 +20,8 @@ from desktop_agent.vocabulary.requests import Timeouts
 if TYPE_CHECKING:
     import httpx
 
+    from desktop_agent.providers.transport.chunked_body import WaitLimits
+
 PROXY_SIGN_IN = 407
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
 _ERRNO_SENTENCES = {
@@ -64,11 +66,15 @@ def proxy_wants_sign_in() -> ConnectionFailed:
     )
 
 
-def from_reading(error: Exception, where: str, silence: float) -> ProviderError:
-    """In the middle of a body; `silence` is the limit that held, in seconds."""
+def from_reading(error: Exception, where: str, limits: "WaitLimits") -> ProviderError:
+    """In the middle of a body; `limits` are those that held."""
     name = type(error).__name__
+    if name == "ReadTimeout" and limits.is_over:
+        message = f"{where} gave signs of life, but did not begin to answer"
+        remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
+        return TimedOut(message, retryable=False, remedy=remedy)
     if name == "ReadTimeout":
-        return TimedOut.after_sending(f"{where} said nothing for {silence:g} seconds")
+        return TimedOut.after_sending(f"{where} said nothing for {limits.silence:g} seconds")
     if name == "DecodingError":
         return UnreadableAnswer("its compressed body is damaged")
     fault = _fault_of_http(error)

@@ -8,6 +8,7 @@ otherwise, `quick_body` answers None and the library reads the body itself.
 import asyncio
 import re
 from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
@@ -26,11 +27,34 @@ _SMALL = 16
 _FIRST_RUN = 8
 
 
-class Body(Protocol):
-    """The bytes of an answer. `silence_limit` is the longest silence between two pieces, in seconds; who reads may
-    change it between two."""
+@dataclass(slots=True)
+class WaitLimits:
+    """How long the next piece of a body is waited for; who reads may change it between two.
 
-    silence_limit: float
+    `silence`: seconds between two pieces. `until`: when waiting ends however many pieces come, on the loop's clock.
+    """
+
+    silence: float = Timeouts().idle
+    until: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """For the next piece."""
+        return self.silence if self.until is None else max(0.0, min(self.silence, self._left(self.until)))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `until` has come."""
+        return self.until is not None and self._left(self.until) <= 0
+
+    def _left(self, until: float) -> float:
+        return until - asyncio.get_running_loop().time()
+
+
+class Body(Protocol):
+    """The bytes of an answer."""
+
+    limits: WaitLimits
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -54,9 +78,8 @@ def quick_body(response: httpx.Response) -> "ChunkedBody | None":
 class OrdinaryBody:
     """A body that the library reads."""
 
-    silence_limit = Timeouts().idle
-
     def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self.limits = WaitLimits()
         self._source = aiter(source)
 
     def __aiter__(self) -> "OrdinaryBody":
@@ -64,7 +87,7 @@ class OrdinaryBody:
 
     async def __anext__(self) -> bytes:
         try:
-            async with asyncio.timeout(self.silence_limit):
+            async with asyncio.timeout(self.limits.seconds):
                 return await anext(self._source)
         except TimeoutError:
             raise httpx.ReadTimeout("nothing came") from None
@@ -77,8 +100,6 @@ class ChunkedBody:
     reads on from there: so trailers, extensions, faults and the way back to the pool are exactly the library's.
     """
 
-    silence_limit = Timeouts().idle
-
     def __init__(
         self,
         machine: h11.Connection,
@@ -89,6 +110,7 @@ class ChunkedBody:
         self._machine = machine
         self._network = network
         self._ordinary = ordinary
+        self.limits = ordinary.limits
         self._early = early  # came together with the head
         self._kept = b""  # a header, or the end of a chunk, of which more must come
         self._missing = -1  # bytes of the open chunk's payload; -1: none is open
@@ -104,7 +126,6 @@ class ChunkedBody:
                 self._hand_over(b"")  # the connection ended in the middle of the body
             elif payload := self._payload(data):
                 return payload
-        self._ordinary.silence_limit = self.silence_limit
         return await anext(self._ordinary)
 
     async def _received(self) -> bytes:
@@ -112,7 +133,7 @@ class ChunkedBody:
             early, self._early = self._early, b""
             return early
         try:
-            return await self._network.read(_RECEIVED_AT_ONCE, self.silence_limit)
+            return await self._network.read(_RECEIVED_AT_ONCE, self.limits.seconds)
         except httpcore.TimeoutException:
             raise httpx.ReadTimeout("nothing came") from None
         except httpcore.NetworkError:

@@ -27,6 +27,9 @@ ERROR_BODY_LIMIT = 64 * 1024
 REFUSAL_PATIENCE = 10.0
 # Shorter ones are words that stand in for a key, such as “ollama” or “lm-studio”.
 _SHORTEST_REAL_KEY = 10
+# Seconds to the first event, however often a server shows signs of life. What is known to do so for longest, DeepSeek
+# under load, gives up after ten minutes (https://api-docs.deepseek.com/quick_start/rate_limit).
+LONGEST_START = 3600.0
 LISTING_LIMIT = 16 * 1024 * 1024
 
 
@@ -90,7 +93,7 @@ class HttpAnswer:
         self._response = response
         # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
         self._stream = cast("Body", response.extensions[STREAM])
-        self._stream.silence_limit = call.timeouts.idle
+        self._stream.limits.silence = call.timeouts.idle
         self._raw = aiter(self._stream)
         encoding = self.headers.get("content-encoding", "").strip().lower()
         self._plain = None if encoding in ("", "identity") else inflated(self._raw, encoding)
@@ -131,7 +134,7 @@ class HttpAnswer:
         try:
             yield source if self._deadline is None else _within(source, self._deadline)
         except httpx.HTTPError as error:
-            failure = broken_lines.from_reading(error, self._call.where, self._stream.silence_limit)
+            failure = broken_lines.from_reading(error, self._call.where, self._stream.limits)
         except TimeoutError:
             failure = _total_exceeded(self._call)
         finally:
@@ -145,12 +148,15 @@ class HttpAnswer:
             raise failure
 
     def wait_for_first_event(self) -> None:
-        """From now on the limit of the first event holds, until `hear_event`."""
-        self._stream.silence_limit = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
+        """From now on the limits of the first event hold, until `hear_event`: one of silence, and LONGEST_START."""
+        limits = self._stream.limits
+        limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
+        limits.until = asyncio.get_running_loop().time() + LONGEST_START
 
     def hear_event(self) -> None:
         """The first event has come: the limit of silence within an answer holds."""
-        self._stream.silence_limit = self._call.timeouts.idle
+        limits = self._stream.limits
+        limits.silence, limits.until = self._call.timeouts.idle, None
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""

@@ -12,6 +12,7 @@ from desktop_agent.providers.connect import make_provider
 from desktop_agent.providers.dialects.answering import time_limits
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
+from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
 from desktop_agent.vocabulary.messages import Message
@@ -140,6 +141,40 @@ async def test_a_short_limit_of_silence_does_not_cut_off_a_slow_start(
 async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
     async with quiet_server(Pause(1.5, every=0.1, sign=sign, at_start=True)) as port:
         assert await heard("openai-chat", port, first_event=0.5) == "done"
+
+
+@pytest.mark.parametrize("sign", [SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"\n", b"x"])
+async def test_signs_of_life_alone_are_not_waited_for_without_end(
+    http: HttpClient, sign: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_client, "LONGEST_START", SOON)
+    async with quiet_server(Pause(PATIENCE, every=SOON / 10, sign=sign, at_start=True)) as port:
+        provider = make_provider("openai-chat", f"http://127.0.0.1:{port}/v1", None, http)
+        error = await failure_of(provider, Timeouts(first_event=60))
+        assert isinstance(error, TimedOut)
+        assert "signs of life" in error.message
+        assert RetryPolicy().delay(error, 1) is None
+        assert "may be billed" in str(error.remedy)
+
+
+async def test_an_answer_that_has_begun_may_take_as_long_as_it_likes(
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, loop = asyncio.Event(), asyncio.get_running_loop()
+    first, rest = sse(chunk({"content": "Hel"}), done=False), sse(chunk({"content": "lo"}), chunk(finish="stop"))
+    async with Loopback(Reply([first], framing="chunked", hold=release, late=rest)) as server:
+        provider = make_provider("openai-chat", server.url, None, http)
+        stream = provider.stream(question(Timeouts(idle=10 * http_client.LONGEST_START)))
+        text = ""
+        async for event in stream:
+            if isinstance(event, ContentDelta):
+                text += event.text
+                if not release.is_set():
+                    later = loop.time() + 2 * http_client.LONGEST_START
+                    monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + 2 * http_client.LONGEST_START)
+                    assert loop.time() >= later
+                    release.set()
+        assert text == "Hello"
 
 
 async def test_a_request_that_may_be_billed_goes_to_no_other_address(http: HttpClient) -> None:
