@@ -138,12 +138,16 @@ def _outsider(kept: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the person was writing. `outside` are the MCP servers whose words or pictures are in it."""
+    """What the person was writing. `outside` are the MCP servers whose words or pictures are in it.
+
+    `pasted` are texts beside the typed one that are too long for an editor.
+    """
 
     text: str = ""
     images: tuple[Image, ...] = ()
     resources: tuple[DraftResource, ...] = ()
     outside: tuple[Annotated[UntrustedSource, BeforeValidator(_outsider)], ...] = ()
+    pasted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ async def specialist_steps(desk: Desk) -> None:
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     made = desk.engine._setup
-    desk.engine._setup = lambda: replace(made(), specialists=lambda: (REVIEWER,))
+    desk.engine._setup = lambda store: replace(made(store), specialists=lambda: (REVIEWER,))
     found = "Rows are written one by one; each is a transaction of its own."
     desk.play(
         Turn(ContentDelta("A second pair of eyes first."), asks(1, "reviewer", task="Review jobs/import.py")),
@@ -124,7 +124,7 @@ async def message_returned(desk: Desk) -> None:
         return HookDeny("it names a customer.") if "Miller" in moment.prompt.text else None
 
     made = desk.engine._setup
-    desk.engine._setup = lambda: replace(made(), hooks=Hooks().add_user_prompt_submit(refuse))
+    desk.engine._setup = lambda store: replace(made(store), hooks=Hooks().add_user_prompt_submit(refuse))
     desk.play(Turn(ContentDelta(answers.PLAN)))
     session = await desk.converse("Why does the import take so long?", title="Refactor the import job")
     await session.wait_idle()

@@ -22,12 +22,16 @@ DraftPicture = tuple[TakenPicture, str]
 
 @dataclass(frozen=True, slots=True)
 class KeptDraft:
-    """What was being written. `outside` are the MCP servers whose words or pictures are in it."""
+    """What was being written. `outside` are the MCP servers whose words or pictures are in it.
+
+    `pasted` are the texts too long for an editor.
+    """
 
     text: str
     pictures: list[DraftPicture]
     resources: tuple[DraftResource, ...] = ()
     outside: tuple[UntrustedSource, ...] = ()
+    pasted: tuple[str, ...] = ()
 
 
 class KeptDrafts:
@@ -68,7 +72,7 @@ class KeptDrafts:
         """What was being written there; pictures that are gone are left out."""
         async with self._lock:
             draft = await self._load(conversation)
-        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside)
+        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
 
     async def give_back(self, conversation_id: str, message: Message) -> None:
         """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
@@ -82,7 +86,7 @@ class KeptDrafts:
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
-        return Draft(kept.text, images, kept.resources, kept.outside)
+        return Draft(kept.text, images, kept.resources, kept.outside, kept.pasted)
 
     async def _load(self, conversation: OpenConversation) -> Draft:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
@@ -102,6 +106,7 @@ def _joined(draft: Draft, added: Draft) -> Draft:
         (*draft.images, *added.images),
         (*draft.resources, *added.resources),
         tuple(dict.fromkeys((*draft.outside, *added.outside))),
+        (*draft.pasted, *added.pasted),
     )
 
 

@@ -48,7 +48,7 @@ class Leftover:
 
 
 def _as_message(draft: KeptDraft) -> Message:
-    blocks: list[Block] = [Text(text=draft.text)] if draft.text else []
+    blocks: list[Block] = [Text(text=text) for text in (draft.text, *draft.pasted) if text]
     blocks += [Text(text=f"{each.title} ({each.uri}):\n\n{each.text}") for each in draft.resources]
     for taken, name in draft.pictures:
         source = Base64Source(media_type=taken.media_type, data=b64encode(taken.data).decode())

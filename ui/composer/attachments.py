@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.vocabulary.errors import AgentError, ImageRefused
 from ui.composer.attachment_chip import THUMBNAIL, AttachmentChip
 from ui.composer.offers.attached import Fetched, Fetching, PendingResource, PictureOf, WordsOf
-from ui.composer.offers.chip_row import Attached, ChipRow, Held
+from ui.composer.offers.chip_row import Attached, ChipRow, Held, PastedText
 from ui.composer.pictures import Intake, PendingPicture, as_png, read_file, thumbnail
 from ui.look.controls import announce
 from ui.look.sentences import size_in_words, spoken
@@ -55,6 +55,8 @@ class Attachments(ChipRow):
             match each:
                 case PendingResource():
                     self._show_resource(self._add_resource(each.title), each)
+                case PastedText():
+                    self.add_text(each.text)
                 case WordsOf():
                     self._words_of += [each] if each not in self._words_of else []
                 case PendingPicture():
@@ -89,7 +91,7 @@ class Attachments(ChipRow):
         chip = AttachmentChip(self._themes, "document", name)
         chip.setAccessibleName(name)
         chip.show_detail(self.tr("Sent after the message"))
-        self._hold(Held(chip, text=text))
+        self._hold(Held(chip, text=PastedText(text)))
         self.changed.emit()
 
     def _take(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:

@@ -1,6 +1,6 @@
 """The composer: the message being written, what is attached, and Send or Stop in one place."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,8 @@ class Composer(QWidget):
     edit_last_requested = Signal()
     draft_changed = Signal()
     """A moment after the last change: read `draft()`."""
+    draft_replaced = Signal()
+    """Not by the person: another conversation's stands there."""
 
     def __init__(
         self, themes: ThemeSource, intake: Intake, parent: QWidget | None = None, *, opens_focused: bool = False
@@ -71,6 +73,7 @@ class Composer(QWidget):
         self._can_see: bool | None = None
         self._limits: PictureLimits | None = None
         self._held = ""
+        self._may_send: Callable[[str, Sequence[Attached]], bool] = lambda _text, _attached: True
         self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
@@ -90,14 +93,14 @@ class Composer(QWidget):
         return self._editor
 
     def draft(self) -> tuple[str, list[Attached]]:
-        """What is being written, whole: a long pasted text is part of the text."""
-        parts = (self._editor.toPlainText(), *self.attachments.texts)
-        text = "\n\n".join(part for part in parts if part)
+        """What is being written: what is typed, and what goes with it."""
+        text = self._editor.toPlainText()
         # Whose words stand in the text is known on while there is none: what was taken out can be put back.
-        return text, [each for each in self.attachments.attached if text or not isinstance(each, WordsOf)]
+        has_words = bool(text or self.attachments.texts)
+        return text, [each for each in self.attachments.attached if has_words or not isinstance(each, WordsOf)]
 
     def set_draft(self, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Replace what is being written. A text too long for the editor becomes an attachment again."""
+        """Replace what is being written. A text too long for the editor becomes an attachment."""
         self.attachments.clear()
         self._forget_problems()
         if is_too_long(text):
@@ -108,6 +111,7 @@ class Composer(QWidget):
             self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self.attachments.add_ready(attached)
         self._draft_pause.stop()
+        self.draft_replaced.emit()
 
     def give_back(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """A message that was not delivered stands here again, after an empty line where something is written."""
@@ -182,18 +186,25 @@ class Composer(QWidget):
         self._can_see, self._limits = can_see, limits
         self._refresh()
 
-    def send(self, *, later: bool = False) -> None:
-        """Hand the message on and begin a new one. Nothing happens while it is empty or a picture is on its way.
+    def ask_before_sending(self, may_send: Callable[[str, Sequence[Attached]], bool]) -> None:
+        """Have this asked about each message; where it says no, the message stays as it stands."""
+        self._may_send = may_send
 
-        While another process works in the conversation, that is said once more.
+    def send(self, *, later: bool = False) -> None:
+        """Hand the message on and begin a new one. Nothing happens while it is empty.
+
+        While something is on its way in, or another process works in the conversation, that is said once more.
 
         `later`: for when the agent is done.
         """
         if self._held:
             announce(self, self._held)
             return
+        if self.attachments.is_preparing:
+            announce(self, self.tr("What you attached is still being prepared."))
+            return
         text, attached = self.draft()
-        if self.attachments.is_preparing or not (text.strip() or self.attachments.chips):
+        if not (text.strip() or self.attachments.chips) or not self._may_send(text, attached):
             return
         self._editor.clear()
         self.attachments.clear()

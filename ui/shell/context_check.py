@@ -8,7 +8,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.servers import Servers
 from ui.composer.composer import Composer
 from ui.composer.offers.attached import PendingResource
-from ui.composer.offers.chip_row import Attached
+from ui.composer.offers.chip_row import Attached, PastedText
 from ui.composer.overflow_notice import OverflowNotice
 from ui.composer.pictures import PendingPicture
 
@@ -29,7 +29,9 @@ class ContextCheck(QObject):
         composer.add_notice(self._notice)
         self._notice.summary_requested.connect(self.summary_requested)
         self._notice.model_requested.connect(self.model_requested)
+        composer.ask_before_sending(self.may_send)
         composer.draft_changed.connect(self.refresh)
+        composer.draft_replaced.connect(self.refresh)
         servers.models_changed.connect(self.refresh)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -43,9 +45,9 @@ class ContextCheck(QObject):
         """Look at the draft again."""
         if self._composer.attachments.is_preparing:
             return
-        texts = (self._composer.editor.toPlainText(), *self._composer.attachments.texts)
-        self._look([each for each in texts if each], self._composer.attachments.attached)
-        self._warned_about = self._composer.draft() if self._notice.is_shown else None
+        draft = self._composer.draft()
+        self._look(*draft)
+        self._warned_about = draft if self._notice.is_shown else None
 
     def may_send(self, text: str, attached: Sequence[Attached]) -> bool:
         """Whether it fits, as far as is known, or the person was told that just this does not.
@@ -54,18 +56,18 @@ class ContextCheck(QObject):
         """
         if self._warned_about == (text, attached):
             return True
-        self._look([text], attached)
+        self._look(text, attached)
         self._warned_about = (text, attached) if self._notice.is_shown else None
         return self._warned_about is None
 
-    def _look(self, texts: Sequence[str], attached: Sequence[Attached]) -> None:
+    def _look(self, text: str, attached: Sequence[Attached]) -> None:
         conversation = self._conversation
         if conversation is None:
             return
         window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
         over = 0
-        if window and (texts or attached):
-            resources = [each.text for each in attached if isinstance(each, PendingResource)]
+        if window and (text or attached):
+            texts = [each.text for each in attached if isinstance(each, PastedText | PendingResource)]
             pictures = sum(each.tokens for each in attached if isinstance(each, PendingPicture))
-            over = conversation.context_tokens([*texts, *resources]) + pictures - window
+            over = conversation.context_tokens([text, *texts]) + pictures - window
         self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)

@@ -122,16 +122,19 @@ class ConversationPage(QObject):
         self.models.show(conversation)
         self.conduct.show(conversation)
         self.undoing.show(conversation)
-        self.context_check.show(conversation)
         self._show_record()
         self._offer_starters()
         # The demo's server begins with its first conversation: until then nobody could ask it for its model.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
         self._drafts.show(conversation)
+        self.context_check.show(conversation)
         early, self._early = self._early, []
-        for each in early:
-            self._send(*each)
+        for text, attached, when in early:
+            if self.context_check.may_send(text, attached):
+                self._send(text, attached, when)
+            else:
+                self.composer.give_back(text, attached)
         self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def compact(self) -> None:
@@ -176,8 +179,6 @@ class ConversationPage(QObject):
         if self._conversation is None:
             # The window is there a moment before its first conversation.
             self._early.append((text, attached, when))
-        elif not self.context_check.may_send(text, attached):
-            self.composer.give_back(text, attached)
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when))
 

@@ -206,7 +206,7 @@ def _purge(connection: sqlite3.Connection, number: int) -> None:
 
 def save_draft(connection: sqlite3.Connection, number: int, draft: Draft) -> None:
     """Keep a draft, inside the caller's transaction; an empty one is removed."""
-    if draft.text or draft.images or draft.resources:
+    if draft.text or draft.images or draft.resources or draft.pasted:
         connection.execute("INSERT OR REPLACE INTO drafts (number, body) VALUES (?, ?)", (number, draft_text(draft)))
     else:
         connection.execute("DELETE FROM drafts WHERE number = ?", (number,))

@@ -65,6 +65,7 @@ def test_a_draft_of_before_servers_had_ids_loads_and_a_new_one_comes_back_whole(
         "a",
         resources=(DraftResource("Files", "W", "n://1", "x", "files"),),
         outside=(UntrustedSource("mcp", "F", "f"),),
+        pasted=("long",),
     )
     assert read_draft(draft_text(new)) == new
 

@@ -15,6 +15,7 @@ from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.composer import Composer
 from ui.composer.message_editor import LONGEST_TEXT
 from ui.composer.offers.attached import WordsOf
+from ui.composer.offers.chip_row import PastedText
 from ui.composer.pictures import PendingPicture, estimated_tokens
 from ui.look.theme import ThemeSource
 
@@ -227,9 +228,9 @@ def test_a_huge_text_becomes_an_attachment_and_nothing_is_lost(driver):
     driver.paste(with_text(huge))
     assert list(driver.chips) == ["Pasted text, 1.3 MB"]
     assert driver.editor.toPlainText() == "Look: "
-    assert driver.composer.draft() == ("Look: \n\n" + huge, [])
+    assert driver.composer.draft() == ("Look: ", [PastedText(huge)])
     driver.key(Qt.Key.Key_Return)
-    assert driver.sent == [("Look: \n\n" + huge, [])]
+    assert driver.sent == [("Look: ", [PastedText(huge)])]
     assert driver.chips == {}
 
 
@@ -241,7 +242,7 @@ def test_one_endless_line_becomes_an_attachment_too(driver):
 def test_a_long_draft_comes_back_whole(driver):
     text = "y" * (LONGEST_TEXT + 1)
     driver.composer.set_draft(text)
-    assert driver.composer.draft() == (text, [])
+    assert driver.composer.draft() == ("", [PastedText(text)])
     assert driver.editor.toPlainText() == ""
 
 
@@ -477,7 +478,7 @@ def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
     long = "x" * (LONGEST_TEXT + 1)
     driver.composer.give_back(long)
     assert driver.editor.toPlainText() == "written"
-    assert driver.composer.draft()[0] == f"written\n\n{long}"
+    assert driver.composer.draft() == ("written", [PastedText(long)])
 
 
 SERVERS_WORDS = WordsOf("Tickets", "tickets")

@@ -122,3 +122,38 @@ def test_a_long_conversation_can_be_summarised_where_it_is_said(on_screen):
         assert draft(screen).strip() == LONG.strip()
 
     on_screen(work)
+
+
+def test_what_does_not_fit_stays_as_it_is_written(on_screen):
+    async def work(screen):
+        await begin(screen)
+        screen.write("What is this?")
+        screen.editor.insert_text("x" * 60_000)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Home)
+        QTest.keyClick(screen.editor, Qt.Key.Key_Return)
+        assert warning(screen)
+        assert screen.editor.toPlainText() == "What is this?"
+        assert screen.editor.textCursor().position() == 0
+        assert screen.window.page.composer.attachments.texts == ["x" * 60_000]
+
+    on_screen(work)
+
+
+def test_the_warning_stays_with_its_conversation(on_screen):
+    async def work(screen):
+        await begin(screen, Turn(ContentDelta("Hi")))
+        await screen.say("One")
+        first = screen.conversation.id
+        paste(screen, LONG)
+        await until(lambda: warning(screen))
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.idle()
+        assert not warning(screen)
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+        assert draft(screen)
+        assert warning(screen)
+
+    on_screen(work)

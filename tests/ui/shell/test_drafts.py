@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QToolButton
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from ui.composer.message_editor import LONGEST_TEXT
 from ui.shell import drafts
 
 
@@ -144,6 +145,34 @@ def test_what_is_refused_behind_another_conversation_is_said(on_screen):
         assert composer(screen).draft() == ("Look at this", [])
 
     on_screen(work, answers())
+
+
+LOG = "A line of a log.\n" * (LONGEST_TEXT // 16)
+
+
+def test_what_is_typed_beside_a_pasted_text_can_be_edited_on(on_screen):
+    def is_whole(screen):
+        pasted = composer(screen).attachments.texts
+        return (screen.editor.toPlainText(), pasted) == ("What is wrong in this log?", [LOG])
+
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        screen.write("What is wrong in this log?")
+        screen.editor.insert_text(LOG)
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.idle()
+        await show(screen, first)
+        assert is_whole(screen)
+
+    async def look(screen):
+        await until(lambda: is_whole(screen))
+        await screen.say("!")
+        assert screen.provider.requests[-1].messages[-1].text == f"What is wrong in this log?!\n\n{LOG}"
+
+    on_screen(work, answers())
+    on_screen(look, answers())
 
 
 def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):

@@ -61,7 +61,7 @@ def test_a_text_that_is_pasted_before_the_first_conversation_is_open_stays_besid
             assert screen.window.page.composer.attachments.texts == [LONG]
             await screen.window.page._drafts.kept()
             kept = await screen.desk.library.drafts.load(screen.conversation)
-            assert kept.text == f"What is in this log?\n\n{LONG}"
+            assert (kept.text, kept.pasted) == ("What is in this log?", (LONG,))
         finally:
             await screen.close()
 

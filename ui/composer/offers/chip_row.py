@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_MS = 20
 
-Attached = PendingPicture | PendingResource | WordsOf
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """A pasted text that is too long for the editor. It is sent behind what is typed."""
+
+    text: str
+
+
+Attached = PendingPicture | PendingResource | PastedText | WordsOf
 """What goes with a text. WordsOf is no chip: it stands for words in the text itself."""
 
 
@@ -27,7 +35,7 @@ class Held:
 
     chip: AttachmentChip
     picture: PendingPicture | None = None
-    text: str | None = None
+    text: PastedText | None = None
     resource: PendingResource | None = None
     fetching: Fetching | None = None
     is_picture: bool = False
@@ -74,7 +82,7 @@ class ChipRow(QScrollArea):
     @property
     def texts(self) -> list[str]:
         """Pasted texts, in order."""
-        return [each.text for each in self._held if each.text is not None]
+        return [each.text.text for each in self._held if each.text is not None]
 
     @property
     def is_preparing(self) -> bool:
@@ -83,8 +91,8 @@ class ChipRow(QScrollArea):
 
     @property
     def attached(self) -> list[Attached]:
-        """What goes with the text, in order; pasted texts are part of it."""
-        ready = [each.picture or each.resource for each in self._held]
+        """What goes with the text, in order."""
+        ready = [each.picture or each.resource or each.text for each in self._held]
         return [*(each for each in ready if each is not None), *self._words_of]
 
     @property

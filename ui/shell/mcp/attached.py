@@ -8,13 +8,14 @@ from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.drafts import DraftResource, KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.composer.offers.attached import PendingResource, WordsOf
-from ui.composer.offers.chip_row import Attached
+from ui.composer.offers.chip_row import Attached, PastedText
 from ui.composer.pictures import PendingPicture
 
 
 def servers_of(attached: Iterable[Attached]) -> tuple[UntrustedSource, ...]:
     """The servers of tools from which something of it came, each once."""
-    return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in attached if each.server))
+    sources = [each for each in attached if not isinstance(each, PastedText) and each.server]
+    return tuple(dict.fromkeys(UntrustedSource("mcp", each.server, each.server_id) for each in sources))
 
 
 def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
@@ -25,7 +26,8 @@ def draft_of(text: str, attached: Sequence[Attached]) -> KeptDraft:
         for each in attached
         if isinstance(each, PendingResource)
     )
-    return KeptDraft(text, pictures, resources, servers_of(attached))
+    pasted = tuple(each.text for each in attached if isinstance(each, PastedText))
+    return KeptDraft(text, pictures, resources, servers_of(attached), pasted)
 
 
 def attached_of(draft: KeptDraft) -> list[Attached]:
@@ -34,12 +36,16 @@ def attached_of(draft: KeptDraft) -> list[Attached]:
     resources = [
         PendingResource(each.server, each.title, each.uri, each.text, each.server_id) for each in draft.resources
     ]
-    return [*pictures, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
+    pasted = [PastedText(text) for text in draft.pasted]
+    return [*pasted, *pictures, *resources, *(WordsOf(each.name, each.id) for each in draft.outside)]
 
 
 async def blocks_of(text: str, attached: Sequence[Attached], pictures: Pictures) -> list[Block]:
     """As a message: what came from a server stands in blocks of its own that say so. Raises StorageFailed."""
-    blocks: list[Block] = [Text(text=text)] if text.strip() else []
+    whole = "\n\n".join(
+        [part for part in (text, *(each.text for each in attached if isinstance(each, PastedText))) if part]
+    )
+    blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
     for each in attached:
         if isinstance(each, PendingResource):
             blocks.append(Text(text=_marked(each)))
