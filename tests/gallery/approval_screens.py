@@ -191,8 +191,7 @@ async def tool_of_server(desk: Desk) -> None:
 @scene("approval-specialist")
 async def specialist(desk: Desk) -> None:
     writer = REVIEWER.model_copy(update={"name": "writer", "tools": ("write_file",)})
-    made = desk.engine._setup
-    desk.engine._setup = lambda store: replace(made(store), specialists=lambda: (writer,))
+    desk.change_setup(specialists=lambda: (writer,))
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     task = ToolUse(id="call-1", name="writer", input={"task": "Write jobs/batches.py"})

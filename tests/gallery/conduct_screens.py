@@ -99,8 +99,7 @@ def asks(number: int, name: str, **arguments: object) -> ToolUse:
 async def specialist_steps(desk: Desk) -> None:
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
-    made = desk.engine._setup
-    desk.engine._setup = lambda store: replace(made(store), specialists=lambda: (REVIEWER,))
+    desk.change_setup(specialists=lambda: (REVIEWER,))
     found = "Rows are written one by one; each is a transaction of its own."
     desk.play(
         Turn(ContentDelta("A second pair of eyes first."), asks(1, "reviewer", task="Review jobs/import.py")),
@@ -123,8 +122,7 @@ async def message_returned(desk: Desk) -> None:
     async def refuse(moment: UserPromptSubmit) -> HookDeny | None:
         return HookDeny("it names a customer.") if "Miller" in moment.prompt.text else None
 
-    made = desk.engine._setup
-    desk.engine._setup = lambda store: replace(made(store), hooks=Hooks().add_user_prompt_submit(refuse))
+    desk.change_setup(hooks=Hooks().add_user_prompt_submit(refuse))
     desk.play(Turn(ContentDelta(answers.PLAN)))
     session = await desk.converse("Why does the import take so long?", title="Refactor the import job")
     await session.wait_idle()

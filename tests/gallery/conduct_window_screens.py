@@ -55,14 +55,9 @@ def asks(number: int, name: str, **arguments: object) -> ToolUse:
     return ToolUse(id=f"call-{number}", name=name, input=dict(arguments))
 
 
-def with_setup(desk: Desk, **changes: object) -> None:
-    made = desk.engine._setup
-    desk.engine._setup = lambda store: replace(made(store), **changes)
-
-
 @scene("mode-picker")
 async def mode_picker(desk: Desk) -> None:
-    with_setup(desk, modes=lambda: (*BUILT_IN_MODES, CAREFUL))
+    desk.change_setup(modes=lambda: (*BUILT_IN_MODES, CAREFUL))
     desk.begin(workspace=True)
     await asyncio.sleep(0.2)
     desk.library.current.conduct.set_mode("accept-edits")
@@ -71,7 +66,7 @@ async def mode_picker(desk: Desk) -> None:
 
 @scene("mode-request")
 async def mode_request(desk: Desk) -> None:
-    with_setup(desk, mode_requests=True)
+    desk.change_setup(mode_requests=True)
     desk.play(
         Turn(ContentDelta("This touches a lot. I will plan first."), asks(1, "change_mode", mode="plan")),
         Turn(ContentDelta("First I look at who calls the import."), Wait(asyncio.Event())),
@@ -128,7 +123,7 @@ async def waiting_message_edited(desk: Desk) -> None:
 
 @scene("question-choices")
 async def question_choices(desk: Desk) -> None:
-    with_setup(desk, questions=True)
+    desk.change_setup(questions=True)
     more = asks(2, "ask_user", question="And who should hear of it?")
     desk.play(
         Turn(ContentDelta("One thing is yours to say."), asks(1, "ask_user", question=LONG, choices=CHOICES), more)
@@ -146,7 +141,7 @@ async def question_choices_narrow(desk: Desk) -> None:
 
 @scene("question-several", width=760)
 async def question_several(desk: Desk) -> None:
-    with_setup(desk, questions=True)
+    desk.change_setup(questions=True)
     question = asks(1, "ask_user", question="Which of these may I change?", choices=CHOICES, several=True)
     desk.play(Turn(question))
     await desk.converse("Clean up after the import.", title="Refactor the import job")

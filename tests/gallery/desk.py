@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -111,6 +112,11 @@ class Desk:
         self.engine.connections._providers[STUDIO.id] = model
         self.engine.connections._listings.forget(STUDIO.id)
         return model
+
+    def change_setup(self, **changes: object) -> None:
+        """Let conversations that begin from now on have other parts."""
+        made = self.engine._setup
+        self.engine._setup = lambda store: replace(made(store), **changes)
 
     async def converse(self, *prompts: Message | str, workspace: bool = False, title: str | None = None) -> Session:
         """Open a new conversation and send the prompts one after the other, without waiting for the last."""
