@@ -189,6 +189,8 @@ async def list_long(desk: Desk) -> None:
     desk.window.sidebar.set_badge(records[0].id, "working")
     desk.window.sidebar.set_badge(records[2].id, "attention")
     desk.window.sidebar.set_badge(records[5].id, "unread")
+    rows = desk.window.sidebar._list
+    rows.entered.emit(rows.model().index(rows.model().row_of(records[2].id)))
 
 
 @scene("list-menu")
@@ -196,7 +198,8 @@ async def list_menu(desk: Desk) -> None:
     desk.begin()
     await asyncio.sleep(0.3)
     rows = desk.window.sidebar._list
-    rows._open_menu(rows.visualRect(rows.model().index(1)).center())
+    rows.entered.emit(rows.model().index(1))
+    rows._button.click()
 
 
 @scene("search-nothing")

@@ -31,6 +31,8 @@ class RowRole(IntEnum):
 
 Index = QModelIndex | QPersistentModelIndex
 
+_BADGE_SIDE = 8
+
 
 class RowDelegate(QStyledItemDelegate):
     """Paints rows in the theme's colours; the current row is filled, a focused one has a ring."""
@@ -45,7 +47,7 @@ class RowDelegate(QStyledItemDelegate):
             parent.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Whoever clicked on a row knows which one it is: the ring is for who comes by keys."""
+        """Whoever chose a row with a click knows which one it is: there the ring is for who comes by keys."""
         view = self.parent()
         if isinstance(view, QAbstractItemView) and watched in (view, view.viewport()):
             if event.type() == QEvent.Type.MouseButtonPress:
@@ -60,6 +62,14 @@ class RowDelegate(QStyledItemDelegate):
         """One line of text or two, with room around them."""
         lines = 1.9 if index.data(RowRole.UNDER) else 1
         return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
+
+    def badge_room(self, index: Index) -> int:
+        """How much the row's badge takes of its end, with the gap before it."""
+        return _BADGE_SIDE + SPACE_S if index.data(RowRole.BADGE) else 0
+
+    def button_room(self, _index: Index) -> int:
+        """How much a button takes that lies on this row, before the badge: it has the place of the muted text."""
+        return 0
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """One row. Areas are reckoned from left to right, and mirrored where they are drawn."""
@@ -85,12 +95,12 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
         state = option.state
         area = option.rect.adjusted(0, 1, 0, -1)
-        if state & QStyle.StateFlag.State_Selected or state & QStyle.StateFlag.State_MouseOver:
-            selected = bool(state & QStyle.StateFlag.State_Selected)
+        selected = bool(state & QStyle.StateFlag.State_Selected)
+        if selected or state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(chosen_ground(theme) if selected else theme.hover))
             painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
-        if state & QStyle.StateFlag.State_HasFocus and not self._by_mouse:
+        if state & QStyle.StateFlag.State_HasFocus and not (self._by_mouse and selected):
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
@@ -98,11 +108,15 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
         area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
-        area = self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
+        self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
+        area = area.adjusted(0, 0, -self.badge_room(index), 0)
         # What is muted elsewhere would be hard to read on the ground of a chosen row.
         chosen = option.state & QStyle.StateFlag.State_Selected
         painter.setPen(QColor(mixed(theme.muted, theme.text, 0.35) if chosen else theme.muted))
-        area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
+        if room := self.button_room(index):
+            area = area.adjusted(0, 0, -room, 0)
+        else:
+            area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
         area = self._paint_under(painter, area, str(index.data(RowRole.UNDER) or ""), option.fontMetrics.height())
         painter.setFont(option.font)
         painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
@@ -117,7 +131,7 @@ class RowDelegate(QStyledItemDelegate):
         painter.drawPixmap(self._mirrored(painter, place).topLeft(), pixmap(name, theme.muted, side, ratio))
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
-    def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> QRect:
+    def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> None:
         colours = {
             "working": theme.accent,
             "attention": theme.warning,
@@ -125,8 +139,8 @@ class RowDelegate(QStyledItemDelegate):
             "problem": theme.danger,
         }
         if badge not in colours:
-            return area
-        side = 8
+            return
+        side = _BADGE_SIDE
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours[badge]))
         dot = self._mirrored(painter, QRect(area.right() - side, area.center().y() - side // 2, side, side))
@@ -139,7 +153,6 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawEllipse(dot.adjusted(0, 0, -1, -1))
         else:
             painter.drawEllipse(dot)
-        return area.adjusted(0, 0, -side - SPACE_S, 0)
 
     def _paint_detail(self, painter: QPainter, area: QRect, detail: str) -> QRect:
         if not detail:

@@ -50,15 +50,13 @@ class ConversationList(QWidget):
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
         """The conversations in the order to be shown."""
-        place = self._list.verticalScrollBar().value()
-        self._rows.set_conversations(conversations)
-        self._mark_current()
-        self._list.verticalScrollBar().setValue(place)
+        self._list.set_conversations(conversations)
+        self._list.mark(self._current)
 
     def set_current(self, conversation_id: str | None) -> None:
         """The conversation on the screen."""
         self._current = conversation_id or ""
-        self._mark_current()
+        self._list.go_to(self._current)
 
     def set_badge(self, conversation_id: str, badge: "Badge") -> None:
         """Mark a conversation; empty takes the mark off."""
@@ -96,7 +94,7 @@ class ConversationList(QWidget):
     def rename_current(self) -> None:
         """Edit the title of the conversation on the screen, in the list."""
         self._search.clear()
-        self._mark_current()
+        self._list.go_to(self._current)
         self._list.setFocus()
         self._list.rename_current()
 
@@ -116,7 +114,7 @@ class ConversationList(QWidget):
 
     def _narrow(self, wanted: str) -> None:
         self._rows.narrow(wanted)
-        self._mark_current()
+        self._list.mark(self._current)
 
     def _go_to_found(self) -> None:
         if not self._list.currentIndex().isValid():
@@ -127,9 +125,6 @@ class ConversationList(QWidget):
         if self._rows.rowCount():
             self.conversation_chosen.emit(self._rows.id_at(0))
             self._search.clear()
-
-    def _mark_current(self) -> None:
-        self._list.show_current(self._current)
 
     def _dress(self) -> None:
         self._new.setIcon(themed_icon("compose", self._themes.theme))

@@ -55,23 +55,14 @@ class ConversationModel(QAbstractListModel):
         self._wanted = ""
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """Another set, or the same in another order. Where only titles and dates changed, nothing jumps."""
-        same = [each.id for each in conversations] == [each.id for each in self._all]
+        """Another set, or the same in another order. What is current, chosen or being edited goes with its row."""
         self._all = conversations
-        if same and not self._wanted:
-            self._shown = conversations
-            self._repaint()
-        else:
-            self.narrow(self._wanted)
+        self._show_matching()
 
     def narrow(self, wanted: str) -> None:
         """Show those whose title contains `wanted`."""
         self._wanted = wanted.casefold().strip()
-        self.beginResetModel()
-        self._shown = self._all
-        if self._wanted:
-            self._shown = [each for each in self._all if self._wanted in each.title.casefold()]
-        self.endResetModel()
+        self._show_matching()
 
     @property
     def finds_nothing(self) -> bool:
@@ -150,6 +141,24 @@ class ConversationModel(QAbstractListModel):
             case _:
                 pass
         return ", ".join(words)
+
+    def _show_matching(self) -> None:
+        shown = self._all
+        if self._wanted:
+            shown = [each for each in self._all if self._wanted in each.title.casefold()]
+        if [each.id for each in shown] == [each.id for each in self._shown]:
+            self._shown = shown
+            self._repaint()
+            return
+        # Not a reset: that would put the keyboard on another row, and throw away a title that is being typed.
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        moving = [self._shown[index.row()].id for index in before]
+        self._shown = shown
+        wanted = set(moving)
+        rows = {each.id: row for row, each in enumerate(shown) if each.id in wanted}
+        self.changePersistentIndexList(before, [self.index(rows.get(moved, -1)) for moved in moving])
+        self.layoutChanged.emit()
 
     def _repaint(self) -> None:
         if self._shown:

@@ -1,16 +1,35 @@
 """The rows of the sidebar."""
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QShortcut
-from PySide6.QtWidgets import QListView, QMenu, QWidget
+from collections.abc import Sequence
 
-from ui.look.rows import RowDelegate
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QStyle,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from ui.look.controls import IconButton
+from ui.look.rows import Index, RowDelegate
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.sidebar.conversation_model import ConversationModel
+from ui.sidebar.conversation_model import Conversation, ConversationModel
+
+_NOWHERE = QModelIndex()
+_BUTTON_MARGIN = 7
+"""Between the edge of the button and its drawing."""
 
 
 class ConversationRows(QListView):
-    """The list itself. One click or Enter opens, F2 renames in place, Delete deletes."""
+    """The list itself. One click or Enter opens, F2 renames in place, Delete deletes.
+
+    The selected row is the conversation on the screen. The current row is where the keys are, and may be another: only
+    the person moves it there, whatever is refreshed meanwhile.
+    """
 
     chosen = Signal(str)
     delete_pressed = Signal(str)
@@ -19,35 +38,38 @@ class ConversationRows(QListView):
         super().__init__(parent)
         self._themes = themes
         self.rows = ConversationModel(self)
-        self._menu = QMenu(self)
-        self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
-        self._menu.addAction(self.tr("Rename…"), self.rename_current).setShortcut(QKeySequence(Qt.Key.Key_F2))
-        self._menu.addAction(self.tr("Delete"), self._delete).setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
-        self.setModel(self.rows)
-        self.setItemDelegate(RowDelegate(themes, self))
-        self.setAccessibleName(self.tr("Conversations"))
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
-        self.clicked.connect(self._choose)
-        self.activated.connect(self._choose)
-        for keys, command in ((Qt.Key.Key_F2, self.rename_current), (Qt.Key.Key_Delete, self._delete)):
-            # While a title is being edited the keys belong to the editor, so not "with children".
-            QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(command)
+        self._titles = _TitleDelegate(themes, self)
+        self._menu = self._make_menu()
+        self._menu_id = ""
+        """Of the conversation that the menu is open for, or was last."""
+        self._hovered = QPersistentModelIndex()
+        self._button = IconButton(themes, "more", self._menu.accessibleName(), parent=self.viewport())
+        # The Menu key does the same, for whatever row is current.
+        self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._button.hide()
+        self._build()
+        self._connect()
 
-    def show_current(self, conversation_id: str) -> None:
-        """Mark this one's row; none where it is not shown."""
-        row = self.rows.row_of(conversation_id) if conversation_id else -1
-        self.setCurrentIndex(self.rows.index(row) if row >= 0 else QModelIndex())
+    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
+        """The conversations in the order to be shown. Where the current one is gone, its neighbour is current."""
+        row = self.currentIndex().row()
+        self.rows.set_conversations(conversations)
+        if row >= 0 and not self.currentIndex().isValid():
+            self.setCurrentIndex(self.rows.index(min(row, self.rows.rowCount() - 1)))
+
+    def go_to(self, conversation_id: str) -> None:
+        """Mark this one as the one on the screen, and make its row current; none where it is not listed."""
+        self.setCurrentIndex(self._mark(conversation_id))
+
+    def mark(self, conversation_id: str) -> None:
+        """Mark this one as the one on the screen; another row that is current stays so."""
+        index = self._mark(conversation_id)
+        if not self.currentIndex().isValid():
+            self.setCurrentIndex(index)
 
     def rename_current(self) -> None:
         """Edit the title in place."""
-        if self.currentIndex().isValid():
-            self.edit(self.currentIndex())
+        self._rename(self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Where a search finds nothing, say so instead of showing an empty column."""
@@ -58,15 +80,173 @@ class ConversationRows(QListView):
             room = self.viewport().rect().adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
             painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.nothing_found())
 
+    def updateGeometries(self) -> None:
+        """The rows are laid out anew: their button goes with them."""
+        super().updateGeometries()
+        self._place_button()
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The button follows the keys."""
+        super().currentChanged(current, previous)
+        self._place_button()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The current row has the button."""
+        super().focusInEvent(event)
+        self._place_button()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """The current row has the button no more."""
+        super().focusOutEvent(event)
+        self._place_button()
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """The pointer has left the rows."""
+        if event.type() == QEvent.Type.Leave:
+            self._hover(_NOWHERE)
+        return super().viewportEvent(event)
+
+    def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
+        """The title is no longer being edited: its row may have the button again."""
+        super().closeEditor(editor, hint)
+        self._place_button()
+
+    def _build(self) -> None:
+        self.setModel(self.rows)
+        self.setItemDelegate(self._titles)
+        self.setAccessibleName(self.tr("Conversations"))
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        # What is selected is not for keys and clicks to say, but for the screen.
+        self.setSelectionMode(QListView.SelectionMode.NoSelection)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+
+    def _connect(self) -> None:
+        self.customContextMenuRequested.connect(self._open_menu_at)
+        self.clicked.connect(self._choose)
+        self.activated.connect(self._choose)
+        self.entered.connect(self._hover)
+        self.viewportEntered.connect(lambda: self._hover(_NOWHERE))
+        self.rows.layoutChanged.connect(self._place_button)
+        self.rows.dataChanged.connect(self._place_button)
+        self.verticalScrollBar().valueChanged.connect(self._place_button)
+        self._menu.aboutToHide.connect(self._place_button, Qt.ConnectionType.QueuedConnection)
+        self._button.clicked.connect(self._open_menu_below_button)
+        for keys, command in ((Qt.Key.Key_F2, self.rename_current), (Qt.Key.Key_Delete, self._delete_current)):
+            # While a title is being edited the keys belong to the editor, so not "with children".
+            shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetShortcut)
+            shortcut.setAutoRepeat(False)
+            shortcut.activated.connect(command)
+
+    def _make_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
+        rename = menu.addAction(self.tr("Rename…"), lambda: self._rename(self._menu_row()))
+        rename.setShortcut(QKeySequence(Qt.Key.Key_F2))
+        delete = menu.addAction(self.tr("Delete"), lambda: self._delete(self._menu_row()))
+        delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
+        return menu
+
+    def _mark(self, conversation_id: str) -> QModelIndex:
+        index = self._index_of(conversation_id)
+        if index.isValid():
+            self.selectionModel().select(index, self.selectionModel().SelectionFlag.ClearAndSelect)
+        else:
+            self.selectionModel().clearSelection()
+        return index
+
+    def _index_of(self, conversation_id: str) -> QModelIndex:
+        return self.rows.index(self.rows.row_of(conversation_id)) if conversation_id else _NOWHERE
+
+    def _menu_row(self) -> QModelIndex:
+        return self._index_of(self._menu_id)
+
     def _choose(self, index: QModelIndex) -> None:
         self.chosen.emit(self.rows.id_at(index.row()))
 
-    def _delete(self) -> None:
-        if self.currentIndex().isValid():
-            self.delete_pressed.emit(self.rows.id_at(self.currentIndex().row()))
-
-    def _open_menu(self, place: QPoint) -> None:
-        index = self.indexAt(place)
+    def _rename(self, index: QModelIndex) -> None:
         if index.isValid():
             self.setCurrentIndex(index)
-            self._menu.popup(self.viewport().mapToGlobal(place))
+            self._button.hide()
+            self.edit(index)
+
+    def _delete_current(self) -> None:
+        self._delete(self.currentIndex())
+
+    def _delete(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.delete_pressed.emit(self.rows.id_at(index.row()))
+
+    def _open_menu(self, index: Index, place: QPoint) -> None:
+        if index.isValid():
+            self._menu_id = self.rows.id_at(index.row())
+            self._menu.popup(place)
+
+    def _open_menu_at(self, place: QPoint) -> None:
+        self._open_menu(self.indexAt(place), self.viewport().mapToGlobal(place))
+
+    def _open_menu_below_button(self) -> None:
+        self._open_menu(self._titles.with_button, self._button.mapToGlobal(QPoint(0, self._button.height())))
+
+    def _hover(self, index: Index) -> None:
+        self._hovered = QPersistentModelIndex(index)
+        self._place_button()
+
+    def _place_button(self) -> None:
+        """Put the button on the row that the menu is open for, or the pointer is over, or the keys are on."""
+        if self._menu.isVisible():
+            index: Index = self._menu_row()
+        elif self.state() is QListView.State.EditingState:
+            index = _NOWHERE
+        elif self._hovered.isValid() or not self.hasFocus():
+            index = self._hovered
+        else:
+            index = self.currentIndex()
+        before, self._titles.with_button = self._titles.with_button, QPersistentModelIndex(index)
+        self._button.setVisible(index.isValid())
+        if index.isValid():
+            row = self.visualRect(self.rows.index(index.row()))
+            self._button.setGeometry(self._titles.place_of_button(row, index, self.layoutDirection()))
+        if before != self._titles.with_button:
+            self.viewport().update()
+
+
+class _TitleDelegate(RowDelegate):
+    """Paints the rows, and has their titles edited. One row may have a button, in the place of its date."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
+        super().__init__(themes, parent)
+        self.with_button = QPersistentModelIndex()
+        self._room = 0
+
+    def place_of_button(self, row: QRect, index: Index, direction: Qt.LayoutDirection) -> QRect:
+        """Where the button of this row lies: square, its drawing before the badge."""
+        side = row.height() - 2
+        self._room = side - _BUTTON_MARGIN
+        end = SPACE_M + self.badge_room(index) - _BUTTON_MARGIN
+        place = QRect(QPoint(row.right() - end - side + 1, row.top() + 1), QSize(side, side))
+        return QStyle.visualRect(direction, row, place)
+
+    def button_room(self, index: Index) -> int:
+        """For the row that has it, as wide as it lies there."""
+        return self._room if index == self.with_button else 0
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """The row with the button looks as under the pointer, also while the menu is open."""
+        if index == self.with_button:
+            option.state |= QStyle.StateFlag.State_MouseOver
+        super().paint(painter, option, index)
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
+        """A field with the title in it."""
+        editor = super().createEditor(parent, option, index)
+        editor.setAccessibleName(self.tr("Title"))
+        if isinstance(editor, QLineEdit):
+            editor.setText(str(index.data(Qt.ItemDataRole.EditRole)))
+        return editor
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """Qt asks for this again whenever the row changes: what is being typed stays."""

@@ -45,9 +45,15 @@ class Driver:
     def titles(self):
         return [self.rows.model().index(i, 0).data() for i in range(self.rows.model().rowCount())]
 
+    @property
+    def marked(self):
+        return [each.data() for each in self.rows.selectedIndexes()]
+
+    def place(self, row):
+        return self.rows.visualRect(self.rows.model().index(row, 0)).center()
+
     def click(self, row):
-        place = self.rows.visualRect(self.rows.model().index(row, 0)).center()
-        self.bot.mouseClick(self.rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        self.bot.mouseClick(self.rows.viewport(), Qt.MouseButton.LeftButton, pos=self.place(row))
 
 
 @pytest.fixture
@@ -199,8 +205,7 @@ def test_delete_asks_the_shell(driver):
 
 def test_the_context_menu_opens_without_waiting(driver, qt_messages):
     qt_messages.expect("grabbing the keyboard")
-    place = driver.rows.visualRect(driver.rows.model().index(1, 0)).center()
-    driver.rows.customContextMenuRequested.emit(place)
+    driver.rows.customContextMenuRequested.emit(driver.place(1))
     menu = driver.rows.findChild(QMenu)
     assert menu.isVisible()
     menu.actions()[1].trigger()
@@ -208,12 +213,144 @@ def test_the_context_menu_opens_without_waiting(driver, qt_messages):
     assert driver.facts == [("delete_requested", "1")]
 
 
+FRUIT = [Record("0", "Apples"), Record("1", "Pears"), Record("2", "Plums")]
+TURNED = FRUIT[::-1]
+
+
+def test_the_menu_is_for_the_conversation_it_was_opened_on_whatever_comes_meanwhile(driver, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    driver.pane.set_current("0")
+    driver.rows.customContextMenuRequested.emit(driver.place(1))
+    menu = driver.rows.findChild(QMenu)
+    driver.pane.set_conversations(TURNED)
+    driver.pane.set_current("0")
+    menu.actions()[1].trigger()
+    driver.pane.set_conversations([FRUIT[0], FRUIT[2]])
+    menu.actions()[1].trigger()
+    menu.close()
+    assert driver.facts == [("delete_requested", "1")]
+
+
+@pytest.mark.parametrize("after", [FRUIT, TURNED, [*FRUIT, Record("9", "Quinces")]])
+def test_the_keys_stay_on_their_row_when_the_list_is_read_anew(driver, after):
+    driver.pane.set_current("2")
+    driver.pane.focus_list()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Up)
+    driver.pane.set_conversations(list(after))
+    driver.pane.set_badge("0", "working")
+    assert driver.marked == ["Plums"]
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Delete)
+    assert driver.facts == [("delete_requested", "1")]
+
+
+def test_where_the_row_of_the_keys_is_gone_its_neighbour_has_them(driver):
+    driver.pane.set_current("0")
+    driver.pane.focus_list()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Down)
+    driver.pane.set_conversations([FRUIT[0], FRUIT[2]])
+    assert driver.rows.currentIndex().data() == "Plums"
+    driver.pane.set_conversations([FRUIT[0]])
+    assert driver.rows.currentIndex().data() == "Apples"
+    driver.pane.set_conversations([])
+    assert not driver.rows.currentIndex().isValid()
+
+
+@pytest.mark.parametrize("after", [FRUIT, TURNED])
+def test_a_title_that_is_being_typed_stays_when_the_list_is_read_anew(driver, after):
+    driver.pane.set_current("1")
+    driver.pane.focus_list()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
+    editor = driver.part(QLineEdit, "Title")
+    driver.bot.keyClicks(editor, "Quin")
+    driver.pane.set_conversations(list(after))
+    driver.pane.set_badge("1", "working")
+    driver.bot.keyClicks(editor, "ces")
+    driver.bot.keyClick(editor, Qt.Key.Key_Return)
+    driver.bot.waitUntil(lambda: bool(driver.facts))
+    assert driver.facts == [("rename_requested", "1", "Quinces")]
+
+
+def test_a_title_that_is_being_typed_stays_in_a_list_of_one(driver):
+    driver.pane.set_conversations([Record("0", "Pears")])
+    driver.pane.set_current("0")
+    driver.pane.focus_list()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
+    editor = driver.rows.findChild(QLineEdit)
+    driver.bot.keyClicks(editor, "Quin")
+    driver.pane.set_badge("0", "working")
+    driver.pane.set_conversations([Record("0", "Pears")])
+    assert editor.text() == "Quin"
+
+
+def test_the_button_on_the_row_under_the_pointer_opens_the_menu(driver, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    button = driver.part(QToolButton, "Menu: Conversation")
+    assert not button.isVisible()
+    driver.rows.entered.emit(driver.rows.model().index(1, 0))
+    assert driver.rows.visualRect(driver.rows.model().index(1, 0)).contains(button.geometry())
+    driver.bot.mouseClick(button, Qt.MouseButton.LeftButton)
+    menu = driver.rows.findChild(QMenu)
+    assert menu.isVisible()
+    driver.rows.viewportEntered.emit()
+    assert button.isVisible()  # it says which row the menu is for
+    menu.actions()[1].trigger()
+    menu.close()
+    driver.bot.waitUntil(lambda: not button.isVisible())
+    assert driver.facts == [("delete_requested", "1")]
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+def test_the_button_leaves_the_badge_in_sight(driver, direction):
+    driver.pane.setLayoutDirection(direction)
+    driver.pane.set_badge("1", "attention")
+    row = driver.rows.visualRect(driver.rows.model().index(1, 0))
+    driver.rows.entered.emit(driver.rows.model().index(1, 0))
+    place = driver.part(QToolButton, "Menu: Conversation").geometry()
+    drawn = driver.rows.viewport().grab(row).toImage()
+    warning = ThemeSource().theme.warning
+    badge = [x for x in range(drawn.width()) if drawn.pixelColor(x, drawn.height() // 2).name() == warning]
+    inked = (badge[0] + row.left(), badge[-1] + row.left())
+    assert not place.left() <= inked[0] <= place.right()
+    assert not place.left() <= inked[1] <= place.right()
+
+
+def test_the_button_is_on_the_row_of_the_keys_and_goes_while_its_title_is_edited(driver, qtbot):
+    button = driver.part(QToolButton, "Menu: Conversation")
+    driver.pane.set_current("1")
+    driver.pane.activateWindow()
+    driver.pane.focus_list()
+    qtbot.waitUntil(driver.rows.hasFocus)
+    assert driver.rows.visualRect(driver.rows.model().index(1, 0)).contains(button.geometry())
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Down)
+    assert driver.rows.visualRect(driver.rows.model().index(2, 0)).contains(button.geometry())
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_F2)
+    assert not button.isVisible()
+    driver.bot.keyClick(driver.part(QLineEdit, "Title"), Qt.Key.Key_Escape)
+    assert button.isVisible()
+    driver.pane.focus_search()
+    assert not button.isVisible()
+
+
+def test_a_long_title_ends_before_the_button(qtbot):
+    driver = Driver(qtbot, titles=("W" * 80, "b"))
+    button = driver.part(QToolButton, "Menu: Conversation")
+    driver.rows.entered.emit(driver.rows.model().index(0, 0))
+    place = button.geometry()
+    button.hide()
+    drawn = driver.rows.viewport().grab(place.adjusted(0, 4, 0, -4)).toImage()
+    ground = drawn.pixelColor(drawn.width() - 1, 0)
+    # What is under the button is the ground of the row alone.
+    assert all(drawn.pixelColor(x, y) == ground for x in range(drawn.width()) for y in range(drawn.height()))
+
+
 def test_the_current_one_stays_marked_when_the_order_changes(driver):
     driver.pane.set_current("2")
     driver.pane.set_conversations([Record("2", "Plums"), Record("0", "Apples")])
     assert driver.rows.currentIndex().row() == 0
+    assert driver.marked == ["Plums"]
     assert driver.facts == []
     driver.pane.set_current(None)
+    assert driver.marked == []
     assert not driver.rows.currentIndex().isValid()
 
 
