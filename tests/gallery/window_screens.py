@@ -282,7 +282,7 @@ async def closing_unsaved(desk: Desk) -> None:
     async def leftover() -> Leftover:
         return left
 
-    closing = Closing(desk.window, ThemeSource(), leftover, lambda: True)
+    closing = Closing(desk.window, desk.window._themes, leftover, lambda: True)
 
     async def ask() -> None:
         await closing.is_agreed()

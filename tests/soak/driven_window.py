@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextEdit, QWidget
 
+from ui.look.parts.question_box import QuestionBox
 from ui.shell.banners import BannerFrame
 from ui.shell.start import display
 
@@ -79,7 +80,7 @@ def _found(window: QWidget, kind: type[W], name: str) -> W | None:
 
 
 def _words(window: QWidget) -> Iterator[str]:
-    for kind in (QMessageBox, BannerFrame):
+    for kind in (QuestionBox, BannerFrame):
         for each in window.findChildren(kind):
             if each.isVisible():
                 yield from (label.text() for label in each.findChildren(QLabel) if label.text())

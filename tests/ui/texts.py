@@ -26,6 +26,8 @@ TAKES_TEXT: dict[str, tuple[int | str, ...]] = {
         FIRST,
     ),
     "QMessageBox": (1, 2),
+    "QuestionBox": (1, 2, 3),
+    "add_answer": (0,),
     "QFileDialog": (1, 3),
     "QInputDialog": SECOND,
     "button": (0, 3, "name"),

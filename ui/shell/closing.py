@@ -4,19 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 from PySide6.QtCore import QObject, QStandardPaths, Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.vocabulary.errors import AgentError, Sentence
 from ui.bridge.contents.saved_files import save_file
 from ui.bridge.leftover import Leftover
-from ui.look.icons import pixmap
+from ui.look.parts.question_box import QuestionBox
 from ui.look.sentences import spoken
 from ui.look.theme import ThemeSource
-
-Answer = Literal["elsewhere", "again", "quit", "stay"]
 
 
 class Closing(QObject):
@@ -49,7 +46,7 @@ class Closing(QObject):
                         return True
                 except AgentError as error:
                     problem = error.sentence
-            elif answer == "quit" or (answer == "stay" and self._may_ask()):
+            elif answer == "quit" or (answer != "again" and self._may_ask()):
                 return answer == "quit"
         return True
 
@@ -70,30 +67,23 @@ class Closing(QObject):
         if self._open is not None:
             self._open.done(0)
 
-    async def _answer(self, leftover: Leftover, problem: Sentence | None) -> Answer:
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        box = self._open = QMessageBox(self._window)
-        box.setIconPixmap(pixmap("warning", self._themes.theme.warning, 32, 2))
-        box.setWindowTitle(self.tr("Close Desktop Agent?"))
-        box.setText(self.tr("Not everything could be saved."))
+    async def _answer(self, leftover: Leftover, problem: Sentence | None) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
         words = [spoken(leftover.sentence), self.tr("If you quit now, what was not saved is lost.")]
-        box.setInformativeText("\n\n".join((*([spoken(problem)] if problem is not None else []), *words)))
+        words = [*([spoken(problem)] if problem is not None else []), *words]
+        box = self._open = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
         # Enter and Escape lose nothing.
-        elsewhere = box.addButton(self.tr("Save elsewhere…"), QMessageBox.ButtonRole.AcceptRole)
-        buttons: dict[object, Answer] = {
-            elsewhere: "elsewhere",
-            box.addButton(self.tr("Try again"), QMessageBox.ButtonRole.ActionRole): "again",
-            box.addButton(self.tr("Quit without saving"), QMessageBox.ButtonRole.DestructiveRole): "quit",
-            box.addButton(self.tr("Keep open"), QMessageBox.ButtonRole.RejectRole): "stay",
-        }
-        box.setDefaultButton(elsewhere)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
+        box.add_answer(self.tr("Try again"), "again")
+        box.add_answer(self.tr("Quit without saving"), "quit", "danger")
+        box.add_answer(self.tr("Keep open"), "stay")
 
-        def on_finished() -> None:
+        def on_answered(given: str) -> None:
             if not answer.done():
-                answer.set_result(buttons.get(box.clickedButton(), "stay"))
+                answer.set_result(given)
 
-        box.finished.connect(on_finished)
+        box.answered.connect(on_answered)
         box.open()
         try:
             return await answer

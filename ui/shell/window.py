@@ -9,7 +9,6 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow
 
 from desktop_agent.vocabulary.errors import AgentError
-from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
 from ui.shell.banners import UNDO
 from ui.shell.page_frame import PageFrame
@@ -17,11 +16,10 @@ from ui.shell.panes import WINDOW_WIDTH, Panes
 from ui.sidebar.conversation_list import ConversationList
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QMessageBox
-
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import Library
     from ui.bridge.servers import Servers
+    from ui.look.parts.question_box import QuestionBox
     from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
@@ -59,7 +57,7 @@ class MainWindow(QMainWindow):
         self._connecting: Connecting | None = None
         self._deleted = ""
         self._trash: TrashDialog | None = None
-        self._question: QMessageBox | None = None
+        self._question: QuestionBox | None = None
         self.panes = Panes(themes, self.sidebar, self.frame)
         self._build()
         self.sidebar.new_requested.connect(self._new)
@@ -228,20 +226,18 @@ class MainWindow(QMainWindow):
     def _ask_to_close(self) -> None:
         if self._question is not None:
             return
-        from PySide6.QtWidgets import QMessageBox
+        from ui.look.parts.question_box import QuestionBox
 
-        box = self._question = QMessageBox(self)
-        box.finished.connect(self._forget_question)
-        box.setIconPixmap(pixmap("warning", self._themes.theme.warning, 32, 2))
-        box.setWindowTitle(self.tr("Close Desktop Agent?"))
-        box.setText(self.tr("The model is still working."))
-        box.setInformativeText(self.tr("Closing stops it. What came so far is kept."))
-        stop = box.addButton(self.tr("Stop and close"), QMessageBox.ButtonRole.DestructiveRole)
+        title, question = self.tr("Close Desktop Agent?"), self.tr("The model is still working.")
+        words = self.tr("Closing stops it. What came so far is kept.")
+        box = self._question = QuestionBox(self._themes, title, question, words, self)
         # Enter and Escape lose nothing.
-        box.setDefaultButton(box.addButton(self.tr("Keep working"), QMessageBox.ButtonRole.RejectRole))
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        stop.clicked.connect(self.close_requested)
+        box.add_answer(self.tr("Keep working"), "")
+        box.add_answer(self.tr("Stop and close"), "close", "danger")
+        box.answered.connect(self._on_answered)
         box.open()
 
-    def _forget_question(self) -> None:
+    def _on_answered(self, answer: str) -> None:
         self._question = None
+        if answer:
+            self.close_requested.emit()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMessageBox, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.engine.engine import Engine, RunDefaults
@@ -14,6 +14,7 @@ from desktop_agent.providers.scripted import ScriptedProvider
 from desktop_agent.vocabulary.preferences import Preferences, Providers
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from ui.app import Desk
+from ui.look.parts.question_box import QuestionBox
 from ui.look.theme import ThemeSource
 from ui.shell.start.front import Front
 
@@ -114,7 +115,7 @@ class Screen:
         return next(each for each in self.window.actions() if each.text() == text)
 
     def question(self):
-        boxes = [each for each in self.window.findChildren(QMessageBox) if each.isVisible()]
+        boxes = [each for each in self.window.findChildren(QuestionBox) if each.isVisible()]
         assert len(boxes) <= 1
         return boxes[0] if boxes else None
 

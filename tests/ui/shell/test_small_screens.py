@@ -18,6 +18,7 @@ SCENES = {
         "conversation-settings",
         "help-about",
         "palette",
+        "closing-unsaved",
         "trash-asked",
         "question-choices",
         "model-picker",
