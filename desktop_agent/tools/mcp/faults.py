@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import cast
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from desktop_agent.network.failures import PrivateHost
 from desktop_agent.tools.mcp.server_log import ServerLog
 from desktop_agent.vocabulary.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.vocabulary.mcp.servers import HttpConnection, McpServer
 
 LONGEST = 2_000
+_MOST_FAULTS = 3
 _LOOK = "Look at its log, correct it with Edit, then press Test."
 _FETCH = "If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test."
 _START = "Start it, or correct its address with Edit; then press Test."
@@ -46,8 +49,20 @@ def reason_of(error: BaseException, log: ServerLog) -> str:
     from mcp.shared.exceptions import MCPError
 
     found = inner(error)
-    text = found.error.message if isinstance(found, MCPError) else str(found)
+    if isinstance(found, MCPError):
+        text = found.error.message
+    elif isinstance(found, ValidationError):
+        text = _misshapen(found)
+    else:
+        text = str(found)
     return log.hidden(text, LONGEST) or type(found).__name__
+
+
+def _misshapen(error: ValidationError) -> str:
+    """What is wrong with an answer, without what is said about our own models."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_FAULTS]
+    named = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in faults)
+    return f"its answer is not as the protocol wants it: {named}"
 
 
 def not_started(error: BaseException, server: McpServer, log: ServerLog, seconds: float) -> AgentError:

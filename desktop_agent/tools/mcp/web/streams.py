@@ -24,6 +24,7 @@ LARGEST_METADATA = 500_000
 _CONNECT = 20.0
 _SILENCE = 900.0
 _UNKNOWN = 401
+_VISITED = "desktop-agent/visited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def _client(place: Place, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2
     import httpx2
 
     from desktop_agent.network.checked_backend import system_addresses
+    from desktop_agent.network.fetching import REDIRECTS
     from desktop_agent.tools.mcp.web.checked_transport import CheckedTransport
 
     resolve = place.resolve or system_addresses
@@ -74,6 +76,7 @@ def _client(place: Place, log: ServerLog, auth: "httpx2.Auth | None") -> "httpx2
         headers={**place.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
         event_hooks={"response": [partial(_bounded, log), partial(_noted, log, place.unknown)]},
+        max_redirects=REDIRECTS,
         transport=CheckedTransport(place.url, place.own, roams=place.roams, resolve=resolve),
         trust_env=False,
         auth=auth,
@@ -93,15 +96,38 @@ async def _bounded(log: ServerLog, response: "httpx2.Response") -> None:
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server packs its answer unasked", request=response.request)
-    from desktop_agent.tools.mcp.wire.answers import EventStream, WholeAnswer
+    from desktop_agent.tools.mcp.wire.answers import EventStream, WholeAnswer, failure_of, question_of
 
     inner: Any = response.stream
     if "text/event-stream" not in response.request.headers.get("accept", ""):
         response.stream = _bounded_stream(inner, LARGEST_METADATA)
+        return
+    question = await question_of(response.request)
+    if _leads_back(response):
+        await inner.aclose()
+        del response.headers["location"]
+        response.headers["content-type"] = "application/json"
+        response.stream = httpx2.ByteStream(failure_of(question, "its address leads back to itself"))
     elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = EventStream(inner, LARGEST_ANSWER, log.add_stray)
+        response.stream = EventStream(inner, LARGEST_ANSWER, question, log.add_stray)
     else:
-        response.stream = WholeAnswer(inner, LARGEST_ANSWER)
+        response.stream = WholeAnswer(inner, LARGEST_ANSWER, question, response.status_code)
+
+
+def _leads_back(response: "httpx2.Response") -> bool:
+    """Whether a redirect leads where its question was sent already: the library would send it there again and again."""
+    import httpx2
+
+    if not response.has_redirect_location:
+        return False
+    request = response.request
+    # Requests that follow redirects share what is noted beside the first.
+    visited: set[str] = request.extensions.setdefault(_VISITED, set())
+    visited.add(str(request.url))
+    try:
+        return str(request.url.join(response.headers["location"]).copy_with(fragment=None)) in visited
+    except httpx2.InvalidURL:
+        return False
 
 
 def _bounded_stream(inner: Any, most: int) -> "httpx2.AsyncByteStream":

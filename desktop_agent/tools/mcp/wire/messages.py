@@ -12,7 +12,7 @@ from desktop_agent.tools.answers import clean
 from desktop_agent.tools.json_pieces import is_nested_deeper
 
 if TYPE_CHECKING:
-    from mcp_types import JSONRPCMessage
+    from mcp_types import JSONRPCError, JSONRPCMessage
 
 MOST_VALUES = 100_000
 """Of one message: the library's models take a second for some hundred thousand."""
@@ -21,6 +21,8 @@ MOST_ASKED = 10_000
 LARGEST_LOGGED = 50_000
 """Bytes of one message for the log."""
 MOST_IN_BATCH = 100
+SERVER_FAILED = -32099
+"""In place of -32000, which servers say of any failure of theirs, and the library of a connection that is gone."""
 MOST_LEVELS = 200
 _PIECE = 1_000_000
 _NEAR = 4_000
@@ -33,10 +35,11 @@ _VALUES = (b",", b"[", b"{")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`is_whole`: these are what came, unchanged."""
+    """`is_whole`: these are what came, unchanged. `is_json`: what came could be read, and not only who meant it."""
 
     messages: "tuple[JSONRPCMessage, ...]"
     is_whole: bool = False
+    is_json: bool = True
 
 
 def read(data: bytes) -> Read:
@@ -45,11 +48,11 @@ def read(data: bytes) -> Read:
 
     count = values_in(data)
     if count > MOST_VALUES:
-        return Read(_instead(data, f"it holds more than {MOST_VALUES:,} values"))
+        return Read(_instead(data, f"it holds more than {MOST_VALUES:,} values"), is_json=False)
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except (ValueError, RecursionError):
-        return Read(_repaired(data))
+        return _repaired(data)
     bounded = _bounded(message, len(data), count)
     return Read((bounded,), is_whole=bounded is message)
 
@@ -89,8 +92,10 @@ def _after_text(data: bytes, at: int) -> int:
 
 
 def _bounded(message: "JSONRPCMessage", size: int, count: int) -> "JSONRPCMessage":
-    from mcp_types import JSONRPCNotification, JSONRPCRequest
+    from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSONRPCRequest
 
+    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+        return with_code(message, SERVER_FAILED)
     if isinstance(message, JSONRPCRequest) and count > MOST_ASKED:
         # The library answers by itself that something is missing.
         return JSONRPCRequest(jsonrpc="2.0", id=message.id, method=message.method, params={})
@@ -100,7 +105,12 @@ def _bounded(message: "JSONRPCMessage", size: int, count: int) -> "JSONRPCMessag
     return message
 
 
-def _repaired(data: bytes) -> "tuple[JSONRPCMessage, ...]":
+def with_code(message: "JSONRPCError", code: int) -> "JSONRPCError":
+    """The same failure under another number."""
+    return message.model_copy(update={"error": message.error.model_copy(update={"code": code})})
+
+
+def _repaired(data: bytes) -> Read:
     """Half characters, bytes that are no UTF-8 and huge numbers are replaced; batches are taken apart."""
     try:
         found: Any = json.loads(data.decode("utf-8", "replace"), parse_int=_integer)
@@ -108,9 +118,10 @@ def _repaired(data: bytes) -> "tuple[JSONRPCMessage, ...]":
     except (ValueError, RecursionError):
         found = None
     if found is None:
-        return _instead(data, "it is no JSON, or nested too deep") if data.lstrip()[:1] in (b"{", b"[") else ()
+        instead = _instead(data, "it is no JSON, or nested too deep") if data.lstrip()[:1] in (b"{", b"[") else ()
+        return Read(instead, is_json=False)
     batch = cast("list[Any]", found) if isinstance(found, list) else [found]
-    return tuple(message for each in batch[:MOST_IN_BATCH] for message in _single(each))
+    return Read(tuple(message for each in batch[:MOST_IN_BATCH] for message in _single(each)))
 
 
 def _integer(digits: str) -> int | str:
@@ -128,7 +139,7 @@ def _single(value: Any) -> "tuple[JSONRPCMessage, ...]":
         named = cast("dict[str, Any]", value)
         call = named.get("id")
         is_answer = "method" not in named and isinstance(call, int | str) and not isinstance(call, bool)
-        return (_failed(call, "it is no message of the protocol"),) if is_answer and call is not None else ()
+        return (unreadable(call, "it is no message of the protocol"),) if is_answer and call is not None else ()
 
 
 def _instead(data: bytes, why: str) -> "tuple[JSONRPCMessage, ...]":
@@ -141,7 +152,7 @@ def _instead(data: bytes, why: str) -> "tuple[JSONRPCMessage, ...]":
     identity = cast("int | str", json.loads(call))
     if method is not None and _near(_ANSWER, data) is None:
         return (JSONRPCRequest(jsonrpc="2.0", id=identity, method=method.decode(), params={}),)
-    return (_failed(identity, why),)
+    return (unreadable(identity, why),)
 
 
 def _near(pattern: re.Pattern[bytes], data: bytes) -> bytes | None:
@@ -149,9 +160,13 @@ def _near(pattern: re.Pattern[bytes], data: bytes) -> bytes | None:
     return found[1] if found else None
 
 
-def _failed(call: int | str, why: str) -> "JSONRPCMessage":
+def unreadable(call: int | str, why: str) -> "JSONRPCError":
+    """What stands for an answer that cannot be made use of."""
+    return failed(call, f"its answer cannot be read: {why}")
+
+
+def failed(call: int | str, message: str) -> "JSONRPCError":
+    """The failure of a call, in words of ours."""
     from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
-    return JSONRPCError(
-        jsonrpc="2.0", id=call, error=ErrorData(code=INTERNAL_ERROR, message=f"its answer cannot be read: {why}")
-    )
+    return JSONRPCError(jsonrpc="2.0", id=call, error=ErrorData(code=INTERNAL_ERROR, message=message))

@@ -3,10 +3,12 @@
 import json
 
 import pytest
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from desktop_agent.tools.mcp.faults import was_lost
 from desktop_agent.tools.mcp.wire import messages
-from desktop_agent.tools.mcp.wire.messages import LARGEST_LOGGED, MOST_VALUES, read, values_in
+from desktop_agent.tools.mcp.wire.messages import LARGEST_LOGGED, MOST_VALUES, SERVER_FAILED, read, values_in
 
 
 def answer(inside: str, call: str = "7") -> bytes:
@@ -80,6 +82,15 @@ def test_what_nobody_can_read_fails_its_call_at_once(data):
     found = only(data)
     assert isinstance(found, JSONRPCError)
     assert found.id == 7
+
+
+def test_a_failure_of_the_server_is_not_taken_for_the_end_of_the_connection():
+    found = only(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no","data":[1]}}')
+    assert isinstance(found, JSONRPCError)
+    assert (found.id, found.error.message, found.error.data) == (7, "no", [1])
+    assert found.error.code == SERVER_FAILED
+    assert not was_lost(MCPError(found.error.code, found.error.message))
+    assert was_lost(MCPError(CONNECTION_CLOSED, "Connection closed"))
 
 
 def test_a_request_that_is_too_much_is_answered_by_the_library_without_its_inside():
