@@ -47,7 +47,7 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence, with_remedy
 from desktop_agent.vocabulary.messages import Message, MessageState, Role
 from desktop_agent.vocabulary.provider_events import (
     CUT_SHORT,
@@ -338,6 +338,6 @@ class Transcript:
 
 
 def _waiting(event: RetryScheduled) -> Sentence:
-    if event.after < 0.5:
-        return Sentence("{why} Trying again.", {"why": event.why})
-    return Sentence("{why} Trying again in {seconds} s.", {"why": event.why, "seconds": f"{event.after:.0f}"})
+    again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.0f}"})
+    why = Sentence("{why}", {"why": event.why})
+    return with_remedy(why, Sentence("Trying again.") if event.after < 0.5 else again)

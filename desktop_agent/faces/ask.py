@@ -226,9 +226,7 @@ class _Conversation:
             return ERROR
         if self._end is RunEnd.COMPLETED and not self._has_answer:
             return ERROR
-        return {RunEnd.COMPLETED: DONE, RunEnd.LIMIT: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(
-            self._end or RunEnd.FAILED, ERROR
-        )
+        return {RunEnd.COMPLETED: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(self._end or RunEnd.FAILED, ERROR)
 
     async def _store(self) -> None:
         with suppress(StorageFailed):
@@ -285,7 +283,8 @@ class _Conversation:
                 sys.stderr.write(f"No answer yet, {event.seconds:.0f} s.")
                 sys.stderr.flush()
             case RetryScheduled():
-                _say(f"{event.why} Trying again in {event.after:.1f} s.")
+                again = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
+                _say(str(with_remedy(Sentence("{why}", {"why": event.why}), again)))
             case LimitReached():
                 _say(f"A limit was reached: {event.which}.")
             case RunFinished():

@@ -62,6 +62,8 @@ class PartBuilder:
         self.provider = provider
         self.tags = tags
         self.citations: list[Citation] = []
+        # For what names an answer and is stored with it; the text of an answer stays as it is.
+        self.without_key: Callable[[str], str] = lambda text: text
         self.told: dict[str, Any] = {}  # of the end, beside what its dialect says
         self._out: list[ProviderEvent] = []
         self.main = OpenPart(self, self._out.append)
@@ -133,7 +135,7 @@ class PartBuilder:
         """The server's own id of the answer; the first one counts."""
         if isinstance(response_id, str) and response_id and not self._is_named:
             self._is_named = True
-            self._out.append(AnswerNamed(mended(response_id[:LONGEST_NAME])))
+            self._out.append(AnswerNamed(self.without_key(mended(response_id))[:LONGEST_NAME]))
 
     def call_fragment(self, **fragment: Any) -> None:
         """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it."""

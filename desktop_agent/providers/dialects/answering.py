@@ -6,6 +6,7 @@ broken one, counts, prices, and closes the connection however it ends.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol
@@ -32,7 +33,7 @@ from desktop_agent.providers.transport.http_client import (
 )
 from desktop_agent.providers.transport.json_text import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
-from desktop_agent.vocabulary.errors import AgentError, ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
+from desktop_agent.vocabulary.errors import ProviderError, Sentence, TimedOut, Truncated, UnreadableAnswer
 from desktop_agent.vocabulary.messages import now
 from desktop_agent.vocabulary.provider_events import (
     AnswerStarted,
@@ -104,6 +105,7 @@ async def answered(
     """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
     opened = await opening()
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
+    builder.without_key = answer.without_key
     chunks: _UntilSilent | None = None
     failure: ProviderError | None = None
     ready: Iterator[ProviderEvent] = iter(())
@@ -114,7 +116,7 @@ async def answered(
             has_begun = False
             chunks = _UntilSilent(body, reader, builder)
             async for chunk in chunks:
-                ready = iter(_events(decoder.feed(answer.without_key(chunk)), reader, builder))
+                ready = iter(_events(decoder.feed(chunk), reader, builder))
                 for event in ready:
                     yield event
                 has_begun = has_begun or _has_begun(reader, answer)
@@ -126,7 +128,7 @@ async def answered(
                     yield event
     except asyncio.CancelledError:
         # Whoever stops still gets what had been received: some of it may be held back, to see what it is.
-        for event in (*ready, *_held_back(builder)):
+        for event in (*ready, *_held_back(opened, decoder)):
             yield event
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
@@ -138,6 +140,7 @@ async def answered(
         # Not chained, and without the last bytes: what a server echoed must not be shown with a traceback.
         chunk = b""
         failure.__context__ = None
+        failure.request_id = failure.request_id and answer.without_key(failure.request_id)
         raise failure
     yield Done()
 
@@ -147,6 +150,8 @@ def _failure_at_the_end(
 ) -> ProviderError | None:
     """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
     reader = opened.reader
+    if failure is not None:
+        _read_rest(decoder, reader)
     if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
         opened.builder.told["unended"] = True
         failure = None
@@ -174,13 +179,8 @@ async def opened_answer(http: HttpClient, call: HttpCall, state: ProviderState) 
     state.request_count += 1
     state.last_request_time = now()
     answer = await http.open(call)
-    if call.secret is not None:
-        # A proxy may repeat the key, and the request's id is stored with the answer.
-        for name, value in answer.headers.items():
-            if name.endswith("-id"):
-                answer.headers[name] = call.secret.removed_from(value.encode()).decode()
     if answer.status >= 400 and not await _is_an_answer(answer):
-        raise _told_without_key(await refusal(answer, call), call.secret)
+        raise await refusal(answer, call)
     return answer
 
 
@@ -196,25 +196,6 @@ async def _is_an_answer(answer: HttpAnswer) -> bool:
         for name, data in decoder.feed(chunk):
             return name != "error" and is_object(data) and not data.get("error") and data.get("type") != "error"
     return False
-
-
-def _told_without_key(error: AgentError, secret: SecretHeader | None) -> AgentError:
-    """The same error. A key written with JSON's escapes is only found once they were read."""
-    if secret is None or not isinstance(error, ProviderError):
-        return error
-    message = secret.removed_from(error.message.encode()).decode()
-    if message == error.message:
-        return error
-    return type(error)(
-        message,
-        status=error.status,
-        retry_after=error.retry_after,
-        retryable=error.retryable,
-        request_id=error.request_id,
-        # The server's own text still has it, escaped.
-        detail=error.detail.partition("\n")[0],
-        remedy=error.remedy,
-    )
 
 
 def key_header(api_key: SecretStr | None, name: str = "Authorization") -> SecretHeader | None:
@@ -300,6 +281,11 @@ class _UntilSilent:
 def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> list[ProviderEvent]:
     if not frames:
         return []
+    _read(frames, reader)
+    return builder.take()
+
+
+def _read(frames: list[Frame], reader: FrameReader) -> None:
     for frame in frames:
         was_done = reader.done
         reader.read(frame)
@@ -307,12 +293,18 @@ def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> l
             reader.failure = None  # a whole answer cannot fail any more
         elif reader.failure is not None:
             break
-    return builder.take()
 
 
-def _held_back(builder: PartBuilder) -> list[ProviderEvent]:
-    builder.close_parts()
-    return builder.take()
+def _read_rest(decoder: SseDecoder, reader: FrameReader) -> None:
+    """Read what had come whole when the body was cut, but was held for what might follow it."""
+    with suppress(UnreadableAnswer):  # one event is too large
+        _read(decoder.finish(is_cut=True), reader)
+
+
+def _held_back(opened: Opened, decoder: SseDecoder) -> list[ProviderEvent]:
+    _read_rest(decoder, opened.reader)
+    opened.builder.close_parts()
+    return opened.builder.take()
 
 
 def _is_a_page(decoder: SseDecoder) -> bool:
@@ -340,7 +332,7 @@ def _damaged(count: int) -> Sentence:
 def _broken_off(reader: FrameReader, decoder: SseDecoder, answer: HttpAnswer) -> ProviderError:
     """What an end without an end mark means."""
     if not reader.recognised and (decoder.frames or decoder.strange):
-        return not_a_model_server(answer.headers, decoder.strange)
+        return not_a_model_server(answer.headers, answer.without_key(decoder.strange))
     if not (decoder.frames or decoder.bad_events):
         return Truncated("it was empty", request_id=request_id(answer.headers))
     unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""

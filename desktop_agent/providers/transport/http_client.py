@@ -5,6 +5,7 @@ moment; an error leaves without the HTTP library's own exception attached, becau
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -53,13 +54,22 @@ class SecretHeader:
         return cls("Authorization", key, "Bearer ")
 
     def removed_from(self, body: bytes) -> bytes:
-        """The body, or a piece of it, without the key, should a server have echoed it.
+        """What a server wrote about a call, without the key, should it have echoed it, plain or with JSON's escapes.
 
-        Short keys stay: they are dummies, and words that a model or an error may say.
+        Short keys stay: they are dummies, and words that an error may say. Never for the stream of an answer: a model
+        may say what is written like the key, and the bytes may be cut within it.
         """
         if len(self.value) < _SHORTEST_REAL_KEY:
             return body
-        return body.replace(self.value.get_secret_value().encode(), b"[key]")
+        letters = self.value.get_secret_value().encode()
+        # Escapes may be escaped once more, where an error quotes another one's body.
+        pattern = b"".join(rb"(?:%s|\\+u00%02x)" % (_plain_or_escaped(letter), letter) for letter in letters)
+        return re.sub(pattern, b"[key]", body, flags=re.IGNORECASE)
+
+
+def _plain_or_escaped(letter: int) -> bytes:
+    written = re.escape(bytes((letter,)))
+    return rb"\\*" + written if letter in b'"\\/' else written
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,12 @@ class HttpCall:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return f"{parts.hostname}:{port}"
 
+    def without_key(self, text: str) -> str:
+        """What a server wrote about this call, without the key (SecretHeader.removed_from)."""
+        if self.secret is None:
+            return text
+        return self.secret.removed_from(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
 
 class HttpAnswer:
     """An answer whose head has come. Closing it closes the connection unless the body was read to its end."""
@@ -89,7 +105,8 @@ class HttpAnswer:
         from desktop_agent.providers.transport.routes import STREAM
 
         self.status = response.status_code
-        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
+        # A proxy may repeat the key, and the request's id is stored with the answer and told with errors.
+        self.headers = {name.lower(): call.without_key(value) for name, value in response.headers.items()}
         self._response = response
         # The transport's own bytes: the library's layers only cost, and would inflate without a bound.
         self._stream = cast("Body", response.extensions[STREAM])
@@ -103,10 +120,9 @@ class HttpAnswer:
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
 
-    def without_key(self, chunk: bytes) -> bytes:
-        """The same bytes; a key that the server echoed in one piece is taken out."""
-        secret = self._call.secret
-        return chunk if secret is None else secret.removed_from(chunk)
+    def without_key(self, text: str) -> str:
+        """The same text; a key that the server echoed is taken out."""
+        return self._call.without_key(text)
 
     async def peek(self) -> bytes:
         """The next piece of the body, which stays in it: `body` begins with all that was seen. Empty where none comes
@@ -224,14 +240,15 @@ class HttpClient:
         raise failure
 
     async def exchange(self, call: HttpCall, limit: int = LISTING_LIMIT) -> bytes:
-        """Ask and read the whole answer. Raises the ProviderError that status and body mean, and like `open`."""
+        """Ask and read the whole answer, without the key. Raises what status and body mean, and like `open`."""
         answer = await self.open(call)
         if answer.status >= 400:
             raise await refusal(answer, call)
         body = await answer.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"the answer is larger than {limit // (1024 * 1024)} MB", retryable=False)
-        return body
+        # Whoever reads it makes errors of it.
+        return body if call.secret is None else call.secret.removed_from(body)
 
     async def warm_up(self) -> None:
         """Import and open the pool now, so that the first question does not pay for it."""

@@ -21,6 +21,7 @@ Frame = tuple[str, Any]
 
 SIZE_LIMIT = 32 * 1024 * 1024
 _TINY = 64
+_LONGEST_STRANGE = 8192  # more than is shown: a key in it must be whole to be found
 _LINE_COST = 48  # of a waiting line beside its bytes: else millions of empty ones would count nothing
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
@@ -103,11 +104,12 @@ class SseDecoder:
         if cut < len(chunk):
             self._wait_for_more(chunk[cut:])
 
-    def finish(self) -> list[Frame]:
+    def finish(self, *, is_cut: bool = False) -> list[Frame]:
         """What the end of the body completes: an event without its blank line counts only if its data is whole.
 
-        Raises like `feed`.
+        `is_cut`: the body has not ended, so what is not whole was on its way, and is not damaged. Raises like `feed`.
         """
+        bad_events = self.bad_events
         if self._failure is not None:
             raise self._failure
         if self._waiting:
@@ -117,6 +119,8 @@ class SseDecoder:
             self._close_bare()
         if self._data:
             self._dispatch()
+        if is_cut:
+            self.bad_events = bad_events
         return self._handed_out()
 
     def _handed_out(self) -> list[Frame]:
@@ -186,7 +190,7 @@ class SseDecoder:
         elif line.lstrip().startswith((b"{", b"[")):
             self._grow_bare(line)
         elif field not in (b"id", b"retry") and not self.strange:
-            self.strange = line[:200].decode("utf-8", "replace")
+            self.strange = line[:_LONGEST_STRANGE].decode("utf-8", "replace")
 
     def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
         """Gateways part events by one newline only: a whole document before another one is an event of its own."""
@@ -210,7 +214,7 @@ class SseDecoder:
         frame = _frame("", b"\n".join(self._bare))
         if frame is None:
             self.bad_events += 1
-            self.strange = self.strange or self._bare[0][:200].decode("utf-8", "replace")
+            self.strange = self.strange or self._bare[0][:_LONGEST_STRANGE].decode("utf-8", "replace")
         else:
             self._out.append(frame)
         self._bare.clear()

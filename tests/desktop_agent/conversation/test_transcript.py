@@ -211,6 +211,14 @@ def test_an_error_stands_in_its_place_with_its_remedy(feed: Feed) -> None:
     assert "it hung up" in str(notice.sentence)
 
 
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_what_a_server_said_ends_before_the_next_sentence(feed: Feed, seconds: float) -> None:
+    feed(RetryScheduled(seconds, "The model server reported: boom"))
+    (notice,) = feed.transcript
+    assert isinstance(notice, NoticeItem)
+    assert "boom. Trying again" in str(notice.sentence)
+
+
 def test_waiting_and_limits_are_notices(feed: Feed) -> None:
     feed(RetryScheduled(2.0, "Too many requests."), LimitReached("tool rounds"))
     first, second = feed.transcript

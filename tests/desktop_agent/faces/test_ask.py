@@ -132,7 +132,7 @@ def test_a_server_that_only_pauses_ends_too(ask: Asker) -> None:
     with serving(Loopback(paused("…", "pause_turn"))) as server:
         asked = ask("--dialect", "anthropic", "hi", server=server)
         assert len(sent(server)) < 30
-    assert asked.code == 0
+    assert asked.code == 1
     assert "A limit was reached: pauses" in asked.err
 
 
@@ -454,8 +454,16 @@ def test_a_damaged_event_is_told(ask: Asker) -> None:
 def test_a_limit_is_told(ask: Asker) -> None:
     with serving(Loopback(says("half", finish="length"))) as server:
         asked = ask("hi", server=server)
-    assert asked.out == "half\n"
+    assert (asked.code, asked.out) == (1, "half\n")
     assert "limit" in asked.err
+
+
+def test_what_a_server_said_ends_before_the_next_sentence(ask: Asker) -> None:
+    busy = Reply(b'{"error":{"message":"boom"}}', 500, {**JSON, "retry-after-ms": "1"}, "length")
+    with serving(Loopback(busy, says("here"))) as server:
+        asked = ask("hi", server=server)
+    assert (asked.code, asked.out) == (0, "here\n")
+    assert "boom. Trying again in " in asked.err
 
 
 async def test_ctrl_c_prints_and_keeps_what_came(ask: Asker) -> None:

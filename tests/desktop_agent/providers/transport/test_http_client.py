@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import json
 import logging
 import socket
 import subprocess
@@ -245,6 +246,31 @@ async def test_exchange(http: HttpClient) -> None:
             await http.exchange(call(server.url))
         with pytest.raises(TooLarge):
             await http.exchange(call(server.url), limit=10)
+
+
+@pytest.mark.parametrize("status", [200, 401, 503])
+async def test_what_an_exchange_gives_back_lacks_the_key(http: HttpClient, status: int) -> None:
+    escaped = "".join(f"\\u{ord(letter):04X}" for letter in KEY)
+    body = f'{{"error":{{"message":"bad key {KEY}","data":"{escaped}"}}}}'.encode()
+    async with Loopback(Reply(body, status, {"request-id": f"r-{KEY}", "x-other": KEY})) as server:
+        try:
+            shown = (await http.exchange(call(server.url))).decode()
+        except ProviderError as error:
+            shown = f"{error!r} {error.message} {error.detail} {error.request_id}"
+            named = error.request_id
+        else:
+            named = "r-[key]"
+    assert named == "r-[key]"
+    assert "bad key [key]" in shown
+    assert KEY not in shown
+    assert escaped not in shown
+
+
+@pytest.mark.parametrize("key", ['sk-"quoted"-0123', "sk-back\\slash-0123", "sk/slash/0123456"])
+def test_a_key_is_found_as_json_writes_it(key: str) -> None:
+    secret = SecretHeader.bearer(SecretStr(key))
+    for written in (key, json.dumps(key)[1:-1], json.dumps(json.dumps(key))[3:-3], key.replace("/", "\\/")):
+        assert secret.removed_from(f'{{"a": "<{written}>"}}'.encode()) == b'{"a": "<[key]>"}'
 
 
 @pytest.mark.parametrize("key", ["sk-\nsecret", "sk-ключ", "", "sk-\x00secret"])
