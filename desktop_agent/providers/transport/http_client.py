@@ -167,7 +167,8 @@ class HttpAnswer:
         """From now on the limits of the first event hold, until `hear_event`: one of silence, and LONGEST_START."""
         limits = self._stream.limits
         limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
-        limits.until = asyncio.get_running_loop().time() + LONGEST_START
+        # Who set a longer limit means it.
+        limits.until = asyncio.get_running_loop().time() + max(LONGEST_START, 2 * limits.silence)
 
     def hear_event(self) -> None:
         """The first event has come: the limit of silence within an answer holds."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Self
 
+import httpx
 import pytest
 from pydantic import SecretStr
 
@@ -13,6 +14,8 @@ from desktop_agent.providers.dialects.answering import time_limits
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport import http_client
+from desktop_agent.providers.transport.broken_lines import from_reading
+from desktop_agent.providers.transport.chunked_body import WaitLimits
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.vocabulary.errors import ConnectionFailed, ProviderError, RemedyAction, TimedOut
 from desktop_agent.vocabulary.messages import Message
@@ -143,18 +146,31 @@ async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
         assert await heard("openai-chat", port, first_event=0.5) == "done"
 
 
-@pytest.mark.parametrize("sign", [SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"\n", b"x"])
+@pytest.mark.parametrize("sign", [SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"x"])
 async def test_signs_of_life_alone_are_not_waited_for_without_end(
     http: HttpClient, sign: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_client, "LONGEST_START", SOON)
     async with quiet_server(Pause(PATIENCE, every=SOON / 10, sign=sign, at_start=True)) as port:
         provider = make_provider("openai-chat", f"http://127.0.0.1:{port}/v1", None, http)
-        error = await failure_of(provider, Timeouts(first_event=60))
+        error = await failure_of(provider, Timeouts(first_event=1))
         assert isinstance(error, TimedOut)
-        assert "signs of life" in error.message
         assert RetryPolicy().delay(error, 1) is None
         assert "may be billed" in str(error.remedy)
+
+
+async def test_what_is_said_of_a_server_that_only_showed_signs_of_life() -> None:
+    now = asyncio.get_running_loop().time()
+    late, silent = (from_reading(httpx.ReadTimeout(""), "host:1", WaitLimits(7, now + left)) for left in (-1, 60))
+    assert "signs of life" in late.message
+    assert "may be billed" in str(late.remedy)
+    assert "said nothing for 7 seconds" in silent.message
+
+
+async def test_a_limit_of_more_than_an_hour_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "LONGEST_START", SOON)
+    async with quiet_server(Pause(3 * SOON, every=SOON / 10, sign=SIGNS_OF_LIFE["comment"], at_start=True)) as port:
+        assert await heard("openai-chat", port, first_event=60) == "done"
 
 
 async def test_an_answer_that_has_begun_may_take_as_long_as_it_likes(
