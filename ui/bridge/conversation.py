@@ -157,6 +157,7 @@ class OpenConversation(ConversationFacts):
         self.spending = Spending(lambda: session.history)
         self._waiting: list[Change] = []
         self._grown: set[Updated] = set()
+        self._is_attached = True
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event)
 
@@ -164,13 +165,15 @@ class OpenConversation(ConversationFacts):
         """Start a run; while one is under way, let the message wait: for its next edge, or for its end.
 
         `outside` are the MCP servers whose content is in it: the conversation is marked before it is sent. Raises
-        WrongUse when closed, and for a message that is no prompt or was sent before.
+        WrongUse when closed, and for a message that is no prompt or was sent before. Detached, it sends all the same:
+        what is in a message may be ready only when another conversation is on the screen.
         """
         for server in outside:
             self._session.standing.mark(server)
         self._session.steer(message, when)
-        self.record_changed.emit()
-        self.working_changed.emit(True)
+        if self._is_attached:
+            self.record_changed.emit()
+            self.working_changed.emit(True)
 
     def go_on(self) -> None:
         """Ask again, or send what waits. Raises WrongUse."""
@@ -198,7 +201,8 @@ class OpenConversation(ConversationFacts):
         return not self._session.is_new
 
     def detach(self) -> None:
-        """Stop listening; the session goes on without this window."""
+        """Stop listening, and say nothing more; the session goes on without this window."""
+        self._is_attached = False
         self._session.unsubscribe(self._on_changes)
         self._session.unsubscribe(self._on_event)
         self._clock.tick.disconnect(self._deliver)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationRecord
+from desktop_agent.storage.records import KEPT_IN_TRASH, ConversationChanges, ConversationRecord
 from desktop_agent.vocabulary.conduct.conduct_events import QuestionAnswered, QuestionAsked
 from desktop_agent.vocabulary.engine_events import (
     ApprovalRequested,
@@ -65,6 +65,8 @@ class Library(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: Follower | None = None
+        # What was chosen last: an id, or something that equals nothing else. What comes later is not shown then.
+        self._wanted: object = None
         self._left_waiting: set[str] = set()
         self._listed: set[str] = set()
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
@@ -93,12 +95,17 @@ class Library(QObject):
         self._tasks.start(self._find_left_open())
 
     def open(self, conversation_id: str) -> None:
-        """Show a stored conversation."""
-        if self._open is None or self._open.id != conversation_id:
-            self._tasks.start(self._open_stored(conversation_id))
+        """Show a stored conversation, unless another one is chosen before it is there."""
+        self._wanted = conversation_id
+        if not self._shows(conversation_id):
+            self._tasks.start(self._open_wanted(conversation_id))
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None) -> None:
         """Show an empty conversation; it is kept from its first prompt on."""
+        self._wanted = None
+        self._show_new(endpoint_id, model)
+
+    def _show_new(self, endpoint_id: str | None = None, model: str | None = None) -> None:
         before = self._open
         workspace = before.workspace if before is not None and endpoint_id is None else None
         session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace)
@@ -109,15 +116,25 @@ class Library(QObject):
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
-        self._tasks.start(self._new_demo())
+        wanted = self._wanted = object()
+
+        async def work() -> None:
+            session = await self._engine.new_demo_session()
+            if self._wanted is wanted:
+                self._show(session)
+
+        self._tasks.start(work())
 
     def open_latest(self, otherwise: Callable[[], None]) -> None:
         """Return to the newest conversation; without any, do `otherwise`."""
+        wanted = self._wanted = object()
 
         async def work() -> None:
             records = await self._engine.store.list_conversations(1)
+            if self._wanted is not wanted:
+                return
             if records:
-                await self._open_stored(records[0].id)
+                self.open(records[0].id)
             else:
                 otherwise()
 
@@ -125,14 +142,25 @@ class Library(QObject):
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Give it a title; from then on it is not titled by itself."""
-        self._tasks.start(self._rename(conversation_id, title))
+        self._tasks.start(self._change(conversation_id, {"title": title, "title_is_automatic": False}))
+
+    def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
+        """Another title, endpoint, model, workspace, way to reason or parameters, of one that need not be shown.
+
+        Of the one that is shown it holds at once: what is sent next goes by it. Raises WrongUse then, when closed.
+        """
+        if self._open is not None and self._open.id == conversation_id:
+            self._open.change(**changes)
+        else:
+            self._tasks.start(self._change(conversation_id, changes))
 
     def delete(self, conversation_id: str) -> None:
         """Put it into the trash; `deleted` says so, for an undo."""
         self._tasks.start(self._delete(conversation_id))
 
     def restore(self, conversation_id: str) -> None:
-        """Take it out of the trash."""
+        """Take it out of the trash, and show it."""
+        self._wanted = conversation_id
         self._tasks.start(self._restore(conversation_id))
 
     def list_trash(self) -> None:
@@ -152,6 +180,9 @@ class Library(QObject):
         if self._open is not None:
             self._open.detach()
             self._open = self._session = None
+
+    def _shows(self, conversation_id: str) -> bool:
+        return self._open is not None and self._open.id == conversation_id
 
     def _show(self, session: "Session", held_by: Sentence | None = None) -> None:
         if self._follower is not None and self._follower.session is not session:
@@ -185,7 +216,7 @@ class Library(QObject):
                 self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # It writes nothing more; what is on the disk is shown instead.
-                self._tasks.start(self._open_stored(session.record.id))
+                self._tasks.start(self._show_anew(session))
             case TurnStarted() if session.record.id not in self._listed:
                 # By now its first prompt is on the disk. Who looks elsewhere meanwhile must find back.
                 self.refresh()
@@ -201,15 +232,31 @@ class Library(QObject):
         self._listed = {record.id for record in records}
         self.listed.emit(list(records))
 
-    async def _open_stored(self, conversation_id: str) -> None:
+    async def _open_wanted(self, conversation_id: str) -> None:
+        await self._open_stored(
+            conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
+        )
+
+    async def _show_anew(self, session: "Session") -> None:
+        """Open again what is on the screen. Whoever chose another one meanwhile gets that."""
+        await self._open_stored(session.record.id, lambda: self._session is session)
+
+    async def _open_stored(self, conversation_id: str, is_wanted: Callable[[], bool]) -> None:
         try:
             session = await self._engine.session(conversation_id)
         except StorageFailed as held:
             # What cannot be written can be read.
             follower = await self._engine.follow(conversation_id, held)
+            if not is_wanted():
+                follower.stop()
+                return
             self._show(follower.session, _why_held(held))
             self._follower = follower
             self._tasks.start(self._follow(follower))
+            return
+        if not is_wanted():
+            if session is not self._session:
+                self._engine.leave(session)
             return
         if conversation_id in self._left_waiting:
             self._left_waiting.discard(conversation_id)
@@ -221,12 +268,14 @@ class Library(QObject):
         """Another file is open: show what it holds, of the conversation in view too."""
         await self._refresh()
         await self._list_trash()
-        if self._session is None or self._session.is_new:
+        shown = self._session
+        if shown is None or shown.is_new:
             return
         try:
-            await self._open_stored(self._session.record.id)
+            await self._show_anew(shown)
         except WrongUse:
-            self.new()
+            if self._session is shown:
+                self._show_new()
 
     async def _find_left_open(self) -> None:
         for each in await self._engine.left_open():
@@ -238,24 +287,23 @@ class Library(QObject):
         """Show what the other process writes; when it is gone, go on here."""
         await follower.until_free()
         if self._follower is follower:
-            await self._open_stored(follower.session.record.id)
+            await self._show_anew(follower.session)
             await self._refresh()
 
-    async def _new_demo(self) -> None:
-        self._show(await self._engine.new_demo_session())
-
-    async def _rename(self, conversation_id: str, title: str) -> None:
+    async def _change(self, conversation_id: str, changes: ConversationChanges) -> None:
         session = await self._engine.session(conversation_id)
-        session.change_record(title=title, title_is_automatic=False)
-        if session is not self._session:
+        if self._open is not None and session is self._session:
+            self._open.change(**changes)
+        else:
+            session.change_record(**changes)
             self._engine.leave(session)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
         title = (await self._engine.record(conversation_id)).title
         await self._engine.delete_conversation(conversation_id)
-        if self._open is not None and self._open.id == conversation_id:
-            self.new()
+        if self._shows(conversation_id):
+            self._show_new()
         await self._refresh()
         await self._list_trash()
         self.deleted.emit(conversation_id, title)
@@ -263,7 +311,7 @@ class Library(QObject):
     async def _restore(self, conversation_id: str) -> None:
         await self._engine.store.restore_conversation(conversation_id)
         self.restored.emit(conversation_id)
-        await self._open_stored(conversation_id)
+        await self._open_wanted(conversation_id)
         await self._refresh()
         await self._list_trash()
 

@@ -15,13 +15,14 @@ from ui.look.visible_text import with_hidden_shown
 class WorkspacePicker(FoldingButton):
     """Shows and changes the folder. Without one the agent has no file tools."""
 
-    folder_chosen = Signal(object)
-    """A Path, or None for no folder."""
+    folder_chosen = Signal(object, str)
+    """A Path, or None for no folder; and for which conversation: another one may be shown since the choice began."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
         self._folder: Path | None = None
+        self._conversation_id = self._asked_for = ""
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Workspace folder"))
         self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
@@ -32,9 +33,9 @@ class WorkspacePicker(FoldingButton):
         self._dress()
         self.set_folder(None)
 
-    def set_folder(self, folder: Path | None) -> None:
-        """The folder in use."""
-        self._folder = folder
+    def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:
+        """The folder in use, and whose it is."""
+        self._folder, self._conversation_id = folder, conversation_id
         # Of a name that is no UTF-8, Qt would drop all from there on.
         path = "" if folder is None else with_hidden_shown(str(folder))
         words = self.tr("No folder") if folder is None else with_hidden_shown(folder.name) or path
@@ -55,13 +56,14 @@ class WorkspacePicker(FoldingButton):
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.fileSelected.connect(self._chosen)
+        self._asked_for = self._conversation_id
         dialog.open()
 
     def _chosen(self, folder: str) -> None:
-        self.folder_chosen.emit(Path(folder))
+        self.folder_chosen.emit(Path(folder), self._asked_for)
 
     def _choose_none(self) -> None:
-        self.folder_chosen.emit(None)
+        self.folder_chosen.emit(None, self._conversation_id)
 
     def _dress(self) -> None:
         self.setIcon(themed_icon("folder", self._themes.theme, 16))

@@ -69,7 +69,7 @@ class ConversationPage(QObject):
         self.contents = Contents(themes, self.transcript, pictures, tasks, self)
         self.undoing = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.ways = Ways(themes, self.transcript, self.banners, self)
-        self.models = ModelControls(themes, self.composer, servers, tasks, self)
+        self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
         self.conduct = ConductControls(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
@@ -243,19 +243,18 @@ class ConversationPage(QObject):
         except AgentError as error:
             self.banners.show_error(error, "" if self._conversation is None else self._conversation.id)
 
-    @Slot(object)
-    def _choose_folder(self, folder: Path | None) -> None:
-        if self._conversation is not None:
-            self._tasks.start(self._work_in(self._conversation, folder))
+    @Slot(object, str)
+    def _choose_folder(self, folder: Path | None, conversation_id: str) -> None:
+        self._tasks.start(self._work_in(conversation_id, folder))
 
-    async def _work_in(self, conversation: OpenConversation, folder: Path | None) -> None:
+    async def _work_in(self, conversation_id: str, folder: Path | None) -> None:
         if folder is not None and not await asyncio.to_thread(folder.is_dir):
             # Qt gives names that are no UTF-8 with other letters.
             sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
             remedy = "Its name may hold bytes that are no text. Rename it, or choose another folder."
-            self.banners.show_error(WrongUse(sentence, remedy), conversation.id)
+            self.banners.show_error(WrongUse(sentence, remedy), conversation_id)
             return
-        conversation.change(workspace=str(folder) if folder else None)
+        self._library.change(conversation_id, workspace=str(folder) if folder else None)
 
     def _offer_starters(self) -> None:
         conversation = self._conversation
@@ -267,7 +266,9 @@ class ConversationPage(QObject):
             return
         self._title.show_text(conversation.title)
         self.models.refresh()
-        self.workspace_picker.set_folder(Path(conversation.workspace) if conversation.workspace else None)
+        self.workspace_picker.set_folder(
+            Path(conversation.workspace) if conversation.workspace else None, conversation.id
+        )
         self._show_usage()
 
     def _show_usage(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
 from ui.bridge.servers import ModelGroup, Servers
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
@@ -28,13 +29,21 @@ class ModelControls(QObject):
     """A Sentence about a choice that no longer holds."""
 
     def __init__(
-        self, themes: ThemeSource, composer: Composer, servers: Servers, tasks: Tasks, parent: QObject
+        self,
+        themes: ThemeSource,
+        composer: Composer,
+        library: Library,
+        servers: Servers,
+        tasks: Tasks,
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
+        self._library = library
         self._composer = composer
         self._servers = servers
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
+        self._edited_id = ""
         self.picker = ModelPicker(themes)
         self.reasoning = ReasoningSwitch(themes)
         self.parameters = ParametersButton(themes)
@@ -79,13 +88,14 @@ class ModelControls(QObject):
 
         window = self._composer.window()
         dialog = ConversationSettingsDialog(conversation.parameters, self._servers.instructions, window)
+        # Another one may be shown by the time it is saved.
+        self._edited_id = conversation.id
         dialog.saved.connect(self._set_parameters)
         dialog.open()
 
     @Slot(object)
     def _set_parameters(self, parameters: ConversationParameters) -> None:
-        if self._conversation is not None:
-            self._conversation.change(parameters=parameters)
+        self._library.change(self._edited_id, parameters=parameters)
 
     @Slot(str, str)
     def choose_model(self, endpoint_id: str, model: str) -> None:

@@ -5,6 +5,7 @@ from io import BytesIO
 
 import pytest
 from PIL import Image as Picture
+from shiboken6 import isValid
 
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.database.opening import DATABASE_NAME
@@ -76,6 +77,98 @@ def test_a_stored_conversation_opens_and_the_latest_at_the_start(in_loop, tmp_pa
         assert bridge.library.current.id == second
 
     run(in_loop, tmp_path, work, Turn(), Turn())
+
+
+def held_back(bridge, conversation_id):
+    """Have this one take as long to load as it is wanted."""
+    load, may_come = bridge.engine.session, asyncio.Event()
+
+    async def session(wanted):
+        if wanted == conversation_id:
+            await may_come.wait()
+        return await load(wanted)
+
+    bridge.engine.session = session
+    return may_come
+
+
+def open_the_other(library, long, other):
+    library.open(long)
+    library.open(other)
+
+
+def return_to_what_is_shown(library, long, _):
+    library.open(long)
+    library.open(library.current.id)
+
+
+def begin_a_new_one(library, long, _):
+    library.open(long)
+    library.new()
+
+
+def begin_the_demo(library, long, _):
+    library.open(long)
+    library.new_demo()
+
+
+def take_one_back(library, long, other):
+    library.restore(long)
+    library.open(other)
+
+
+@pytest.mark.parametrize(
+    "choose", [open_the_other, return_to_what_is_shown, begin_a_new_one, begin_the_demo, take_one_back]
+)
+def test_what_was_chosen_last_is_shown_although_what_was_chosen_first_takes_longer(in_loop, tmp_path, choose):
+    async def work(bridge):
+        long, other, _ = [await say(bridge, text) for text in ("long", "other", "shown")]
+        if choose is take_one_back:
+            await bridge.engine.delete_conversation(long)
+        may_come = held_back(bridge, long)
+        choose(bridge.library, long, other)
+        await until(lambda: len(bridge.tasks._running) == 1)
+        shown = bridge.library.current
+        may_come.set()
+        await bridge.idle()
+        assert bridge.library.current is shown
+        assert shown.id != long
+        bridge.library.open(long)
+        await bridge.idle()
+        assert bridge.library.current.id == long
+        assert bridge.errors == []
+
+    run(in_loop, tmp_path, work, Turn(), Turn(), Turn())
+
+
+def test_what_is_deleted_meanwhile_does_not_keep_away_what_was_chosen(in_loop, tmp_path):
+    async def work(bridge):
+        long, shown = await say(bridge, "long"), await say(bridge, "shown")
+        opened = Heard(bridge.library.opened)
+        may_come = held_back(bridge, long)
+        bridge.library.open(long)
+        bridge.library.delete(shown)
+        bridge.library.open(long)
+        await until(lambda: len(bridge.tasks._running) == 2)
+        may_come.set()
+        await bridge.idle()
+        assert [each.id for each in opened][1:] == [long]
+
+    run(in_loop, tmp_path, work, Turn(), Turn())
+
+
+def test_a_message_that_is_ready_only_when_another_one_is_shown_is_sent_all_the_same(in_loop, tmp_path):
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+        left = bridge.library.current
+        bridge.library.new()
+        await until(lambda: not isValid(left))
+        left.send(Message.user("with a picture"))
+        await bridge.engine._sessions[id_].wait_idle()
+        assert left.last_prompt() == "with a picture"
+        assert bridge.library.current is not left
+
+    run(in_loop, tmp_path, work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
 
 
 def test_without_any_the_other_thing_is_done(in_loop, tmp_path):

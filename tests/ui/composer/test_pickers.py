@@ -189,13 +189,15 @@ def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):
     menu = picker.findChild(QMenu)
     assert menu.isVisible()
     menu.close()
+    picker.set_folder(None, "one")
     with qtbot.waitSignal(picker.folder_chosen) as given:
         picker.choose_folder()
         dialog = picker.findChild(QFileDialog)
+        picker.set_folder(None, "another")
         dialog.fileSelected.emit(str(tmp_path))
         dialog.close()
-    assert given.args == [tmp_path]
-    picker.set_folder(tmp_path)
+    assert given.args == [tmp_path, "one"]
+    picker.set_folder(tmp_path, "another")
     with qtbot.waitSignal(picker.folder_chosen) as given:
         menu.actions()[1].trigger()
-    assert given.args == [None]
+    assert given.args == [None, "another"]

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QToolButton
+from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QPlainTextEdit, QToolButton
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -127,5 +127,35 @@ def test_an_empty_system_prompt_leaves_the_instructions_of_the_settings(on_scree
         await fill_in(screen)
         await screen.say("Again")
         assert screen.provider.requests[-1].config.system_prompt == "Be brief."
+
+    on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
+
+
+def test_what_a_dialog_was_opened_for_gets_it_although_another_one_is_shown_by_then(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("First")
+        first = screen.conversation.id
+        screen.desk.library.new()
+        await screen.say("Second")
+        second = screen.conversation.id
+
+        async def show(conversation_id):
+            screen.desk.library.open(conversation_id)
+            await until(lambda: screen.conversation.id == conversation_id)
+
+        await show(first)
+        await opened(screen)
+        field = write(screen, QLineEdit, "Temperature", "0.2")
+        picker = screen.window.page.workspace_picker
+        picker.choose_folder()
+        # A click on a notification.
+        await show(second)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        picker.findChild(QFileDialog).fileSelected.emit(str(tmp_path))
+        picker.findChild(QFileDialog).close()
+        await screen.idle()
+        kept = {each.id: each for each in await screen.engine.store.list_conversations()}
+        assert [kept[each].parameters.temperature for each in (first, second)] == [0.2, None]
+        assert [kept[each].workspace for each in (first, second)] == [str(tmp_path), None]
 
     on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))

@@ -137,9 +137,9 @@ def test_a_folder_that_qt_cannot_name_is_not_taken_and_it_is_said(on_screen, tmp
 
     async def work(screen):
         picker = screen.window.page.workspace_picker
-        picker.folder_chosen.emit(folder)
+        picker.folder_chosen.emit(folder, screen.conversation.id)
         await until(lambda: screen.conversation.workspace == str(folder))
-        picker.folder_chosen.emit(folder / named_by_qt)
+        picker.folder_chosen.emit(folder / named_by_qt, screen.conversation.id)
         said = (await until(lambda: screen.banners.findChild(BannerFrame))).words
         assert "There is no folder" in said
         assert "Rename it, or choose another folder." in said
