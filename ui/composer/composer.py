@@ -62,6 +62,8 @@ class Composer(QWidget):
     edit_last_requested = Signal()
     draft_changed = Signal()
     """A moment after the last change: read `draft()`."""
+    said = Signal(QWidget)
+    """What says something that was not said before: it is to be seen."""
     draft_replaced = Signal()
     """Not by the person: another conversation's stands there."""
 
@@ -112,6 +114,8 @@ class Composer(QWidget):
         self.attachments.add_ready(attached)
         self._draft_pause.stop()
         self.draft_replaced.emit()
+        if not self._notice.isHidden():
+            self.said.emit(self._notice)
 
     def give_back(self, text: str, attached: Sequence[Attached] = ()) -> None:
         """A message that was not delivered stands here again, after an empty line where something is written."""
@@ -144,6 +148,7 @@ class Composer(QWidget):
         self._problems.setText("\n".join(dict.fromkeys([*before, words])))
         self._problems.show()
         announce(self, words)
+        self.said.emit(self._problems)
 
     def add_notice(self, notice: QWidget) -> None:
         """Put something to be known about the message over the editor."""
@@ -256,10 +261,12 @@ class Composer(QWidget):
         has_any = self.attachments.has_pictures
         remarks = picture_remarks(pictures, self._limits, can_see=self._can_see) if has_any else []
         words = "\n".join([self._held, *remarks] if self._held else remarks)
-        if words and words != self._notice.text():
-            announce(self, words)
+        is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
+        if is_new:
+            announce(self, words)
+            self.said.emit(self._notice)
         empty = self._editor.document().isEmpty() and not self.attachments.chips
         self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._held))
 

@@ -19,8 +19,10 @@ class OverflowNotice(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = label(kind="warning", wrap=True)
-        self._summarise = button(self.tr("Summarise older messages"), self.summary_requested.emit, "link")
-        self._choose = button(self.tr("Choose another model"), self.model_requested.emit, "link")
+        # The sentence above says the rest; with large text in a narrow window there is room for no more.
+        summarise, choose = self.tr("Summarise older messages"), self.tr("Choose another model")
+        self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "link", summarise)
+        self._choose = button(self.tr("Another model"), self.model_requested.emit, "link", choose)
         buttons = FlowRows((self._summarise, self._choose), gap=SPACE_XS)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_S, 0, SPACE_S, 0)

@@ -41,7 +41,7 @@ QPushButton, QToolButton {{
   padding: {button_y}px {button_x}px; min-height: {line}px; }}
 QPushButton:hover, QToolButton:hover {{ background: {hover}; }}
 QPushButton:pressed, QToolButton:pressed, QToolButton:checked {{ background: {pressed}; }}
-QPushButton:disabled, QToolButton:disabled {{ color: {muted}; background: {surface}; }}
+QPushButton:disabled, QToolButton:disabled {{ color: {muted}; background: {hover}; border-color: {hover}; }}
 QPushButton:focus, QToolButton:focus {{
   border: 2px solid {accent}; padding: {button_y_focus}px {button_x_focus}px; }}
 QPushButton[kind="primary"], QToolButton[kind="primary"] {{

@@ -66,7 +66,7 @@ class ConversationSettingsDialog(QDialog):
         self.setAccessibleName(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._prompt.setPlaceholderText(instructions or self.tr("None"))
+        self._prompt.setPlaceholderText(instructions or self.tr("No system prompt"))
         self._prompt.setFixedHeight(self._prompt.fontMetrics().lineSpacing() * _PROMPT_LINES)
         for field in (self._temperature, self._top_p, self._max_tokens):
             field.setPlaceholderText(self.tr("The server's default"))

@@ -17,6 +17,8 @@ from ui.look.rows import RowDelegate, RowRole
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 
 _SIZE = (560, 520)
+_LEAST_LIST = 60
+"""Pixels."""
 _ID = Qt.ItemDataRole.UserRole + 20
 
 
@@ -58,7 +60,8 @@ class TrashDialog(QDialog):
         self._restore = button(self.tr("Restore"), self._restore_chosen, "primary")
         self._purge = button(self.tr("Delete for good…"), self._ask_about_chosen)
         self._empty = button(self.tr("Empty trash…"), self._ask_about_all, "quiet")
-        self._foot = FlowRows((self._empty, self._purge, self._restore), trailing=True, apart=self._empty)
+        close = button(self.tr("Close"), self.reject)
+        self._foot = FlowRows((self._empty, self._purge, self._restore, close), trailing=True, apart=self._empty)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
         )
@@ -79,7 +82,10 @@ class TrashDialog(QDialog):
         has_some = self._list.count() > 0
         if not has_some and self._list.hasFocus():
             self.setFocus()
+        was_hidden = self._list.isHidden()
         self._list.setVisible(has_some)
+        if has_some and was_hidden:
+            self._list.setFocus()
         self._nothing.setVisible(not has_some)
         self._refresh()
 
@@ -97,8 +103,7 @@ class TrashDialog(QDialog):
         return item
 
     def _chosen(self) -> str | None:
-        row = self._list.currentRow()
-        return str(self._list.item(row).data(_ID)) if row >= 0 else None
+        return next((str(each.data(_ID)) for each in self._list.selectedItems()), None)
 
     def _restore_chosen(self) -> None:
         chosen = self._chosen()
@@ -138,8 +143,9 @@ class TrashDialog(QDialog):
 
     def _refresh(self) -> None:
         can_act = self._list.count() > 0 and self._confirm.isHidden()
-        for each in (self._restore, self._purge, self._empty):
-            each.setEnabled(can_act)
+        self._empty.setEnabled(can_act)
+        for each in (self._restore, self._purge):
+            each.setEnabled(can_act and bool(self._list.selectedItems()))
         # Large text leaves room for one thing at a time: while it is asked, that is the question.
         self._foot.setVisible(self._confirm.isHidden())
         self._hint.setVisible(self._confirm.isHidden())
@@ -150,6 +156,7 @@ class TrashDialog(QDialog):
         self._confirm.confirmed.connect(self._go_on)
         self._confirm.declined.connect(self._decline)
         self._list.itemActivated.connect(self._restore_chosen)
+        self._list.itemSelectionChanged.connect(self._refresh)
         keys = QKeySequence(QKeySequence.StandardKey.Delete)
         QShortcut(keys, self._list, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(self._ask_about_chosen)
 
@@ -161,6 +168,8 @@ class TrashDialog(QDialog):
         self._list.setAccessibleName(self.tr("Deleted conversations"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
+        # Qt's own least height would push the buttons out of a low screen.
+        self._list.setMinimumHeight(_LEAST_LIST)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)

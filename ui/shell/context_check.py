@@ -70,4 +70,7 @@ class ContextCheck(QObject):
             texts = [each.text for each in attached if isinstance(each, PastedText | PendingResource)]
             pictures = sum(each.tokens for each in attached if isinstance(each, PendingPicture))
             over = conversation.context_tokens([text, *texts]) + pictures - window
+        was_shown = self._notice.is_shown
         self._notice.show_overflow(over, window or 0, can_summarise=not conversation.is_empty)
+        if self._notice.is_shown and not was_shown:
+            self._composer.said.emit(self._notice)

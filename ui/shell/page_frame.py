@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -36,6 +36,8 @@ class PageFrame(QWidget):
         self.title = _Title()
         self.banners = BannerArea(themes)
         self.composer = Composer(themes, _take, opens_focused=True)
+        self._said: QWidget | None = None
+        self._settle = QTimer(self, singleShot=True, interval=0)
         self._heading = QHBoxLayout()
         self._written = ScrolledColumn(0, trailing=SPACE_S, most=self._most_of_writing)
         self._writing = self._written.column
@@ -101,6 +103,9 @@ class PageFrame(QWidget):
         centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
         self._writing.addWidget(self.composer)
         self._written.verticalScrollBar().rangeChanged.connect(self._show_composer)
+        self._settle.timeout.connect(self._show_composer)
+        self.composer.said.connect(self._show_said)
+        self.composer.editor.textChanged.connect(self._forget_said)
         centred.addStretch(1)
         centred.addWidget(self._written, 1000)
         centred.addStretch(1)
@@ -121,8 +126,23 @@ class PageFrame(QWidget):
         """Pixels of height: the conversation keeps the rest, and a low window with large text scrolls here."""
         return max(self.height() - self._heading.sizeHint().height() - LEAST_READ, LEAST_READ)
 
-    def _show_composer(self, _least: int, most: int) -> None:
-        self._written.verticalScrollBar().setValue(most)
+    def _show_composer(self) -> None:
+        """The end of it, where one writes; or the beginning of what it said last, until one goes on writing."""
+        bar, said = self._written.verticalScrollBar(), self._said
+        if said is None or not said.isVisible():
+            bar.setValue(bar.maximum())
+        else:
+            bar.setValue(bar.value() + said.mapTo(self._written.viewport(), QPoint(0, 0)).y())
+
+    def _show_said(self, said: QWidget) -> None:
+        self._said = said
+        # It gets its place when all has been laid out again.
+        self._settle.start()
+
+    def _forget_said(self) -> None:
+        if self._said is not None:
+            self._said = None
+            self._show_composer()
 
     def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
         if now is not None and self._written.isAncestorOf(now):

@@ -118,10 +118,10 @@ class _ForSession(QWidget):
 
     def __init__(self, keep: Callable[[], None]) -> None:
         super().__init__()
-        words = self.tr("Keep it until the program is closed")
-        link = button(words, keep, "link", self.tr("Keep it in memory until the program is closed"))
-        # Rather a cut word than a page that scrolls sideways.
-        link.setMinimumWidth(1)
+        # Short: with large text in a narrow window there is room for no more.
+        words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
+        link = button(words, keep, "link", name)
+        link.setToolTip(name)
         beside_icon = QHBoxLayout(self)
         beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
         beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)

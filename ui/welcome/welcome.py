@@ -164,7 +164,7 @@ class Welcome(QScrollArea):
         card = QFrame()
         card.setProperty("kind", "card")
         head = QHBoxLayout()
-        head.addWidget(label(title, "heading"), 1)
+        head.addWidget(label(title, "heading", wrap=True), 1)
         if beside is not None:
             head.addWidget(beside)
         layout = QVBoxLayout(card)

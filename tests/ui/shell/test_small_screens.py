@@ -19,11 +19,15 @@ SCENES = {
         "help-about",
         "palette",
         "closing-unsaved",
+        "banners",
+        "composer-too-long",
+        "trash",
+        "welcome-servers",
         "trash-asked",
         "question-choices",
         "model-picker",
     ),
-    "100": ("approval-tainted", "welcome-servers", "settings-providers", "composer-too-long", "help-guide", "banners"),
+    "100": ("approval-tainted", "welcome-servers", "settings-providers", "help-guide"),
 }
 
 

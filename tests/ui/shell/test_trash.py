@@ -53,6 +53,21 @@ def test_a_deleted_conversation_comes_back(on_screen):
     on_screen(work)
 
 
+def test_what_needs_a_choice_waits_for_one(on_screen):
+    async def work(screen):
+        await stored(screen, "One")
+        await opened(screen, 1)
+        rows(screen).clearSelection()
+        assert not screen.find(QPushButton, "Restore").isEnabled()
+        assert not screen.find(QPushButton, "Delete for good…").isEnabled()
+        assert screen.find(QPushButton, "Empty trash…").isEnabled()
+        rows(screen).setCurrentRow(0)
+        rows(screen).item(0).setSelected(True)
+        assert screen.find(QPushButton, "Restore").isEnabled()
+
+    on_screen(work)
+
+
 def test_one_goes_for_good_only_after_a_yes(on_screen):
     async def work(screen):
         await stored(screen, "One", "Two")
@@ -85,6 +100,8 @@ def test_the_trash_is_emptied_and_the_disk_knows(on_screen, tmp_path):
         screen.press("Really delete for good")
         await until(lambda: "The trash is empty." in screen.words(dialog))
         assert not screen.find(QPushButton, "Restore").isEnabled()
+        screen.press("Close")
+        assert not dialog.isVisible()
         await screen.idle()
 
     on_screen(work, folder=tmp_path / "data")

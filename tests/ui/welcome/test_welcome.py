@@ -10,6 +10,7 @@ from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, E
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.requests import ModelInfo
 from tests.ui.bridge.fake_opener import fake_opener
+from ui.look.style import apply_look
 from ui.look.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome import Welcome
@@ -195,3 +196,19 @@ def test_a_page_with_keys_that_nothing_opens_is_said_in_its_row(driver, monkeypa
     driver.click(f"Get a key for {openai.title}")
     driver.bot.waitUntil(lambda: any("could not be opened" in each for each in driver.words))
     assert opened() == [openai.key_page]
+
+
+def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
+    themes = ThemeSource(zoom=229)
+    before = qapp.styleSheet()
+    apply_look(qapp, themes)
+    try:
+        welcome = Welcome(themes)
+        qtbot.addWidget(welcome)
+        welcome.resize(460, 600)
+        welcome.show()
+        welcome.set_endpoint_state(CLOUD_PROVIDERS[0].id, "no_keyring")
+        qtbot.waitUntil(lambda: welcome.horizontalScrollBar().maximum() == 0)
+    finally:
+        apply_look(qapp, ThemeSource())
+        qapp.setStyleSheet(before)

@@ -12,6 +12,7 @@ from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 _DRAWING = 56
+_MOST_ZOOM = 150
 
 
 class AboutPage(ScrolledColumn):
@@ -48,7 +49,7 @@ class AboutPage(ScrolledColumn):
         words = QVBoxLayout()
         words.setSpacing(SPACE_XS)
         version = QCoreApplication.applicationVersion()
-        words.addWidget(label(self.tr("Desktop Agent"), "title"))
+        words.addWidget(label(self.tr("Desktop Agent"), "title", wrap=True))
         words.addWidget(_selectable(self.tr("Version {0}").format(version)))
         head = QHBoxLayout()
         head.setSpacing(SPACE_M)
@@ -60,7 +61,9 @@ class AboutPage(ScrolledColumn):
         self._opener.open_folder(self._data_folder)
 
     def _apply_theme(self) -> None:
-        self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_DRAWING * self._themes.zoom / 100), 2))
+        # No larger than that, or the name beside it would be cut.
+        part = min(self._themes.zoom, _MOST_ZOOM) / 100
+        self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_DRAWING * part), 2))
 
 
 def _selectable(text: str) -> QLabel:
