@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from ui.look.controls import ClearableField
+from ui.look.controls import ClearableField, announce
 from ui.look.icons import themed_icon
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -52,6 +52,7 @@ class ConversationList(QWidget):
         """The conversations in the order to be shown."""
         self._list.set_conversations(conversations)
         self._list.mark(self._current)
+        self._say_if_nothing_is_found()
 
     def set_current(self, conversation_id: str | None) -> None:
         """The conversation on the screen."""
@@ -115,6 +116,15 @@ class ConversationList(QWidget):
     def _narrow(self, wanted: str) -> None:
         self._rows.narrow(wanted)
         self._list.mark(self._current)
+        self._say_if_nothing_is_found()
+
+    def _say_if_nothing_is_found(self) -> None:
+        """The list paints it, which no screen reader finds."""
+        words = self._rows.nothing_found() if self._rows.finds_nothing else ""
+        if words != self._search.accessibleDescription():
+            self._search.setAccessibleDescription(words)
+            if words:
+                announce(self._search, words)
 
     def _go_to_found(self) -> None:
         if not self._list.currentIndex().isValid():
@@ -122,7 +132,7 @@ class ConversationList(QWidget):
         self._list.setFocus()
 
     def _choose_first(self) -> None:
-        if self._rows.rowCount():
+        if self._search.text().strip() and self._rows.rowCount():
             self.conversation_chosen.emit(self._rows.id_at(0))
             self._search.clear()
 

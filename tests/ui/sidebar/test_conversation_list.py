@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolBut
 from ui.look.rows import RowRole
 from ui.look.style import style_sheet
 from ui.look.theme import ThemeSource
+from ui.sidebar import conversation_list
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_model import ConversationModel
 
@@ -140,6 +141,21 @@ def test_a_search_that_finds_nothing_says_so(driver):
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     empty = driver.rows.grab().toImage()
     assert empty not in (plain, nothing)
+
+
+def test_that_nothing_is_found_is_said_to_a_screen_reader_once(driver, monkeypatch):
+    said = []
+    monkeypatch.setattr(conversation_list, "announce", lambda _, words: said.append(words))
+    field = driver.part(QLineEdit, "Search conversations")
+    driver.bot.keyClicks(field, "quince")
+    assert said == [field.accessibleDescription()] == ["No conversation has this in its title."]
+    driver.pane.set_conversations([Record("9", "Quinces")])
+    assert field.accessibleDescription() == ""
+
+
+def test_enter_in_an_empty_search_opens_nothing(driver):
+    driver.bot.keyClick(driver.part(QLineEdit, "Search conversations"), Qt.Key.Key_Return)
+    assert driver.facts == []
 
 
 @pytest.fixture
