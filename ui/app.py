@@ -95,18 +95,18 @@ class Desk:
         self._front = front
         self._engine = engine
         self._tasks = Tasks(self._on_problem)
-        clock = FrameClock(app)
+        clock = self._clock = FrameClock(app)
         pictures = Pictures(engine.pictures)
         self.library = Library(engine, clock, self._tasks, pictures, app)
         self.servers = Servers(engine, self._tasks, app)
         self.window = front.window
-        page = ConversationPage(self.window.frame, themes, self.library, self.servers, pictures, self._tasks)
+        page = ConversationPage(
+            self.window.frame, self.window.banners, themes, self.library, self.servers, pictures, self._tasks
+        )
         self.window.furnish(page, ApprovalPresenter(themes, self._tasks, self.window), self.library, self.servers)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._clock = clock
         self._garbage = Garbage(clock.tick, lambda: self.library.working, app)
-        settings = Settings(engine, self._tasks, app)
-        self._settings = settings
+        settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
         Attention(self.window, self.library, self._notifications, settings, front)
         self._help = Help(themes, pictures, engine.folder, self.window)
@@ -132,13 +132,13 @@ class Desk:
             themes,
             (asking, Offers(engine, self._tasks, app), ServerNotices(engine, app)),
             self.window.page.composer,
-            self.window.page.banners,
+            self.window.banners,
             self._tasks,
             lambda: self.library.current,
             self.window,
         )
         self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)
-        self._disk_notices = DiskNotices(disk, self.window.page.banners, self.window)
+        self._disk_notices = DiskNotices(disk, self.window.banners, self.window)
         self._connect()
 
     def begin(self, place: Place) -> None:
@@ -149,7 +149,7 @@ class Desk:
         self.library.refresh()
         self._disk_notices.show()
         for notice in self._engine.notices:
-            self.window.page.banners.show_notice(notice)
+            self.window.banners.show_notice(notice)
         if place.endpoint is not None:
             self.library.new()
         self._tasks.start(self._go_on(place))
@@ -270,7 +270,7 @@ class Desk:
         self._servers_at_work.settings_requested.connect(lambda: self._settings_presenter.show().turn_to("mcp"))
         self._front.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
-        self.window.page.banners.offer(
+        self.window.banners.offer(
             RemedyAction.OPEN_SETTINGS,
             QCoreApplication.translate("Desk", "Open settings"),
             lambda: self._settings_presenter.show("providers"),

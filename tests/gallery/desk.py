@@ -86,7 +86,9 @@ class Desk:
         self.library = Library(engine, self.clock, self.tasks, self.pictures, app)
         self.servers = Servers(engine, self.tasks, app)
         self.window = MainWindow(themes)
-        page = ConversationPage(self.window.frame, themes, self.library, self.servers, self.pictures, self.tasks)
+        page = ConversationPage(
+            self.window.frame, self.window.banners, themes, self.library, self.servers, self.pictures, self.tasks
+        )
         self.window.furnish(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
         settings = Settings(engine, self.tasks, app)
         self.help = Help(themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.window)

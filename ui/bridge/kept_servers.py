@@ -30,8 +30,10 @@ class KeptServers:
             id_, number = f"{plain.id}#{number}", number + 1
         return id_
 
-    async def use(self, endpoint: Endpoint, model: str, *, has_new_key: bool, session_only: bool = False) -> None:
-        """Keep a server that answered, and make it and this model the choice. Raises SecretsUnavailable.
+    async def use(
+        self, endpoint: Endpoint, model: str | None, *, has_new_key: bool, session_only: bool = False
+    ) -> None:
+        """Keep a server that answered; with a model, make both the choice of new ones. Raises SecretsUnavailable.
 
         `session_only`: the new key is not in the keyring.
         """
@@ -44,7 +46,8 @@ class KeptServers:
                 await self._drop_key(old)
         endpoint = endpoint.model_copy(update={"has_key": has_key})
         others = tuple(each for each in self._providers.endpoints if each.id != endpoint.id)
-        await self._change(endpoint.id, endpoints=(*others, endpoint), endpoint_id=endpoint.id, model=model)
+        choice = {} if model is None else {"endpoint_id": endpoint.id, "model": model}
+        await self._change(endpoint.id, endpoints=(*others, endpoint), **choice)
 
     async def edit(self, changed: Endpoint) -> bool:
         """Another title, address, dialect or mirrors; answers whether its key was dropped.

@@ -80,8 +80,8 @@ class Servers(QObject):
         self._tasks.start(self._connect(endpoint, key, session_only=session_only))
 
     def replace_key(self, endpoint_id: str, key: SecretStr) -> None:
-        """Another key for a server in use."""
-        self._tasks.start(self._connect(self._connections.endpoint(endpoint_id), key, session_only=False))
+        """Test a server in use with another key; when it answers, keep that. What new ones begin with stays."""
+        self._tasks.start(self._replace_key(self._connections.endpoint(endpoint_id), key))
 
     def remove_key(self, endpoint_id: str) -> None:
         """Delete a key from the keyring."""
@@ -135,33 +135,42 @@ class Servers(QObject):
             self.state_changed.emit(endpoint_id, "ok", found)
 
     async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
+        model = await self._keep(endpoint, key, session_only=session_only, is_chosen=True)
+        if model is not None:
+            self.connected.emit(endpoint.id, model)
+
+    async def _replace_key(self, endpoint: Endpoint, key: SecretStr) -> None:
+        await self._keep(endpoint, key, session_only=False, is_chosen=False)
+
+    async def _keep(
+        self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
+    ) -> str | None:
+        """Test it and keep it; returns its first model, or None after saying why not."""
         self.state_changed.emit(
             endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
         )
         try:
             models = await self._connections.check(endpoint, key)
-            if key is not None and models:
+            if not models:
+                self.state_changed.emit(endpoint.id, "error", _no_models(endpoint))
+                return None
+            if key is not None:
                 await self._connections.keep_key(endpoint.id, key, session_only=session_only)
+            model = models[0].id
+            chosen = model if is_chosen else None
+            await self.kept.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
         except SecretsUnavailable as error:
-            both = error.whole
-            self.state_changed.emit(endpoint.id, "no_keyring", both)
-            return
+            # Of another address, the old key could not be deleted: there is none that memory could hold instead.
+            self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)
+            return None
         except AgentError as error:
             remedy = _TYPE_ONE if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
-            both = with_remedy(error.sentence, remedy)
-            self.state_changed.emit(endpoint.id, "error", both)
-            return
-        if not models:
-            sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
-            if endpoint.kind == "custom":
-                sentence = with_remedy(sentence, _TYPE_ONE)
-            self.state_changed.emit(endpoint.id, "error", sentence)
-            return
-        await self.kept.use(endpoint, models[0].id, has_new_key=key is not None, session_only=session_only)
+            self.state_changed.emit(endpoint.id, "error", with_remedy(error.sentence, remedy))
+            return None
         self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
         self.endpoints_changed.emit()
-        self.connected.emit(endpoint.id, models[0].id)
-        await self._refresh_models(again=False)
+        self._tasks.start(self._refresh_models(again=False))
+        return model
 
     async def _edit(self, changed: Endpoint) -> None:
         try:
@@ -176,8 +185,12 @@ class Servers(QObject):
         await self._refresh_models(again=False)
 
     async def _remove_key(self, endpoint_id: str) -> None:
-        await self.kept.drop_key(endpoint_id)
-        self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
+        try:
+            await self.kept.drop_key(endpoint_id)
+        except AgentError as error:
+            self.state_changed.emit(endpoint_id, "error", error.whole)
+        else:
+            self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
     async def _remove(self, endpoint_id: str) -> None:
         old = self.kept.find(endpoint_id)
@@ -188,3 +201,8 @@ class Servers(QObject):
             with suppress(KeyringMissing):
                 await self._connections.remove_key(endpoint_id)
         await self._refresh_models(again=False)
+
+
+def _no_models(endpoint: Endpoint) -> Sentence:
+    sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
+    return with_remedy(sentence, _TYPE_ONE) if endpoint.kind == "custom" else sentence

@@ -1,4 +1,4 @@
-"""Banners above the conversation: errors with a remedy, remarks, undo. In place, never modal."""
+"""Banners above the page: errors with a remedy, remarks, undo. In place, never modal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,11 +58,16 @@ class BannerArea(QWidget):
         self._shown: dict[str, BannerFrame] = {}
         self._conversation = ""
         self._remedies: dict[RemedyAction, BannerButton] = {}
+        self._newest: BannerFrame | None = None
         # Where text is large and the window low, what is said must leave room for the conversation.
         self._scrolled = ScrolledColumn(SPACE_XS, trailing=SPACE_S, most=lambda: self.window().height() * 2 // 5)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_L, 0, SPACE_L, SPACE_S)
+        layout.setContentsMargins(SPACE_L, SPACE_M, SPACE_L, 0)
         layout.addWidget(self._scrolled)
+        self._scrolling = QTimer(self, singleShot=True, interval=0)
+        """Until the layout has put the new banner where it stays."""
+        self._scrolling.timeout.connect(self._scroll_to_newest)
+        self._scrolled.verticalScrollBar().rangeChanged.connect(self._on_range)
         self.setAccessibleName(self.tr("Messages of the program"))
         self.hide()
 
@@ -80,6 +85,8 @@ class BannerArea(QWidget):
         self._scrolled.column.addWidget(frame)
         self._make_room()
         if self._is_at_home(frame):
+            self._newest = frame
+            self._scrolling.start()
             announce(self, frame.words)
 
     def show_conversation(self, conversation: str) -> None:
@@ -124,6 +131,8 @@ class BannerArea(QWidget):
         """Take a banner away, for example because what it says is no longer true."""
         frame = self._shown.pop(key, None)
         if frame is not None:
+            if frame is self._newest:
+                self._newest = None
             self._scrolled.column.removeWidget(frame)
             frame.hide()
             frame.deleteLater()
@@ -146,6 +155,14 @@ class BannerArea(QWidget):
         for frame in self._shown.values():
             frame.setVisible(frame in frames[-MOST:])
         self.setVisible(bool(frames))
+
+    def _on_range(self, _least: int, _most: int) -> None:
+        self._scrolling.start()
+
+    def _scroll_to_newest(self) -> None:
+        """Where not all have room, what was said last is seen, from its beginning."""
+        if self._newest is not None:
+            self._scrolled.verticalScrollBar().setValue(self._newest.y())
 
     def _is_at_home(self, frame: "BannerFrame") -> bool:
         return frame.banner.conversation in {"", self._conversation}

@@ -6,6 +6,7 @@ from pydantic import SecretStr
 from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
+from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.library import Library
 from ui.bridge.servers import Servers
 from ui.look.parts.server_fields import dialect_names
@@ -23,7 +24,8 @@ class Connecting(QObject):
         self.welcome = welcome
         self._servers = servers
         self._library = library
-        self._waiting = False
+        self._wanted: set[str] = set()
+        """Ids of the servers whose first conversation begins as soon as they are connected."""
         welcome.refresh_requested.connect(servers.find_local)
         welcome.local_chosen.connect(self._connect_local)
         welcome.key_submitted.connect(self._connect_preset)
@@ -32,12 +34,16 @@ class Connecting(QObject):
         welcome.custom_session_submitted.connect(self._connect_custom_for_session)
         welcome.demo_requested.connect(library.new_demo)
         servers.local_servers_changed.connect(welcome.set_local_servers)
-        servers.state_changed.connect(welcome.set_endpoint_state)
+        servers.state_changed.connect(self._on_state)
         servers.connected.connect(self._on_connected)
 
     def begin(self) -> None:
         """Look for servers: the screen is about to be shown."""
         self._servers.find_local()
+
+    def leave(self) -> None:
+        """Another page is shown: what gets connected from now on does not take its place."""
+        self._wanted.clear()
 
     @Slot(str)
     def _connect_local(self, endpoint_id: str) -> None:
@@ -45,12 +51,12 @@ class Connecting(QObject):
 
     @Slot(str, object)
     def _connect_preset(self, endpoint_id: str, key: SecretStr | None) -> None:
-        self._waiting = True
+        self._wanted.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key)
 
     @Slot(str, object)
     def _connect_for_session(self, endpoint_id: str, key: SecretStr) -> None:
-        self._waiting = True
+        self._wanted.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
 
     @Slot(object, object)
@@ -62,7 +68,6 @@ class Connecting(QObject):
         self._connect_typed(server, key, session_only=True)
 
     def _connect_typed(self, server: TypedServer, key: SecretStr | None, *, session_only: bool) -> None:
-        self._waiting = True
         id_ = self._servers.kept.id_for(server.address, server.mirrors, server.dialect)
         endpoint = Endpoint(
             id=id_,
@@ -72,6 +77,7 @@ class Connecting(QObject):
             mirrors=server.mirrors,
             models=server.models,
         )
+        self._wanted.add(id_)
         self._servers.connect_endpoint(endpoint, key, session_only=session_only)
 
     def _title_of(self, server: TypedServer, id_: str) -> str:
@@ -80,8 +86,14 @@ class Connecting(QObject):
         others = {each.title for each in self._servers.endpoints if each.id != id_}
         return f"{host} ({dialect_names()[server.dialect]})" if host in others else host
 
+    @Slot(str, str, object)
+    def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
+        if state in {"error", "no_keyring"}:
+            self._wanted.discard(endpoint_id)
+        self.welcome.set_endpoint_state(endpoint_id, state, sentence)
+
     @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
-        if self._waiting:
-            self._waiting = False
+        if endpoint_id in self._wanted:
+            self._wanted.clear()
             self._library.new(endpoint_id=endpoint_id, model=model)

@@ -21,7 +21,7 @@ from ui.bridge.tasks import Tasks
 from ui.composer.offers.chip_row import Attached
 from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.theme import ThemeSource
-from ui.shell.banners import Banner
+from ui.shell.banners import Banner, BannerArea
 from ui.shell.calls.undoing import UndoPresenter
 from ui.shell.conduct.conduct_controls import ConductControls
 from ui.shell.contents.contents import Contents
@@ -48,6 +48,7 @@ class ConversationPage(QObject):
     def __init__(
         self,
         frame: PageFrame,
+        banners: BannerArea,
         themes: ThemeSource,
         library: Library,
         servers: Servers,
@@ -63,7 +64,7 @@ class ConversationPage(QObject):
         self._opener = AddressOpener(self)
         self._title = frame.title
         self._usage = UsageMeter()
-        self.banners = frame.banners
+        self.banners = banners
         self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
         self.contents = Contents(themes, self.transcript, pictures, tasks, self)

@@ -11,7 +11,6 @@ from ui.composer.composer import Composer
 from ui.look.controls import ElidedLabel
 from ui.look.parts.scrolled_column import ScrolledColumn
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
-from ui.shell.banners import BannerArea
 
 if TYPE_CHECKING:
     from desktop_agent.conversation.picture_intake import TakenPicture
@@ -24,7 +23,7 @@ LEAST_READ = 120
 
 
 class PageFrame(QWidget):
-    """Heading, banners, room for what is read, and the composer. ConversationPage fills it.
+    """Heading, room for what is read, and the composer. ConversationPage fills it.
 
     What is sent before that is kept.
     """
@@ -34,7 +33,6 @@ class PageFrame(QWidget):
         self._themes = themes
         self._early: list[tuple[str, list[Attached]]] = []
         self.title = _Title()
-        self.banners = BannerArea(themes)
         self.composer = Composer(themes, _take, opens_focused=True)
         self._said: QWidget | None = None
         self._settle = QTimer(self, singleShot=True, interval=0)
@@ -60,7 +58,7 @@ class PageFrame(QWidget):
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._show_focused)
-        _put_in_order([self.title, figures, self.banners, find_bar, transcript, *above, self.composer])
+        _put_in_order([self.title, figures, find_bar, transcript, *above, self.composer])
 
     def put_first(self, button: QWidget) -> None:
         """Put a button before the title."""
@@ -113,7 +111,6 @@ class PageFrame(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(heading)
-        column.addWidget(self.banners)
         column.addWidget(self._room, 1)
         column.addLayout(centred)
         self._fit()

@@ -1,10 +1,11 @@
-"""The list of conversations beside the one that is open; where there is no room for both, one of them."""
+"""The list of conversations beside the page that is open, with banners above; where it is narrow, one of the two."""
 
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from ui.look.theme import SPACE_S, ThemeSource
+from ui.shell.banners import BannerArea
 from ui.shell.page_frame import PageFrame
 from ui.sidebar.conversation_list import ConversationList
 
@@ -15,14 +16,19 @@ WINDOW_WIDTH = 1180
 
 
 class Panes(QWidget):
-    """The sidebar, and the pages. A button brings the list back wherever it is out of sight."""
+    """The sidebar, and the pages with the banners above whichever of them is shown.
 
-    def __init__(self, themes: ThemeSource, sidebar: ConversationList, frame: PageFrame) -> None:
+    A button brings the list back wherever it is out of sight.
+    """
+
+    def __init__(self, themes: ThemeSource, sidebar: ConversationList, frame: PageFrame, banners: BannerArea) -> None:
         super().__init__()
         self._themes = themes
         self._sidebar = sidebar
         self._frame = frame
+        self._banners = banners
         self.pages = QStackedWidget()
+        self._page_side = QWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._ways_back: list[QWidget] = []
         self._is_narrow = False
@@ -70,17 +76,18 @@ class Panes(QWidget):
         if is_narrow != self._is_narrow:
             self._is_narrow = is_narrow
             self._shows_list = not is_narrow
+            self._place_banners()
             self._arrange()
 
     def _arrange(self) -> None:
         self._sidebar.setVisible(self._shows_list)
-        self.pages.setVisible(not (self._is_narrow and self._shows_list))
+        self._page_side.setVisible(not (self._is_narrow and self._shows_list))
         is_wanted = self._is_narrow or not self._shows_list
         if is_wanted and not self._ways_back:
             self._make_ways_back()
         in_bar, in_heading = self._ways_back or (None, None)
         if in_bar is not None and in_heading is not None:
-            has_heading = self.pages.currentWidget() is self._frame and not self.pages.isHidden()
+            has_heading = self.pages.currentWidget() is self._frame and not self._page_side.isHidden()
             in_heading.setVisible(is_wanted and has_heading)
             in_bar.setVisible(is_wanted and not has_heading)
 
@@ -109,10 +116,14 @@ class Panes(QWidget):
 
     def _build(self) -> None:
         self._splitter.addWidget(self._sidebar)
-        self._splitter.addWidget(self.pages)
+        self._splitter.addWidget(self._page_side)
         self.pages.addWidget(self._frame)
+        self._page_column = QVBoxLayout(self._page_side)
+        self._page_column.setContentsMargins(0, 0, 0, 0)
+        self._page_column.setSpacing(0)
+        self._page_column.addWidget(self.pages, 1)
         # In little room the list of conversations gets narrower first.
-        self.pages.setMinimumWidth(PAGE_WIDTH)
+        self._page_side.setMinimumWidth(PAGE_WIDTH)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)
@@ -122,3 +133,13 @@ class Panes(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._column.addWidget(self._splitter, 1)
+        self._place_banners()
+
+    def _place_banners(self) -> None:
+        """Beside the list; where that takes turns with the page, above both: the list too deletes and offers undo."""
+        if self._is_narrow:
+            self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
+            self._banners.stackUnder(self._splitter)
+        else:
+            self._page_column.insertWidget(0, self._banners)
+            self._banners.lower()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from desktop_agent.vocabulary.errors import AgentError
 from ui.look.theme import ThemeSource
-from ui.shell.banners import UNDO
+from ui.shell.banners import UNDO, BannerArea
 from ui.shell.page_frame import PageFrame
 from ui.shell.panes import WINDOW_WIDTH, Panes
 from ui.sidebar.conversation_list import ConversationList
@@ -51,6 +51,7 @@ class MainWindow(QMainWindow):
         """Whether a new conversation was asked for before one could be made."""
         self._is_furnished = False
         self._may_close = False
+        self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
         self._themes = themes
@@ -58,7 +59,7 @@ class MainWindow(QMainWindow):
         self._deleted = ""
         self._trash: TrashDialog | None = None
         self._question: QuestionBox | None = None
-        self.panes = Panes(themes, self.sidebar, self.frame)
+        self.panes = Panes(themes, self.sidebar, self.frame, self.banners)
         self._build()
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
@@ -89,7 +90,7 @@ class MainWindow(QMainWindow):
 
     def show_problem(self, error: AgentError) -> None:
         """Say what went wrong."""
-        self.frame.banners.show_error(error)
+        self.banners.show_error(error)
 
     def show_welcome(self) -> None:
         """Offer to connect a model."""
@@ -106,6 +107,8 @@ class MainWindow(QMainWindow):
             self._connecting = Connecting(welcome, self._servers, self._library, self)
         self._connecting.begin()
         self._connecting.welcome.set_way_back(is_there=self._library.current is not None)
+        # What belongs to a conversation waits behind the page until it is there again.
+        self.banners.show_conversation("")
         self.panes.show_page(self._connecting.welcome)
         self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -177,6 +180,10 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_page(self) -> None:
+        if self._connecting is not None:
+            self._connecting.leave()
+        if self._library.current is not None:
+            self.banners.show_conversation(self._library.current.id)
         self.panes.show_page(self.frame)
 
     @Slot(object)
@@ -184,7 +191,7 @@ class MainWindow(QMainWindow):
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
         self.sidebar.set_current(conversation.id)
-        self.panes.show_page(self.frame)
+        self._show_page()
         conversation.record_changed.connect(self._show_title)
         self._show_title()
 
@@ -215,13 +222,13 @@ class MainWindow(QMainWindow):
     @Slot(str, str)
     def _offer_undo(self, conversation_id: str, title: str) -> None:
         text = self.tr("“{0}” was put into the trash.").format(title)
-        self.page.banners.show_undo(text, lambda: self._library.restore(conversation_id))
+        self.banners.show_undo(text, lambda: self._library.restore(conversation_id))
         self._deleted = conversation_id
 
     @Slot(str)
     def _withdraw_undo(self, conversation_id: str) -> None:
         if conversation_id == self._deleted:
-            self.page.banners.remove(UNDO)
+            self.banners.remove(UNDO)
 
     def _ask_to_close(self) -> None:
         if self._question is not None:

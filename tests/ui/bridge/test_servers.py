@@ -1,11 +1,13 @@
 """Model servers for the screens."""
 
 import asyncio
+import functools
 
 from pydantic import SecretStr
 
 from desktop_agent.engine import connections
 from desktop_agent.vocabulary.endpoints import Endpoint
+from desktop_agent.vocabulary.errors import StorageFailed
 from desktop_agent.vocabulary.requests import Capabilities
 from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
 from tests.desktop_agent.providers.loopback import Loopback, Reply
@@ -91,6 +93,46 @@ def test_a_server_without_models_says_so_and_keeps_no_key(in_loop, tmp_path):
             assert "no models yet" in words[-1]
             assert bridge.servers.endpoints == ()
             assert "mine" not in bridge.engine.secrets._session
+
+    run(in_loop, tmp_path, work)
+
+
+def test_what_cannot_be_kept_is_said_beside_the_server(in_loop, tmp_path, monkeypatch):
+    async def work(bridge):
+        async def refuse(*_):
+            raise StorageFailed("The disk is full.")
+
+        async with model_server("a") as server:
+            monkeypatch.setattr(bridge.engine, "change_preferences", refuse)
+            given = (endpoint(server), SecretStr("sk-mine"))
+            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
+            assert states == [("mine", "busy"), ("mine", "error")]
+            assert "The disk is full." in words[-1]
+
+    run(in_loop, tmp_path, work)
+
+
+def test_another_key_chooses_no_model_and_connects_nothing(in_loop, tmp_path, monkeypatch):
+    async def work(bridge):
+        async with model_server("a", "b", key="sk-new") as one, model_server("c") as two:
+            one_kept, two_kept = endpoint(one, "one", has_key=False), endpoint(two, "two", has_key=False)
+            await states_of(bridge, bridge.servers.connect_endpoint, two_kept, None)
+            providers = bridge.engine.preferences.providers.model_copy(update={"endpoints": (one_kept, two_kept)})
+            await bridge.engine.change_preferences(
+                bridge.engine.preferences.model_copy(update={"providers": providers})
+            )
+            connected, changed = Heard(bridge.servers.connected), Heard(bridge.servers.endpoints_changed)
+            keep = bridge.engine.connections.keep_key
+            in_memory = functools.partial(keep, session_only=True)
+            monkeypatch.setattr(bridge.engine.connections, "keep_key", lambda id_, key, **_: in_memory(id_, key))
+            states, _ = await states_of(bridge, bridge.servers.replace_key, "one", SecretStr("sk-new"))
+            assert states == [("one", "busy"), ("one", "ok")]
+            assert keys_seen(one) == {"Bearer sk-new"}
+            assert bridge.servers.kept.find("one").has_key
+            assert connected == []
+            assert len(changed) == 1
+            providers = bridge.engine.preferences.providers
+            assert (providers.endpoint_id, providers.model) == ("two", "c")
 
     run(in_loop, tmp_path, work)
 

@@ -79,7 +79,7 @@ class Screen:
 
     @property
     def banners(self):
-        return self.window.page.banners
+        return self.window.banners
 
     def words(self, inside: QWidget | None = None):
         return [each.text() for each in (inside or self.window).findChildren(QLabel) if each.isVisible()]

@@ -1,11 +1,15 @@
 """Any server by its address, from the welcome page to an answer."""
 
+import asyncio
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
-from tests.desktop_agent.engine.servers import answer, model_server, refusal
-from tests.desktop_agent.providers.loopback import Loopback
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from tests.desktop_agent.engine.servers import JSON, answer, endpoint, listing, model_server, refusal
+from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.ui.bridge.in_loop import until
 
 
@@ -123,3 +127,38 @@ def test_names_are_given_and_taken_back_in_the_settings(on_screen):
             dialog.hide()
 
     on_screen(work, connected=False)
+
+
+def test_after_an_attempt_that_failed_a_server_connected_later_opens_nothing(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        at_work = screen.conversation.id
+        screen.window.show_welcome()
+        async with without_listing() as server, model_server("m") as later:
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: "type the name of one" in welcome_words(screen))
+            await screen.idle()
+            screen.desk.servers.connect_endpoint(endpoint(later), None)
+            await until(lambda: len(screen.desk.servers.endpoints) == 2)
+            await screen.idle()
+        assert screen.conversation.id == at_work
+
+    on_screen(work, Turn(ContentDelta("Hi")))
+
+
+def test_a_server_that_answers_after_one_went_back_opens_nothing(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        at_work, hold = screen.conversation.id, asyncio.Event()
+        screen.window.show_welcome()
+        slow = Reply(listing("m").body, headers=JSON, framing="length", hold=hold)
+        async with Loopback(choose=lambda _: slow) as server:
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: server.requests)
+            screen.press("Back")
+            hold.set()
+            await until(lambda: len(screen.desk.servers.endpoints) == 2)
+            await screen.idle()
+        assert screen.conversation.id == at_work
+
+    on_screen(work, Turn(ContentDelta("Hi")))

@@ -132,3 +132,16 @@ def test_a_banner_of_the_same_key_starts_its_time_anew(driver):
     driver.area.show_undo("second", lambda: None)
     old.close_pressed.emit()
     assert driver.words == ["second"]
+
+
+def test_in_a_low_window_the_newest_is_seen(driver):
+    driver.area.resize(360, 300)
+    driver.area.show()
+    for number in range(3):
+        driver.area.show_error(ConnectionFailed(f"{number}: nobody answers at this address, and nobody ever will"))
+    driver.area.show_undo("“A plan” was put into the trash.", lambda: None)
+    driver.bot.waitExposed(driver.area)
+    bar = driver.area._scrolled.verticalScrollBar()
+    driver.bot.waitUntil(lambda: bar.maximum() > 0)
+    newest = driver.area.findChildren(BannerFrame)[-1]
+    driver.bot.waitUntil(lambda: newest.visibleRegion().boundingRect() == newest.rect())

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QToolButton
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.errors import StorageFailed, WrongUse
@@ -68,6 +68,42 @@ def test_the_offer_to_undo_a_deletion_leaves_when_it_is_restored(on_screen):
         await until(lambda: "was put into the trash" in shown(screen))
         screen.desk.library.restore(record.id)
         await until(lambda: "was put into the trash" not in shown(screen))
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_over_the_welcome_page_too_it_is_said_what_concerns_all(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        screen.banners.show_error(WrongUse("It went wrong in one."), screen.conversation.id)
+        screen.window.show_welcome()
+        screen.window.show_problem(WrongUse("It concerns everything."))
+        record = await screen.engine.store.create_conversation(title="Put away")
+        screen.desk.library.delete(record.id)
+        await until(lambda: "was put into the trash" in shown(screen))
+        assert "It concerns everything." in shown(screen)
+        # Behind the page it waits for its conversation.
+        assert "It went wrong in one." not in shown(screen)
+        screen.press("Back")
+        assert "It went wrong in one." in shown(screen)
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("1")))
+
+
+def test_beside_nothing_but_the_list_a_deletion_can_be_undone(on_screen):
+    async def work(screen):
+        screen.window.resize(480, 600)
+        await until(lambda: screen.find(QToolButton, "Show or hide the conversations"))
+        screen.press("Show or hide the conversations")
+        assert screen.editor is None
+        record = await screen.engine.store.create_conversation(title="Put away")
+        screen.desk.library.delete(record.id)
+        await until(lambda: "was put into the trash" in shown(screen))
+        screen.window.resize(1100, 700)
+        await until(lambda: screen.editor is not None)
+        assert "was put into the trash" in shown(screen)
         await screen.idle()
 
     on_screen(work)

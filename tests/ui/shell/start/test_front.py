@@ -203,7 +203,7 @@ def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatc
     async def work():
         front.show()
         loading = asyncio.create_task(_loaded(front))
-        shown = front.window.frame.banners
+        shown = front.window.banners
         await until(lambda: loading.done() or shown.isVisible())
         front.end()
         return await loading
