@@ -19,6 +19,8 @@ from desktop_agent.providers.catalogue.pricing import Pricing
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.failures import (
     begins_a_stream,
+    from_stream,
+    is_bare_error,
     may_begin_a_stream,
     not_a_model_server,
     request_id,
@@ -116,14 +118,14 @@ async def answered(
             has_begun = False
             chunks = _UntilSilent(body, reader, builder)
             async for chunk in chunks:
-                ready = iter(_events(decoder.feed(chunk), reader, builder))
+                ready = iter(_events(decoder.feed(chunk), opened))
                 for event in ready:
                     yield event
                 has_begun = has_begun or _has_begun(reader, answer)
                 if reader.failure is not None or _is_a_page(decoder):
                     break
             else:
-                ready = iter(_events(decoder.finish(), reader, builder))
+                ready = iter(_events(decoder.finish(), opened))
                 for event in ready:
                     yield event
     except asyncio.CancelledError:
@@ -151,7 +153,7 @@ def _failure_at_the_end(
     """What the end of the bytes means, with `failure` of the connection; None: the answer is whole."""
     reader = opened.reader
     if failure is not None:
-        _read_rest(decoder, reader)
+        _read_rest(decoder, opened)
     if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
         opened.builder.told["unended"] = True
         failure = None
@@ -278,31 +280,36 @@ class _UntilSilent:
             raise StopAsyncIteration from None
 
 
-def _events(frames: list[Frame], reader: FrameReader, builder: PartBuilder) -> list[ProviderEvent]:
+def _events(frames: list[Frame], opened: Opened) -> list[ProviderEvent]:
     if not frames:
         return []
-    _read(frames, reader)
-    return builder.take()
+    _read(frames, opened)
+    return opened.builder.take()
 
 
-def _read(frames: list[Frame], reader: FrameReader) -> None:
+def _read(frames: list[Frame], opened: Opened) -> None:
+    reader = opened.reader
     for frame in frames:
         was_done = reader.done
         reader.read(frame)
         if was_done:
             reader.failure = None  # a whole answer cannot fail any more
-        elif reader.failure is not None:
+        elif reader.failure is None and not reader.has_finished and is_bare_error(frame[1]):
+            answer = opened.answer
+            clean = loads(answer.without_key(dumps(frame[1]).decode()).encode())
+            reader.failure = from_stream(clean, answer.headers)
+        if reader.failure is not None:
             break
 
 
-def _read_rest(decoder: SseDecoder, reader: FrameReader) -> None:
+def _read_rest(decoder: SseDecoder, opened: Opened) -> None:
     """Read what had come whole when the body was cut, but was held for what might follow it."""
     with suppress(UnreadableAnswer):  # one event is too large
-        _read(decoder.finish(is_cut=True), reader)
+        _read(decoder.finish(is_cut=True), opened)
 
 
 def _held_back(opened: Opened, decoder: SseDecoder) -> list[ProviderEvent]:
-    _read_rest(decoder, opened.reader)
+    _read_rest(decoder, opened)
     opened.builder.close_parts()
     return opened.builder.take()
 

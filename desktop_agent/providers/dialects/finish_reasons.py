@@ -32,8 +32,9 @@ _FAILED: Mapping[str, tuple[type[ProviderError], str]] = {
     **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
     "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
 }
-# The last two: the default value of Google's enumeration, which gateways print where nothing was said.
-_NOTHING = frozenset({"", "null", "none", "nil", "undefined", "unspecified", "finish_reason_unspecified"})
+# The default values of Google's enumerations, which gateways print where nothing was said.
+_DEFAULTS = ("unspecified", "finish_reason_unspecified", "block_reason_unspecified", "blocked_reason_unspecified")
+_NOTHING = frozenset({"", "null", "none", "nil", "undefined", *_DEFAULTS})
 
 
 def finish_word(value: Any) -> str | None:

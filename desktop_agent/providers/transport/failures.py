@@ -158,6 +158,8 @@ _NUMBERS: dict[str, type[ProviderError]] = {
     **dict.fromkeys(("1302", "1303", "1305"), RateLimited),
     "1312": Overloaded,
 }
+# platform.minimax.io/docs/api-reference/errorcode, by words that others use.
+_MINIMAX = {1002: "rate_limit_exceeded", 1004: "invalid_api_key", 1008: "insufficient_quota"}
 # A Responses stream that failed says only this about what was sent (openai SDK, ResponseError.code).
 _REFUSED_INPUT = frozenset(
     {
@@ -221,6 +223,9 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
     599: TimedOut,
 }
 _RETRY_STATUSES = frozenset({408, 409, 429})
+_MESSAGES = ("message", "msg", "status_msg", "errmsg", "error_msg")
+# Beside one of these stands an answer, or an event with a type of its own.
+_OF_AN_ANSWER = ("choices", "candidates", "type", "object", "output", "content", "delta", "usageMetadata")
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-generation-id", "x-goog-request-id", "apim-request-id")
 _NEVER_AGAIN = (QuotaExhausted, AuthenticationFailed, PermissionRefused, ContextLengthExceeded, UnreadableAnswer)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -268,6 +273,29 @@ def from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
         request_id=request_id(headers) or refusal.request_id,
         detail=dumps(data)[:DETAIL_LIMIT].decode("utf-8", "replace"),
     )
+
+
+def is_error(error: Any) -> bool:
+    """Whether what stands under `error` says anything: gateways write one of zeros and empty words beside text."""
+    if is_object(error) or is_array(error):
+        return any(map(is_error, error.values() if is_object(error) else error))
+    return bool(error)
+
+
+def is_bare_error(data: Any) -> bool:
+    """Whether an object is an error in a shape of its own, beside which no dialect says anything.
+
+    `{"code", "message"}`, Cloudflare's `{"success": false, "errors"}` (developers.cloudflare.com/api), and MiniMax's
+    `base_resp`, which stands beside answers too, with status 0 (platform.minimax.io, Error Codes).
+    """
+    if not is_object(data):
+        return False
+    for name in _OF_AN_ANSWER:  # no generator: this is asked of every piece of an answer
+        if data.get(name):
+            return False
+    if is_error(object_in(data, "base_resp").get("status_code")) or is_error(data.get("errors")):
+        return True
+    return data.get("success") is False or any(data.get(n) and isinstance(data[n], str) for n in _MESSAGES)
 
 
 def named_words(error: ProviderError) -> frozenset[str]:
@@ -336,7 +364,13 @@ def _said(data: dict[str, Any]) -> Refusal:
         return inner if inner.message else _flat(data, inner)
     if isinstance(error, str) and error:
         return _flat({**data, "message": error}, Refusal())
-    return _flat(data, Refusal())
+    others = objects_in(data, "errors")
+    return _flat(data, _flat(others[0], Refusal()) if others else _minimax(object_in(data, "base_resp")))
+
+
+def _minimax(status: dict[str, Any]) -> Refusal:
+    code = status.get("status_code")
+    return _flat({**status, "code": _MINIMAX.get(code) if isinstance(code, int) else None}, Refusal())
 
 
 def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
@@ -351,10 +385,10 @@ def _flat(data: dict[str, Any], inner: Refusal) -> Refusal:
         *(reason.get("reason") for reason in reasons),
         finer,
     ]
-    message = data.get("message") or _detail(data.get("detail"))
+    message = next(filter(None, map(data.get, _MESSAGES)), None) or _detail(data.get("detail"))
     param = data.get("param")
     return Refusal(
-        message=mended(message if isinstance(message, str) else dumps(message).decode()) if message else "",
+        message=mended(message if isinstance(message, str) else dumps(message).decode()) if message else inner.message,
         words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily(reasons),
         code=_number(data.get("code")) or _number(data.get("status")) or inner.code,
         param=param if isinstance(param, str) else "",

@@ -26,6 +26,7 @@ _LINE_COST = 48  # of a waiting line beside its bytes: else millions of empty on
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and with an end that may be missing: a line full of quotes is read once, never tried again from each.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[][{}]')
 
 
 class SseDecoder:
@@ -49,6 +50,7 @@ class SseDecoder:
         self._data_size = 0
         self._bare: list[bytes] = []
         self._bare_depth = 0
+        self._is_array_begun = False  # elements of the bare array were handed out
         self._out: list[Frame] = []
         self._failure: UnreadableAnswer | None = None
 
@@ -206,17 +208,43 @@ class SseDecoder:
         self._data_size += len(line) + _LINE_COST
         self._check(self._data_size)
         rest = _STRING.sub("", line.decode("utf-8", "replace"))
+        depth = self._bare_depth
         self._bare_depth += rest.count("{") + rest.count("[") - rest.count("}") - rest.count("]")
+        if (self._is_array_begun or self._bare_depth > 0) and self._bare[0].lstrip().startswith(b"["):
+            self._hand_out_elements(line, _end_of_elements(line, depth))
         if self._bare_depth <= 0:
             self._close_bare()
 
+    def _hand_out_elements(self, line: bytes, end: int) -> None:
+        """A stream as one array, as Gemini writes it without alt=sse: what is whole does not wait for its end."""
+        if not end:
+            return
+        self._bare[-1] = line[:end]
+        frame = _frame("", b"[" + b"\n".join(self._bare).lstrip(b"[, \t\n") + b"]")
+        if frame is None:
+            self.bad_events += 1
+            self.strange = self.strange or self._bare[0][:_LONGEST_STRANGE].decode("utf-8", "replace")
+        else:
+            self._out.extend(("", element) for element in frame[1])
+        self._bare = [b"[" + line[end:]]
+        self._data_size = 0
+        self._is_array_begun = True
+
     def _close_bare(self) -> None:
+        if self._is_array_begun:
+            self._is_array_begun = False
+            self.bad_events += bool(b"".join(self._bare).strip(b"[], \t"))
+            self._forget_bare()
+            return
         frame = _frame("", b"\n".join(self._bare))
         if frame is None:
             self.bad_events += 1
             self.strange = self.strange or self._bare[0][:_LONGEST_STRANGE].decode("utf-8", "replace")
         else:
             self._out.append(frame)
+        self._forget_bare()
+
+    def _forget_bare(self) -> None:
         self._bare.clear()
         self._bare_depth = 0
         self._data_size = 0
@@ -269,6 +297,19 @@ def _frame(name: str, data: bytes) -> Frame | None:
         return (name, loads(data))
     except ValueError:
         return None
+
+
+def _end_of_elements(line: bytes, depth: int) -> int:
+    """Where the last element of an array that the line ends is over; 0 where it ends none."""
+    end = 0
+    for found in _STRING_OR_BRACKET.finditer(line):
+        if found[0] in b"{[":
+            depth += 1
+        elif found[0] in b"}]":
+            depth -= 1
+            if depth == 1:
+                end = found.end()
+    return end
 
 
 def _as_error(value: bytes) -> Any:

@@ -82,14 +82,15 @@ class FrameReader:
         self._response_id: str | None = None
         self._is_over = False
         self._is_on_every_chunk = False  # a finishReason with more behind it
+        self._goes_on = False  # there is more behind a blockReason
 
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
         name, data = frame
-        text = None if name or self.finish is not None else _only_text(data)
+        text = None if name or self.finish is not None or self._blocked else _only_text(data)
         if text is not None and (self._response_id is not None or "responseId" not in data):
             self.recognised = True
-            self._usage = object_in(data, "usageMetadata") or self._usage
+            self._count(data)
             self._parts.text(text)
             return
         if is_array(data):
@@ -102,8 +103,8 @@ class FrameReader:
 
     @property
     def has_finished(self) -> bool:
-        """Whether a finishReason or a blockReason came."""
-        return self.finish is not None or bool(self._blocked)
+        """Whether a finishReason came, or a blockReason with nothing of an answer behind it."""
+        return self.finish is not None or (bool(self._blocked) and not self._goes_on)
 
     @property
     def has_ended(self) -> bool:
@@ -130,7 +131,9 @@ class FrameReader:
         """The reason, the server's word for it, and the details."""
         if self.finish is None:
             told = self._blocked.get("blockReasonMessage")
-            details: dict[str, Any] = {"blockReasonMessage": mended(told)} if isinstance(told, str) and told else {}
+            details: dict[str, Any] = (
+                {"blockReasonMessage": self._without_key(mended(told))} if isinstance(told, str) and told else {}
+            )
             return StopReason.CONTENT_FILTER, f"blockReason:{self._blocked['blockReason']}", details
         reason = _REASONS.get(self.finish) or reason_of(self.finish)
         details = {"finishMessage": self._message} if self._message else {}
@@ -144,27 +147,35 @@ class FrameReader:
     def _chunk(self, data: Any) -> None:
         if not is_object(data) or self.failure is not None:
             return
-        if data.get("error"):
-            self._fail(data)
-            return
         self.recognised = self.recognised or any(name in data for name in _OURS)
         response_id = data.get("responseId")
         if self._response_id is None and isinstance(response_id, str) and response_id:
             self._response_id = response_id
             self._builder.named(response_id)
-        self._usage = object_in(data, "usageMetadata") or self._usage
+        self._count(data)
+        # Only the first answer is read; zero may be left out.
+        first = next((each for each in objects_in(data, "candidates") if each.get("index") in (None, 0, "0")), None)
+        if first is not None:
+            self._candidate(first)
         feedback = object_in(data, "promptFeedback")
-        if isinstance(feedback.get("blockReason"), str):
+        if finish_word(feedback.get("blockReason")) is not None:
             self._blocked = feedback
-        for candidate in objects_in(data, "candidates"):
-            if not candidate.get("index"):  # only the first answer is read; zero may be left out
-                self._candidate(candidate)
-                return
+        # Behind the text that came with it.
+        if failures.is_error(data.get("error")):
+            self._fail(data)
+
+    def _count(self, data: dict[str, Any]) -> None:
+        """The last report counts; one of nothing but zeros and nulls says nothing."""
+        usage = object_in(data, "usageMetadata")
+        if any(usage.values()):
+            self._usage = usage
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
         self._grounding.add(candidate)
-        for part in objects_in(candidate.get("content"), "parts"):
-            self._is_on_every_chunk = self._is_on_every_chunk or (self.finish is not None and part != {"text": ""})
+        for part in _parts_of(candidate.get("content")):
+            if part != {"text": ""}:
+                self._is_on_every_chunk = self._is_on_every_chunk or self.finish is not None
+                self._goes_on = self._goes_on or bool(self._blocked)
             self._parts.part(part)
         token, finish = candidate.get("continuationToken"), finish_word(candidate.get("finishReason"))
         if isinstance(token, str) and token:
@@ -174,12 +185,19 @@ class FrameReader:
             self.failure = self.failure or failure_of(self.finish, failures.request_id(self._headers))
         message = candidate.get("finishMessage")
         if isinstance(message, str) and message:
-            self._message = mended(message)
+            self._message = self._without_key(mended(message))
 
     def _fail(self, data: Any) -> None:
         self._parts.release()
         self.failure = failures.from_stream(self._without_key(data), self._headers)
         self.failure.request_id = self.failure.request_id or self._response_id
+
+
+def _parts_of(content: Any) -> list[dict[str, Any]]:
+    """The parts, also where a server writes one alone, a bare text, or the list without the object around it."""
+    parts = content.get("parts", content if "text" in content else None) if is_object(content) else content
+    entries = parts if is_array(parts) else [parts]
+    return [{"text": each} if isinstance(each, str) else each for each in entries if isinstance(each, (str, dict))]
 
 
 def _only_text(data: Any) -> str | None:

@@ -422,6 +422,16 @@ async def test_a_key_in_the_name_of_an_answer_is_not_stored(http: HttpClient) ->
     assert [event.response_id for event in found if isinstance(event, AnswerNamed)] == ["r-[key]"]
 
 
+async def test_an_error_in_a_shape_of_its_own_is_told_and_ends_the_answer(http: HttpClient) -> None:
+    failed = {"base_resp": {"status_code": 1002, "status_msg": f"too fast with {KEY}"}}
+    for body in (sse({"text": "Hel"}, failed, {"text": "lo"}), sse(failed)):
+        async with Loopback(Reply(body), judged=False) as server:
+            _, error = await collected(Asking(http, server, SecretHeader.bearer(SecretStr(KEY))).stream())
+        assert isinstance(error, RateLimited)
+        assert error.message == "too fast with [key]"
+        assert KEY not in error.detail
+
+
 _HELD = (
     b'data: {"text": "lo"}\n',  # the blank line has not come
     b'data: {"text": "l"}\ndata: {"text": "o"}',

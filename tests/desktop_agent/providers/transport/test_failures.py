@@ -5,7 +5,14 @@ from email.utils import format_datetime
 
 import pytest
 
-from desktop_agent.providers.transport.failures import from_answer, from_stream, named_words, not_a_model_server
+from desktop_agent.providers.transport.failures import (
+    from_answer,
+    from_stream,
+    is_bare_error,
+    is_error,
+    named_words,
+    not_a_model_server,
+)
 from desktop_agent.vocabulary.errors import InvalidRequest, TimedOut
 from tests.desktop_agent.providers.canon import RECORDINGS
 
@@ -163,6 +170,44 @@ def test_asking_again_never_pays_a_bill() -> None:
 def test_errors_in_a_stream(data: object, kind: str, message: str) -> None:
     error = from_stream(data, {"x-request-id": "r"})
     assert (error.kind, error.message, error.request_id) == (kind, message, "r")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "message"),
+    [
+        ({"base_resp": {"status_code": 1004, "status_msg": "login fail"}}, "auth", "login fail"),
+        ({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "slow"}}, "rate_limit", "slow"),
+        ({"code": 503, "message": "busy"}, "overloaded", "busy"),
+        ({"code": 1, "msg": "no such model"}, "server", "no such model"),
+        ({"success": False, "errors": [{"code": 7, "message": "No route"}], "messages": []}, "server", "No route"),
+    ],
+)
+def test_errors_of_shapes_of_their_own(data: dict, kind: str, message: str) -> None:
+    assert is_bare_error(data)
+    error = from_stream(data, {})
+    assert (error.kind, error.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"choices": [{"delta": {}}], "base_resp": {"status_code": 0, "status_msg": "success"}},
+        {"type": "message_start", "message": {"id": "m"}},
+        {"message": {"role": "assistant", "content": "hi"}, "done": False},
+        {"usageMetadata": {"promptTokenCount": 1}, "message": "x"},
+        {"base_resp": {"status_code": 0, "status_msg": ""}, "id": "1"},
+        [{"message": "x"}],
+        {},
+    ],
+)
+def test_what_is_part_of_an_answer_is_no_error(data: object) -> None:
+    assert not is_bare_error(data)
+
+
+@pytest.mark.parametrize("error", [None, "", 0, {}, [], {"code": 0, "message": ""}, {"code": None, "details": [{}]}])
+def test_an_error_that_says_nothing_is_none(error: object) -> None:
+    assert not is_error(error)
+    assert is_error({"error": error, "code": 500})
 
 
 def test_named_words_read_message_and_param() -> None:

@@ -61,6 +61,36 @@ def test_framing(data: bytes, frames: list[Frame]) -> None:
         assert after == [("", {"first": 0}), *frames]
 
 
+_ARRAYS = (
+    b'[{"a":1}\n,\r\n{"a":"]}"}\n]',
+    b'[\n  {"a":\n 1},\n  {"a":"]}"}\n]\n',
+    b'[{"a":1}, {"a":\n"]}"}]\n',
+    b'\xef\xbb\xbf[{\n"a": 1\n}, {\n"a": "]}"\n}\n]\n',
+)
+
+
+@pytest.mark.parametrize("data", _ARRAYS)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_elements_of_an_array_do_not_wait_for_its_end(data: bytes, size: int) -> None:
+    decoder = SseDecoder()
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    assert [frame for chunk in chunks for frame in decoder.feed(chunk)][:1] == [("", {"a": 1})]
+    for behind in (b"", b"]", b'\n,{"a'):
+        cut = SseDecoder()
+        end = data.index(b'"]}"') + 4
+        while b"}" not in data[end - 1 : end]:
+            end += 1
+        frames = [*cut.feed(data[:end] + behind), *cut.finish(is_cut=True)]
+        assert (frames, cut.bad_events) == ([("", {"a": 1}), ("", {"a": "]}"})], 0)
+    assert decoded(*chunks, b'\ndata: {"b":1}\n\n') == [("", {"a": 1}), ("", {"a": "]}"}), ("", {"b": 1})]
+
+
+def test_a_damaged_element_of_an_array_is_counted_and_the_rest_goes_on() -> None:
+    decoder = SseDecoder()
+    frames = decoder.feed(b'[{"a":1},\n{"a" 2},\n{"a":3},\n{"a":') + decoder.finish()
+    assert (frames, decoder.bad_events) == ([("", {"a": 1}), ("", {"a": 3})], 2)
+
+
 def test_what_is_not_json_is_counted_and_the_rest_goes_on() -> None:
     decoder = SseDecoder()
     assert decoder.feed(b'data: {nope\n\ndata: {"a":1}\n\n') == [("", {"a": 1})]

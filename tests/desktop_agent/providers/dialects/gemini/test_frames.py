@@ -8,7 +8,7 @@ import pytest
 from desktop_agent.providers.dialects.gemini.frames import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.vocabulary.blocks import ServerStep, ToolUse, Unknown
-from desktop_agent.vocabulary.provider_events import AnswerNamed, StopReason, UsageUpdate
+from desktop_agent.vocabulary.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
 from tests.desktop_agent.providers.canon import cut_at, matches, pieces
 from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
 
@@ -183,7 +183,7 @@ CASES: dict[str, tuple[bytes, Events]] = {
     ),
     "cut_array": (
         json.dumps([HI, STOP], indent=1).encode()[:-40],
-        [error("truncated", "")],
+        [text("hi"), error("truncated", "")],
     ),
     "error_as_data": (sse(HI, BUSY, STOP), [text("hi"), error("overloaded", "busy")]),
     "error_bare_and_pretty": (
@@ -240,7 +240,7 @@ def test_every_finish_reason_of_the_sdk() -> None:
 def test_every_block_reason_of_the_sdk() -> None:
     from google.genai.types import BlockedReason
 
-    for word in [each.value for each in BlockedReason] + ["NEW"]:
+    for word in [each.value for each in BlockedReason if "UNSPECIFIED" not in each.value] + ["NEW"]:
         found = ending(sse({"promptFeedback": {"blockReason": word}}))
         assert (found.stop_reason, found.raw) == (StopReason.CONTENT_FILTER, f"blockReason:{word}")
     told = ending(sse({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "No."}}))
@@ -259,6 +259,60 @@ def test_continuation() -> None:
 def test_an_answer_without_words_says_so() -> None:
     assert ending(sse(STOP)).details == {"empty": True}
     assert ending(sse(chunk({"text": "", "thoughtSignature": "S"}), STOP)).details == {"empty": True}
+
+
+_BLOCKED = {"promptFeedback": {"blockReason": "SAFETY"}}
+
+
+@pytest.mark.parametrize("word", ["", "BLOCK_REASON_UNSPECIFIED"])
+def test_a_block_reason_that_says_nothing_is_no_end(word: str) -> None:
+    reader = FrameReader(PartBuilder("gemini"), {})
+    reader.read(("", chunk({"text": "Hel"}, top={"promptFeedback": {"blockReason": word}})))
+    assert (reader.has_finished, reader.has_ended) == (False, False)
+
+
+def test_a_block_reason_with_more_behind_it_is_no_end() -> None:
+    reader = FrameReader(PartBuilder("gemini"), {})
+    reader.read(("", _BLOCKED))
+    assert (reader.has_finished, reader.has_ended) == (True, True)
+    reader.read(("", chunk({"text": "Hel"})))
+    assert (reader.has_finished, reader.has_ended) == (False, False)
+    reader.read(("", STOP))
+    assert (reader.has_finished, reader.has_ended) == (True, True)
+
+
+def test_text_beside_an_error_is_kept() -> None:
+    events, failure = read(sse(chunk({"text": "lo"}, top=BUSY)))
+    assert failure is not None
+    assert [event.text for event in events if isinstance(event, ContentDelta)] == ["lo"]
+
+
+def test_an_error_that_says_nothing_ends_nothing() -> None:
+    found = fold([sse(chunk({"text": "a"}, top={"error": {"code": 0, "message": ""}}), STOP)])
+    assert found == [text("a"), *stop()]
+
+
+def test_a_count_of_zeros_does_not_replace_the_real_one() -> None:
+    zeros: dict[str, Any] = dict.fromkeys(USAGE, 0)
+    nulls: dict[str, Any] = dict.fromkeys(USAGE)
+    tops = [{"usageMetadata": USAGE}, {"usageMetadata": zeros}, {"usageMetadata": nulls}]
+    found = fold([sse(*(chunk({"text": "a"}, top=top) for top in tops), STOP)])
+    assert found[-2] == tokens(5, 2, 7)[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ({"parts": {"text": "hi"}}, ["hi"]),
+        ({"parts": ["h", "i"]}, ["h", "i"]),
+        ({"parts": "hi"}, ["hi"]),
+        ([{"text": "hi"}], ["hi"]),
+        ("hi", ["hi"]),
+        ({"text": "hi"}, ["hi"]),
+    ],
+)
+def test_text_in_other_shapes_is_read(content: Any, shown: list[str]) -> None:
+    assert fold([sse({"candidates": [{"content": content, "index": "0"}]}, STOP)]) == [*map(text, shown), *stop()]
 
 
 def test_ids_of_the_server_are_remembered() -> None:
