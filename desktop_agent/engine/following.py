@@ -19,7 +19,7 @@ from desktop_agent.vocabulary.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.vocabulary.errors import DatabaseReplaced, StorageFailed
+from desktop_agent.vocabulary.errors import DatabaseBusy, DatabaseReplaced, StorageFailed
 from desktop_agent.vocabulary.messages import Message
 
 # Seconds between two looks; a look at which nothing was written asks the database one question.
@@ -54,6 +54,8 @@ class Follower:
                 news = await self._store.news(self._writer.record.id, self._position)
             except DatabaseReplaced:
                 return
+            except DatabaseBusy:
+                continue
             if self._is_stopped or (news is not None and not news.is_continued):
                 return
             if news is not None:

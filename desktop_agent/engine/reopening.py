@@ -7,7 +7,7 @@ from desktop_agent.engine.session_parts.setup import SessionSetup
 from desktop_agent.engine.writer import Writer
 from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import RemedyAction, Sentence, WrongUse
 
 WAITING = Sentence("A message waits to be sent.")
 
@@ -24,6 +24,9 @@ async def reopened(
     Where other processes may be at work `lock` is held: a run is put in order only when nobody works on it any more.
     """
     loaded = await store.load(conversation_id)
+    if loaded.record.deleted_at is not None:
+        # Emptying the trash looks at no locks: nobody is at work in there.
+        raise WrongUse("This conversation is in the trash.", "Restore it first.")
     recovery = recovered(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
     ledger = Ledger(store, loaded.record, is_new=False, lock=lock)
     writer = Writer(ledger, (*loaded.messages, *recovery.messages))

@@ -280,7 +280,7 @@ class Session(Reading):
     ) -> None:
         """A run is over. The next message that waits is sent, unless all was stopped or calls wait for results."""
         self._conduct.settle(prompt)
-        if recorder is self._stopped:
+        if recorder is self._stopped and not self.is_closed:
             self._conduct.hand_back()
         elif (
             self.queue.entries

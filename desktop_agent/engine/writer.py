@@ -269,9 +269,9 @@ class Writer:
             told(listener, envelope)
 
     def _note_trouble(self, trouble: StorageFailed | None) -> None:
-        if self._trouble_notice is not None:
+        if self._trouble_notice is not None and trouble is None:
             self.tell_changes(self.transcript.end_notice(self._trouble_notice, SAVED))
-            self._trouble_notice = None
+        self._trouble_notice = None
         # What ends the session, it says by an event.
         if trouble is not None and not isinstance(trouble, WrittenElsewhere | DatabaseReplaced):
             changes = self.transcript.add_notice(trouble.sentence, trouble.remedy, error=True)

@@ -199,23 +199,32 @@ class _Conversation:
         self._unstored: StorageFailed | None = None
         self._is_read = True
         self._has_answer = False
+        self._stopping: asyncio.Task[None] | None = None
 
     async def run(self, message: Message) -> int:
         self._session.subscribe(on_event=self._on_event)
-        restore = _on_interrupt(self._session.interrupt)
+        restore = _on_interrupt(self._stop)
         try:
             self._session.send(message)
             await self._session.wait_idle()
+            if self._stopping is not None:
+                await self._stopping
             await self._store()
         finally:
             restore()
         if not self._arguments.jsonl:
             self._print("\n")
         _say(f"conversation {self._session.record.id}")
+        if waiting := len(self._session.queue.entries):
+            _say(f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it.")
         if self._unstored is not None:
             _say(f"The answer was not stored: {self._unstored.sentence} {_NOT_STORED}")
         if self._error is not None:
             _say(_explained(self._error))
+        return self._code
+
+    @property
+    def _code(self) -> int:
         if self._error is not None and self._error.kind == WrongUse.kind:
             return WRONG_USE
         if not self._is_read:
@@ -227,6 +236,11 @@ class _Conversation:
         if self._end is RunEnd.COMPLETED and not self._has_answer:
             return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(self._end or RunEnd.FAILED, ERROR)
+
+    def _stop(self) -> None:
+        """Stop what runs; what waits in the conversation is kept for whoever goes on with it."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._session.close())
 
     async def _store(self) -> None:
         with suppress(StorageFailed):
@@ -323,7 +337,7 @@ class _Conversation:
             else:
                 self._unwritten = True
                 _say(f"The answer cannot be written: {error.strerror}.")
-            self._session.interrupt()
+            self._stop()
 
 
 def _discard_output() -> None:

@@ -72,6 +72,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         self._said: list[str] = []
         self._ready = deque[LoopStep]()
         self._submitted = asyncio.Event()
+        self._conversing.on_stopped_waiting = self._submitted.set
         self._count = 0
         self._is_active = True
         self._is_cancelled = False

@@ -47,10 +47,9 @@ class WriteBehind(ABC, Generic[Write]):
         self._again: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self.trouble: StorageFailed | None = None
-        """What the disk said last; None while writing works."""
+        """What the disk said last, or why something can never be written; None while writing works."""
         self.given_up: StorageFailed | None = None
         """Why something can never be written, from the first such write on."""
-        self._lost: StorageFailed | None = None
         self._overtaken: WrittenElsewhere | DatabaseReplaced | None = None
         self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
@@ -62,7 +61,7 @@ class WriteBehind(ABC, Generic[Write]):
         return not self._pending and not self._lock.locked()
 
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Be told once when writing begins to fail, and with None when it works again."""
+        """Be told when writing begins to fail, when it ends for good (OVERTAKEN), and with None when it works again."""
         self._trouble_listeners.append(listener)
 
     def on_work(self, watcher: Callable[[], None]) -> None:
@@ -70,13 +69,12 @@ class WriteBehind(ABC, Generic[Write]):
         self._watchers.append(watcher)
 
     async def settle(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed, also for what was lost since the last time.
+        """Return when everything so far is durable. Raises StorageFailed, for good from the first loss on: an effect
+        may rest on what was lost, whoever waited for it.
 
         A caller that is cancelled leaves the writing to go on: half a write would be written twice.
         """
-        trouble = await self._written()
-        lost, self._lost = self._lost, None
-        if (fault := trouble or lost) is not None:
+        if (fault := await self._written() or self.given_up) is not None:
             raise fault
 
     async def write_all(self) -> None:
@@ -162,13 +160,19 @@ class WriteBehind(ABC, Generic[Write]):
                 trouble = error
             except Exception as error:  # noqa: BLE001 - who waits for the writing hears of it in one way only
                 trouble = _never_written(error)
-            before, self.trouble = self.trouble, trouble
-            if (trouble is None) != (before is None):
-                for listener in tuple(self._trouble_listeners):
-                    told(listener, trouble)
+            self._note(trouble)
             if self._pending and trouble is not None and not self._is_closed and self._again is None:
                 self._again = asyncio.get_running_loop().call_later(AGAIN, self._write_now)
             return trouble
+
+    def _note(self, trouble: StorageFailed | None) -> None:
+        # What can never be written is not saved when something else is.
+        before, self.trouble = self.trouble, trouble or self.given_up
+        # Being overtaken is the end, whatever the disk refused before.
+        is_the_end = isinstance(self.trouble, OVERTAKEN) and self.trouble is not before
+        if is_the_end or (self.trouble is None) != (before is None):
+            for listener in tuple(self._trouble_listeners):
+                told(listener, self.trouble)
 
     async def _write_pending(self) -> StorageFailed | None:
         """Write all that waits; what can never be written does not hold up what can, and is told at the end."""
@@ -185,7 +189,7 @@ class WriteBehind(ABC, Generic[Write]):
             except Exception as error:  # noqa: BLE001 - see above
                 self._give_up(write)
                 # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
-                trouble = self._lost = self.given_up = _never_written(error)
+                trouble = self.given_up = _never_written(error)
         return trouble
 
     @abstractmethod

@@ -17,7 +17,7 @@ from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import Interrupt, StopTool, StopTurn
 from desktop_agent.vocabulary.conduct.modes import Mode
 from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.engine_events import Envelope, RunStarted
+from desktop_agent.vocabulary.engine_events import Envelope, RunFinished, RunStarted
 from desktop_agent.vocabulary.errors import AgentError, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.options import AgentOptions, OptionValues
@@ -57,6 +57,8 @@ class Conversing:
         self._stop_before_start = False
         self._stopping = False
         self._stopped_waiting = False
+        self.on_stopped_waiting: Callable[[], object] = lambda: None
+        """Called when Stop ends the wait for results."""
         self.is_closed = False
 
     @property
@@ -149,11 +151,12 @@ class Conversing:
             if not isinstance(target, StopTool):
                 self._stopping = True
                 # Whoever has calls of this answer goes on with their results: the model is not asked then either.
-                self._stopped_waiting = self._results.has_handed_out
+                self._stopped_waiting = not self.options.auto_execute_tools and self._results.has_handed_out
             return self._opened.session.interrupt(target)
         if self._waits_for_results:
             # Whoever runs the calls now goes on with their results; the model is not asked again then.
             self._stopped_waiting = True
+            self.on_stopped_waiting()
         if self._opened is not None:
             self._opened.session.interrupt(target)
         return self._waits_for_results or self._stop_before_start
@@ -304,6 +307,8 @@ class Conversing:
             self._newest.hear(envelope)
         if is_root:
             self._results.handle(envelope.event)
+            # What is begun by itself from now on was not stopped.
+            self._stopping = self._stopping and not isinstance(envelope.event, RunFinished)
         if self._listener is not None:
             self._listener(envelope)
 

@@ -44,6 +44,7 @@ ORDER BY number LIMIT ?
 _ABOUT_WAITING = f"""
 SELECT {_EVENT} FROM journal
 WHERE number >= ? AND number < ? AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
+    AND parent_run_id IS NULL
 ORDER BY number
 """  # noqa: S608  constants
 _TO_A_SECOND = len("2000-01-01T00:00:00")

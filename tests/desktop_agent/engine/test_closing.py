@@ -14,8 +14,9 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_parts.conduct import MOST_RETURNED
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.records import LoadedConversation
+from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.vocabulary.blocks import Text
+from desktop_agent.vocabulary.blocks import Text, ToolUse
 from desktop_agent.vocabulary.conduct.guards import Guard, GuardMoment, GuardPass
 from desktop_agent.vocabulary.conduct.hooks import HookDeny, Hooks, HookVerdict, UserPromptSubmit
 from desktop_agent.vocabulary.conduct.interrupts import StopTool
@@ -30,7 +31,7 @@ from desktop_agent.vocabulary.engine_events import (
 from desktop_agent.vocabulary.errors import Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
-from desktop_agent.vocabulary.tool_calls import Effect
+from desktop_agent.vocabulary.tool_calls import Effect, ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 
 ALWAYS = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
@@ -326,3 +327,32 @@ async def test_what_was_handed_back_and_nobody_asks_for_is_not_remembered_for_ev
     assert [stage.session.returned(each.id) for each in messages] == [None, *messages[1:]]
     assert stage.session.returned(messages[-1].id) is None
     await stage.session.close()
+
+
+async def test_what_waits_is_kept_where_the_end_comes_while_stop_is_being_done(shaky: Shaky) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @tool(tool_class=ToolClass.READ_ONLY)
+    async def slow() -> str:
+        """It takes its grace."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+        return ""
+
+    rules = (Rule(effect=RuleEffect.ALLOW, tool=slow.identity, scope=RuleScope.ALWAYS),)
+    stage = Stage(shaky, Turn(ToolUse(id="c", name="slow", input={})), tools=(slow,), setup={"rules": rules})
+    stage.session.send(Message.user("go"))
+    await begun.wait()
+    stage.session.steer(WAITS, "idle")
+    stage.session.interrupt()
+    # Whoever would be handed back to has gone.
+    stage.session.unsubscribe(stage.events.append)
+    closing = asyncio.create_task(stage.session.close())
+    await asyncio.sleep(0)
+    may_end.set()
+    await closing
+    kept = await shaky.store.load(stage.session.record.id)
+    assert [each.message.text for each in kept.record.state.queue] == ["waits"]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from desktop_agent.engine.writer import Writer
 from desktop_agent.faces.arguments import parse_window_arguments
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
-from desktop_agent.vocabulary.errors import ConversationInUse
+from desktop_agent.vocabulary.errors import ConversationInUse, DatabaseBusy
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.faces.test_ask import calls, says
@@ -231,3 +232,30 @@ async def test_another_owner_is_another_follower(tmp_path: Path) -> None:
         with pytest.raises(ConversationInUse):
             await other.session(session.record.id)
         await lock.release()
+
+
+async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Loopback(says("first"), says("second"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        session.send(Message.user("one"))
+        await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        real, refused = Store.news, asyncio.Event()
+
+        async def news(*given: Any) -> Any:
+            if not refused.is_set():
+                refused.set()
+                raise DatabaseBusy("The conversations are in use by another program.")
+            return await real(*given)
+
+        monkeypatch.setattr(Store, "news", news)
+        following_ = asyncio.create_task(follower.until_free())
+        await refused.wait()
+        session.send(Message.user("two"))
+        await session.wait_idle()
+        await until(lambda: "second" in shown(follower.session) or following_.done())
+        await session.close()
+        await asyncio.wait_for(following_, PATIENCE)

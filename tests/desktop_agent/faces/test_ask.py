@@ -17,8 +17,10 @@ from PIL import Image
 
 from desktop_agent.agent import hearing
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope, RunStarted, TurnStarted
 from desktop_agent.vocabulary.messages import Message, Role, now
 from desktop_agent.vocabulary.requests import ReasoningBudget, ReasoningDisabled, ReasoningEffort
@@ -483,6 +485,39 @@ async def test_ctrl_c_prints_and_keeps_what_came(ask: Asker) -> None:
         again = await ask.child("--continue", asked.conversation, "go on", server=server)
         assert again.out == "the rest\n"
         assert [each["content"] for each in sent(server)[1]["messages"]] == ["hi", "half an answer", "go on"]
+
+
+async def test_ctrl_c_keeps_what_waits_in_the_conversation_and_says_so(ask: Asker) -> None:
+    store = await Store.open(ask.folder)
+    kept = await store.create_conversation(title="t", model="m")
+    await store.commit(kept.id, Message.user("one"), Message.assistant("two"))
+    waiting = tuple(QueuedMessage(message=Message.user(text), when="idle") for text in ("first waits", "then this"))
+    await store.update_conversation(kept.id, state=ConversationState(queue=waiting))
+    await store.close()
+    held = asyncio.Event()
+    async with Loopback(Reply(sse(chunk({"content": "half"}), done=False), hold=held)) as server:
+        process = await ask.start("--continue", kept.id, "mine", server=server)
+        assert process.stdout is not None
+        await process.stdout.readexactly(len("half"))
+        process.send_signal(signal.SIGINT)
+        asked = await finished(process)
+    assert asked.code == 130
+    assert "One message still waits in it." in asked.err
+    store = await Store.open(ask.folder)
+    left = (await store.load(kept.id)).record.state.queue
+    assert [each.message.text for each in left] == ["then this"]
+    await store.close()
+
+
+async def test_a_conversation_in_the_trash_is_not_gone_on_with(ask: Asker) -> None:
+    async with Loopback(says("one")) as server:
+        asked = await ask.child("hi", server=server)
+        store = await Store.open(ask.folder)
+        await store.delete_conversation(asked.conversation)
+        await store.close()
+        again = await ask.child("--continue", asked.conversation, "and?", server=server)
+    assert again.code == 2
+    assert "This conversation is in the trash. Restore it first." in again.err
 
 
 async def test_ctrl_c_while_waiting_for_standard_input_ends_at_once(ask: Asker) -> None:

@@ -334,3 +334,16 @@ async def test_cancel_asks_nothing_of_what_is_queued() -> None:
     assert isinstance(step, LoopDone)
     assert step.end is RunEnd.CANCELLED
     assert len(script.requests) == 1
+
+
+async def test_a_stop_by_the_controls_while_results_are_awaited_ends_the_loop() -> None:
+    handle, script = await begun(Turn(call("a")), Turn(says("never")))
+    steps: list[LoopStep] = []
+    async with asyncio.timeout(LIMIT):
+        async for step in handle:
+            steps.append(step)
+            if isinstance(step, ToolCallsRequested):
+                assert handle.controls.interrupt()
+    assert isinstance(steps[-1], LoopDone)
+    assert steps[-1].end is RunEnd.CANCELLED
+    assert len(script.requests) == 1

@@ -12,6 +12,7 @@ from desktop_agent.vocabulary.blocks import Outcome, ToolResult
 from desktop_agent.vocabulary.conduct.hooks import Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, ToolStarted
+from desktop_agent.vocabulary.errors import WrongUse
 from desktop_agent.vocabulary.messages import MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.desktop_agent.faces.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
@@ -213,3 +214,32 @@ async def test_closing_the_client_ends_whoever_reads() -> None:
     await client.aclose()
     async with asyncio.timeout(LIMIT):
         assert [block.text for block in await reading] == ["a"]
+
+
+async def test_after_a_stop_in_a_tool_that_the_runtime_runs_the_next_question_is_asked() -> None:
+    gate = Gate()
+
+    async def wait() -> None:
+        gate.arrived.set()
+        await gate.opened.wait()
+
+    options, _ = acting(Turn(call("a")), Turn(says("the rest")), tools=(adder(wait),), auto_execute_tools=True)
+    async with asyncio.timeout(LIMIT), Client(options) as client:
+        await client.send("go")
+        await gate.until_arrived()
+        client.interrupt()
+        await blocks_of(client.receive)
+        assert (await client.complete()).text == "the rest"
+
+
+async def test_a_run_that_the_queue_began_after_a_stop_is_not_being_stopped() -> None:
+    first, second = Gate(), Gate()
+    options, _ = acting(Turn(says("a"), first.step), Turn(says("b"), second.step))
+    async with asyncio.timeout(LIMIT), Client(options) as client:
+        await client.send("go")
+        client.interrupt()
+        await blocks_of(client.receive)
+        client.queue.add("second")
+        await second.until_arrived()
+        with pytest.raises(WrongUse):
+            await client.send("third")

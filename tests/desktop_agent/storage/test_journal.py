@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image, Text, ToolResult, ToolUse
 from desktop_agent.vocabulary.engine_events import (
+    ApprovalRequested,
     ApprovalResolved,
     Envelope,
     ErrorOccurred,
@@ -192,3 +193,15 @@ def test_any_journal_comes_back_identical(
     for run in ("a", "b"):
         assert [row for row in found if row.run_id == run] == [row for row in journal if row.run_id == run]
     assert len(found) == len(journal)
+
+
+async def test_a_call_of_a_specialist_whose_process_is_gone_waits_for_nobody(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    asked = ApprovalRequested("1", "n", "", agent_path=("helper",))
+    nested = Envelope(0, "nested", "run", "turn", AT, asked)
+    await store.append_journal(made.id, [envelope(0, RunStarted("m")), nested])
+    assert [each.waits for each in await store.open_runs()] == [False]
+    await store.append_journal(made.id, [envelope(1, ApprovalRequested("2", "c", ""))])
+    assert [each.waits for each in await store.open_runs()] == [True]
+    await store.close()
