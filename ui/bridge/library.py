@@ -301,7 +301,13 @@ class Library(QObject):
 
     async def _delete(self, conversation_id: str) -> None:
         title = (await self._engine.record(conversation_id)).title
-        await self._engine.delete_conversation(conversation_id)
+        try:
+            await self._engine.delete_conversation(conversation_id)
+        except StorageFailed:
+            if self._shows(conversation_id):
+                # It was closed for it.
+                await self._open_stored(conversation_id)
+            raise
         if self._shows(conversation_id):
             self._show_new()
         await self._refresh()

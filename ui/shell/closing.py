@@ -93,7 +93,7 @@ class Closing(QObject):
     async def _save(self) -> bool:
         """Ask where, and write there what is left by then: meanwhile the work goes on. False where no place was chosen.
 
-        Raises ImageRefused for a place that refuses.
+        Raises StorageFailed for a place that refuses.
         """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         dialog = self._open = QFileDialog(self._window, self.tr("Save what is left"))

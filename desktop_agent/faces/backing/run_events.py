@@ -44,6 +44,9 @@ class RunEvents:
             self.error = error_of(event, self._failure())
         elif isinstance(event, RunFinished):
             self.end = event.reason
+            if event.reason is RunEnd.COMPLETED:
+                # It was about something else, such as a queued message that a hook refused.
+                self.error = None
         elif not self._has_spoken:
             self._has_spoken = isinstance(event, ContentDelta)
             self.begun = self.begun or not isinstance(event, EngineEvent)
@@ -96,8 +99,7 @@ class RunEvents:
         event = self._unread.popleft()
         if isinstance(event, ErrorOccurred) and not self.begun and self.error is not None:
             await self.ended()
-            self._unread.clear()
-            raise self.error
+            self._raise_what_kept_it()
         return event
 
     async def ended(self) -> RunEnd:

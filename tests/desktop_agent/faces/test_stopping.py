@@ -9,7 +9,7 @@ from desktop_agent.faces.backing.stopping import InterruptHandle
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.blocks import Outcome, ToolResult
-from desktop_agent.vocabulary.conduct.hooks import Hooks, UserPromptSubmit
+from desktop_agent.vocabulary.conduct.hooks import HookAllow, HookDeny, Hooks, UserPromptSubmit
 from desktop_agent.vocabulary.endpoints import Dialect
 from desktop_agent.vocabulary.engine_events import Envelope, RunEnd, RunFinished, ToolStarted
 from desktop_agent.vocabulary.errors import WrongUse
@@ -230,6 +230,20 @@ async def test_after_a_stop_in_a_tool_that_the_runtime_runs_the_next_question_is
         client.interrupt()
         await blocks_of(client.receive)
         assert (await client.complete()).text == "the rest"
+
+
+async def test_a_queued_message_that_a_hook_refuses_breaks_no_answer_off() -> None:
+    async def judge(asked: UserPromptSubmit) -> HookAllow | HookDeny:
+        return HookDeny(reason="no") if asked.prompt.text == "bad" else HookAllow()
+
+    gate = Gate()
+    options, _ = acting(Turn(says("the whole "), gate.step, says("answer")), hooks=Hooks(user_prompt_submit=(judge,)))
+    async with asyncio.timeout(LIMIT), Client(options) as client:
+        asking = asyncio.create_task(client.complete("go"))
+        await gate.until_arrived()
+        client.queue.add("bad")
+        gate.opened.set()
+        assert (await asking).text == "the whole answer"
 
 
 async def test_a_run_that_the_queue_began_after_a_stop_is_not_being_stopped() -> None:

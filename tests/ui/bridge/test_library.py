@@ -10,8 +10,10 @@ from shiboken6 import isValid
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
+from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.queue import QueuedMessage
 from desktop_agent.vocabulary.engine_events import ApprovalRequested, Envelope, RunStarted
+from desktop_agent.vocabulary.errors import DiskFull
 from desktop_agent.vocabulary.messages import Message, now
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce, UntrustedSource
@@ -370,3 +372,22 @@ def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_
         assert left == [(id_, True), (id_, False)]
 
     run(in_loop, tmp_path, work, Turn())
+
+
+def test_a_conversation_whose_deletion_the_disk_refuses_can_be_gone_on_with(in_loop, tmp_path, monkeypatch):
+    async def work(bridge):
+        id_ = await say(bridge, "Hello")
+
+        async def refuse(_self, _id):
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "delete_conversation", refuse)
+            bridge.library.delete(id_)
+            await until(lambda: bridge.errors)
+        finished = Heard(bridge.library.current.finished)
+        bridge.library.current.send(Message.user("again"))
+        await until(lambda: finished)
+        assert bridge.library.current.id == id_
+
+    run(in_loop, tmp_path, work, Turn(), Turn())
