@@ -306,7 +306,7 @@ class Library(QObject):
         except StorageFailed:
             if self._shows(conversation_id):
                 # It was closed for it.
-                await self._open_stored(conversation_id)
+                await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
             raise
         if self._shows(conversation_id):
             self._show_new()

@@ -50,6 +50,7 @@ class WriteBehind(ABC, Generic[Write]):
         """What the disk said last, or why something can never be written; None while writing works."""
         self.given_up: StorageFailed | None = None
         """Why something can never be written, from the first such write on."""
+        self._losses = self._losses_told = 0
         self._overtaken: WrittenElsewhere | DatabaseReplaced | None = None
         self._is_closed = False
         self._trouble_listeners: list[Callable[[StorageFailed | None], None]] = []
@@ -69,12 +70,16 @@ class WriteBehind(ABC, Generic[Write]):
         self._watchers.append(watcher)
 
     async def settle(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed, for good from the first loss on: an effect
-        may rest on what was lost, whoever waited for it.
+        """Return when everything so far is durable. Raises StorageFailed, also for what was lost since the last time.
 
+        Whoever waits while something is lost hears of it: an effect of each may rest on that.
         A caller that is cancelled leaves the writing to go on: half a write would be written twice.
         """
-        if (fault := await self._written() or self.given_up) is not None:
+        known = self._losses_told
+        trouble = await self._written()
+        lost = self.given_up if self._losses > known else None
+        self._losses_told = self._losses
+        if (fault := trouble or lost) is not None:
             raise fault
 
     async def write_all(self) -> None:
@@ -189,6 +194,7 @@ class WriteBehind(ABC, Generic[Write]):
             except Exception as error:  # noqa: BLE001 - see above
                 self._give_up(write)
                 # Whoever asks next whether all is durable must hear it: the next effect may rest on it.
+                self._losses += 1
                 trouble = self.given_up = _never_written(error)
         return trouble
 
