@@ -38,7 +38,7 @@ class Reader:
                 return node
         return None
 
-    def wait_for(self, name: str, role: str | None = None, seconds: float = 20.0) -> Node:
+    def wait_for(self, name: str, role: str | None = None, seconds: float = PATIENCE) -> Node:
         """The same, waiting; fails with all the names it saw."""
         until = time.monotonic() + seconds
         while (node := self.find(name, role)) is None:

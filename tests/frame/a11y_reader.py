@@ -34,8 +34,13 @@ def walk_showing(node, depth=0):
     """Without what is hidden and all that is in it; each property is a question to the other process."""
     yield node, depth
     for index in range(min(node.childCount, 500)):
-        child = node.getChildAtIndex(index)
-        if child is not None and child.getState().contains(pyatspi.STATE_SHOWING):
+        try:
+            child = node.getChildAtIndex(index)
+            is_showing = child is not None and child.getState().contains(pyatspi.STATE_SHOWING)
+        except GLib.GError:
+            # It went while the tree is walked, as rows do while text streams.
+            continue
+        if is_showing:
             yield from walk_showing(child, depth + 1)
 
 

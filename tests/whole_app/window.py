@@ -25,6 +25,7 @@ EXPECTED = re.compile(
     r"^qt\.accessibility\.atspi: .*(GetApplicationBusAddress|Could not find accessible on path).*$|^$"
 )
 
+_NOT_YET = ("No such object", "nothing showing", "no application")
 GLANCES: dict[str, Any] = {"screen": [], "words": "", "texts": [], "find": None}
 """Verbs that only look, and what they answer when there is nothing."""
 
@@ -185,11 +186,12 @@ class Screen(Reader):
         subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
 
     def _ask(self, *words: str) -> Any:
-        until = time.monotonic() + (2.0 if words[0] in GLANCES else PATIENCE)
+        until = time.monotonic() + (PATIENCE / 10 if words[0] in GLANCES else PATIENCE)
         while "error" in (said := self._asked(words)):
-            # A node may go while the tree is walked; nothing was done yet, so look again.
-            if "No such object" not in said["error"] or time.monotonic() > until:
+            # Nothing was done yet, so look again: a node may go while the tree is walked, or still have to come.
+            if not any(each in said["error"] for each in _NOT_YET) or time.monotonic() > until:
                 break
+            time.sleep(0.05)
         else:
             return said["answer"]
         if words[0] in GLANCES:
