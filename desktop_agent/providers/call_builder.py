@@ -1,4 +1,17 @@
-"""Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose."""
+"""Calls whose name, id and arguments come in pieces, from servers that disagree about which piece is whose.
+
+Whose a piece is:
+1. What has no id, no name and no arguments says nothing; it opens no call.
+2. The call that is meant is that of the index; without an index that of the id; without either the last one.
+3. Another name is another call. A piece without a name goes on with the call that is meant; only one with another
+   id beside a call that is whole opens one.
+4. The same name beside another id is another call, unless it brings a piece of arguments to one that lacks some.
+5. The same name without an id goes on, unless it brings arguments to a call that has all of its own: then it is
+   another one, or the same with more in it. Empty arguments may become anything, so such a call does not run apart.
+
+When it is whole: at the end. Pieces that belong to nobody are those of the empty call before them, if they make one
+object with it; if not, that call has failed: it never runs with empty arguments where others lie beside it.
+"""
 
 import json
 from collections.abc import Callable
@@ -27,6 +40,7 @@ class _Call:
     """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it.
 
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
+    `is_beside_others`: pieces that belong to nobody follow it.
     """
 
     index: int | None
@@ -39,6 +53,7 @@ class _Call:
     shown: int = -1  # pieces shown; -1 before the call itself was
     is_object: bool = False
     is_named_again: bool = False
+    is_beside_others: bool = False
     state: JsonObject | None = None
     metadata: JsonObject = field(default_factory=dict[str, Any])
 
@@ -54,9 +69,8 @@ class _Call:
 class CallBuilder:
     """Assembles the calls of one answer.
 
-    Whose piece it is: by index; a new id on a known index opens a new call; without an index by id; else a name opens
-    a call; else the last one goes on. Empty ids and names never overwrite. A call that is said again, whole or with
-    more in it, is the same call. `ended` counts the calls handed out.
+    Empty ids and names never overwrite. A call that is said again, whole or with more in it, is the same call.
+    `ended` counts the calls handed out.
     `provider` is what calls with metadata are marked with; `keeps_arguments` puts arguments that would be written
     differently here into it.
     """
@@ -83,8 +97,10 @@ class CallBuilder:
         arguments: Any = None,
     ) -> list[ToolArgsDelta]:
         """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown."""
+        if self.says_nothing(index=index, id=id, name=name, arguments=arguments):
+            return []
         wire_id = "" if id in (None, "null") else mended(id)
-        name = name or ""
+        name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…") if name else ""
         piece = arguments if isinstance(arguments, str) else ""
         call = self._whose(index, wire_id, name, arguments)
         if wire_id and not call.wire_id:
@@ -93,7 +109,7 @@ class CallBuilder:
             call.id = call.id or self._public_id(wire_id)
         call.is_named_again = call.is_named_again or bool(name and call.pieces and not (wire_id or call.wire_id))
         if name and not call.name:
-            call.name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
+            call.name = name
         if arguments is not None and not isinstance(arguments, str):
             piece = dumps(arguments).decode()
             if not call.is_whole or _says_again(call.arguments, arguments):
@@ -109,6 +125,15 @@ class CallBuilder:
             # Nobody would see the pieces of a call that is never named, nor count them.
             call.id = self._new_id()
         return self._showable(call)
+
+    def says_nothing(self, *, index: int | None, id: str | None, name: str | None, arguments: Any) -> bool:  # noqa: A002
+        """Whether this is a filler, as gateways write beside every text. Blanks may belong to an open call."""
+        if name or id not in (None, "", "null"):
+            return False
+        if arguments in (None, ""):
+            return True
+        is_open = bool(self._calls) if index is None else index in self._by_index
+        return not is_open and _is_empty(arguments)
 
     def goes_on(self, name: str | None, arguments: Any) -> bool:
         """Whether this is the last call, said again."""
@@ -147,7 +172,7 @@ class CallBuilder:
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=lambda call: call.place if call.index is None else call.index)
         ended: list[tuple[JsonObject | None, ToolUse]] = []
-        for call in calls if cut else chain.from_iterable(map(_apart, calls)):
+        for call in calls if cut else chain.from_iterable(map(_apart, _adopted(calls))):
             block = self._block(call, cut=cut)
             if block is not None and not self._was_handed_out(call, block):
                 ended.append((call.state, block))
@@ -172,10 +197,12 @@ class CallBuilder:
         text = call.arguments
         arguments = loads_object(text)
         if arguments is None and not cut:
-            text = _read_once(call.pieces) or text
+            text = _read_once(call.pieces, may_be_two=call.is_named_again) or text
             arguments = loads_object(text)
         if arguments is None and not text.strip() and not cut:
             arguments = {}
+        if call.is_beside_others and not arguments:
+            arguments = None
         if cut and (arguments is None or not call.name):
             return None
         name, call_id = call.name or NAMELESS, call.id or self._new_id()
@@ -200,33 +227,35 @@ class CallBuilder:
         known = self._by_wire_id.get(wire_id) if wire_id else None
         if index is not None:
             call = self._by_index.get(index)
-            if call is None or self._is_another(call, wire_id, name, arguments):
-                return (
-                    known if known is not None and self._is_same(known, index, name, arguments) else self._open(index)
-                )
-            return call
-        if wire_id:
-            return known or self._open(None)
-        last = self._calls[-1] if self._calls else None
-        if last is None:
-            return self._open(None)
-        if not name or (name == last.name and last.pieces and (not last.is_whole or self._goes_on(last, arguments))):
-            return last
-        return self._open(None)
+            if call is not None and not self._is_another(call, wire_id, name, arguments):
+                return call
+            is_known = known is not None and self._is_same(known, index, name, arguments)
+            return known if known is not None and is_known and known is not call else self._open(index)
+        call = known or (self._calls[-1] if self._calls else None)
+        is_new = call is None or self._is_another(call, wire_id, name, arguments)
+        return self._open(None) if call is None or is_new else call
 
     def _is_another(self, call: _Call, wire_id: str, name: str, arguments: Any) -> bool:
-        """Whether a piece with the index of this call belongs to another one all the same."""
-        if wire_id and call.wire_id:
-            # Some servers make a new id for every piece: what has no name goes on with a call that is not whole.
-            return wire_id != call.wire_id and (bool(name) or not call.name or call.is_whole)
-        if not name or wire_id:
+        """Whether a piece that means this call by its index, id or place belongs to another one all the same."""
+        has_other_id = bool(wire_id and call.wire_id and wire_id != call.wire_id)
+        if name and call.name and name != call.name:
+            return True
+        if not name:
+            lacks_some = not loads_object(call.arguments) or _is_empty(arguments) or self._goes_on(call, arguments)
+            return has_other_id and not (call.name and lacks_some)
+        if has_other_id:
+            is_piece = isinstance(arguments, str) and bool(arguments) and loads_object(arguments) is None
+            return not (is_piece and call.name and not call.is_whole)
+        if not call.name or _is_blank(arguments):
             return False
-        # No ids at all and the same index for every call: a name that comes again, beside whole arguments.
-        if not call.name or name != call.name:
-            return bool(call.name)
-        if call.wire_id and not loads_object(call.arguments):
-            return False  # a server that gives ids gives the next call one, too
-        return arguments not in (None, "") and call.is_whole and not self._goes_on(call, arguments)
+        if wire_id or call.wire_id:
+            # A server that gives ids gives the next call one, too; one id for two calls is told by their arguments.
+            is_again = _as_object(arguments) is None or self._goes_on(call, arguments)
+            return bool(loads_object(call.arguments)) and not is_again
+        # No ids at all: a name that comes again, beside whole arguments.
+        if call.is_whole and not loads_object(call.arguments):
+            return _is_empty(arguments)
+        return call.is_whole and not self._goes_on(call, arguments)
 
     @staticmethod
     def _is_same(call: _Call, index: int, name: str, arguments: Any) -> bool:
@@ -267,6 +296,34 @@ class CallBuilder:
         return [ToolArgsDelta(call.id, call.name or None, mended(fresh))]
 
 
+def _adopted(calls: list[_Call]) -> list[_Call]:
+    """The calls, with pieces that have neither id nor name, under numbers of their own, given to the call before."""
+    found: list[_Call] = []
+    strays: list[_Call] = []
+    for call in [*calls, None]:
+        if call is not None and not call.name and not call.wire_id and found:
+            strays.append(call)
+            continue
+        owner = found[-1] if found else None
+        if strays and owner is not None:
+            pieces = [*owner.pieces, *(piece for each in strays for piece in each.pieces)]
+            if owner.name and loads_object("".join(owner.pieces) or "{}") in (None, {}) and _is_object_of(pieces):
+                found[-1] = replace(owner, pieces=pieces, size=sum(map(len, pieces)))
+            else:
+                found += strays
+            strays = []
+        if call is not None:
+            found.append(call)
+    if any(not call.name for call in found):
+        for call in found:
+            call.is_beside_others = True
+    return found
+
+
+def _is_object_of(pieces: list[str]) -> bool:
+    return bool(loads_object("".join(pieces))) or _read_once(pieces) is not None
+
+
 def _apart(call: _Call) -> list[_Call]:
     """The calls of a server without ids that were too long to be told apart as they came: one for each document."""
     if not call.is_named_again or call.size <= LONGEST_LOOKED_AT:
@@ -279,6 +336,14 @@ def _apart(call: _Call) -> list[_Call]:
         return [call]
     first, *others = (replace(call, pieces=[each], metadata=dict(call.metadata)) for each in documents)
     return [first, *(replace(other, id="") for other in others)]
+
+
+def _is_blank(arguments: Any) -> bool:
+    return arguments is None or (isinstance(arguments, str) and not arguments.strip())
+
+
+def _is_empty(arguments: Any) -> bool:
+    return _is_blank(arguments) or arguments == {} or (isinstance(arguments, str) and arguments.strip() == "{}")
 
 
 def _as_object(arguments: Any) -> JsonObject | None:
@@ -297,13 +362,15 @@ def _holds(new: JsonObject, old: JsonObject) -> bool:
     return all(name in new and new[name] == value for name, value in old.items())
 
 
-def _read_once(pieces: list[str]) -> str | None:
+def _read_once(pieces: list[str], *, may_be_two: bool = False) -> str | None:
     """The arguments in pieces that are not one object, where they can be read in one way only; else None.
 
     Each piece the whole so far; or one document after the other, each the one before with more in it or as it was,
-    empty ones apart.
+    empty ones apart, unless they may be another call's.
     """
     growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
+    if growing and pieces and growing[0].strip() == "{":
+        growing = [piece for piece in pieces if piece.strip()]
     is_growing = len(growing) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(growing))
     if is_growing and loads_object(growing[-1]) is not None:
         return growing[-1]
@@ -312,6 +379,8 @@ def _read_once(pieces: list[str]) -> str | None:
     if not documents or any(loads_object(text) is None for text in documents):
         return None
     if any(not _holds(later, earlier) for (_, earlier), (_, later) in pairwise(said)):
+        return None
+    if said and may_be_two and not loads_object(documents[-1]):
         return None
     return said[-1][0] if said else "{}"
 

@@ -61,6 +61,11 @@ class OpenPart:
         return self._metadata is not None
 
     @property
+    def has_repeated(self) -> bool:
+        """Whether the server was found to say its text again and again."""
+        return self._repeated is not None and self._repeated.found
+
+    @property
     def thinking_field(self) -> Any:
         """The `field` of the open block's metadata, or None."""
         return None if self._metadata is None else self._metadata.get("field")

@@ -138,7 +138,13 @@ class PartBuilder:
             self._out.append(AnswerNamed(self.without_key(mended(response_id))[:LONGEST_NAME]))
 
     def call_fragment(self, **fragment: Any) -> None:
-        """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it."""
+        """A piece of a call, for CallBuilder.fragment; closes the text or thinking before it.
+
+        What says nothing closes nothing either.
+        """
+        said = {name: fragment.get(name) for name in ("index", "id", "name", "arguments")}
+        if self.calls.says_nothing(**said):
+            return
         self.main.close()
         self._out.extend(self.calls.fragment(**fragment))
 

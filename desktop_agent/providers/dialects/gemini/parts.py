@@ -20,6 +20,7 @@ class Parts:
         self._show = builder.main.text
         self._calls = 0
         self._call_id: str | None = None  # of the open call
+        self._said: list[tuple[str | None, Any]] = []
         self._before = ""  # the answer's text up to the piece that is open
         self._open: list[str] = []
         # A signature waits for what follows its text: citations come behind it, and belong to the text.
@@ -39,6 +40,8 @@ class Parts:
         signature = part.get("thoughtSignature")
         if not isinstance(signature, str) or not signature:
             signature = None
+        if _says_nothing(part.get("functionCall")):
+            part = {name: value for name, value in part.items() if name != "functionCall"}
         call, text = part.get("functionCall"), part.get("text")
         if is_object(call) or is_array(call):
             for each in call if is_array(call) else [call]:
@@ -102,6 +105,9 @@ class Parts:
         own = call_id if isinstance(call_id, str) and call_id else None
         named = name if isinstance(name, str) else None
         arguments: Any = call.get("args")
+        if own is None and self._builder.main.has_repeated and (named, arguments) in self._said:
+            return  # a server that says all again
+        self._said.append((named, arguments))
         if own is None or own != self._call_id or not self._builder.calls.goes_on(named, arguments):
             self.release()
             self._calls += 1
@@ -118,6 +124,11 @@ class Parts:
             self._builder.end_calls(index=index)
         else:
             self._call_id = own
+
+
+def _says_nothing(call: Any) -> bool:
+    """Whether this is the filler that gateways write beside a text."""
+    return is_object(call) and not any(call.values())
 
 
 def _block(part: dict[str, Any]) -> ServerStep | Unknown:

@@ -36,6 +36,7 @@ _REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reason
 _TEXT_PARTS = frozenset({"text", "output_text"})
 _ARGUMENTS = ("arguments", "parameters", "input")
 _LONGEST_INDEX = 10
+_PLAIN = frozenset({"index", "delta", "finish_reason", "logprobs"})
 _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
@@ -98,6 +99,8 @@ class FrameReader:
             first = choices[0] if choices and is_array(choices) else choices
             if is_object(first):
                 self._choice(first)
+        if data.get("tool_calls"):
+            self._calls(data["tool_calls"], is_whole=self._has_deltas)
 
     @property
     def has_finished(self) -> bool:
@@ -281,15 +284,14 @@ class FrameReader:
 
     def _call(self, call: dict[str, Any]) -> None:
         index, call_id = call.get("index"), call.get("id")
+        if isinstance(index, float) and index.is_integer():
+            index = int(index)
         if isinstance(index, str) and index.isdecimal() and len(index) < _LONGEST_INDEX:
             index = int(index)
         if type(call_id) is int:
             call_id = str(call_id)
-        self._function(
-            _function_of(call),
-            index=index if type(index) is int else None,
-            call_id=call_id if isinstance(call_id, str) else None,
-        )
+        call_id = call_id if isinstance(call_id, str) else None
+        self._function(_function_of(call), index=index if type(index) is int else None, call_id=call_id)
         extra = call.get("extra_content")
         if extra and is_object(extra):
             self._builder.call_state(call_id, field="extra_content", extra_content=extra)
@@ -332,13 +334,13 @@ def _numbered(key: str, call: Any) -> Any:
 
 def _only_text(data: Any) -> str | None:
     """The text of a chunk that holds nothing else, as nearly every chunk does; None sends it the long way."""
-    if not is_object(data) or "error" in data or "x_groq" in data or data.get("usage"):
+    if not is_object(data) or "error" in data or "x_groq" in data or "tool_calls" in data or data.get("usage"):
         return None
     try:
         choice: dict[str, Any] = data["choices"][0]
         delta: dict[str, Any] = choice["delta"]
         text = delta["content"]
-        if len(delta) == 1 and isinstance(text, str) and not choice.get("finish_reason") and "error" not in choice:
+        if len(delta) == 1 and isinstance(text, str) and not choice.get("finish_reason") and choice.keys() <= _PLAIN:
             return text
     except (KeyError, IndexError, TypeError, AttributeError):
         pass

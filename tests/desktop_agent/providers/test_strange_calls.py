@@ -1,0 +1,132 @@
+"""Calls as servers write them that disagree about ids, indices and names: read in one way, or told as failed."""
+
+import random
+from typing import Any
+
+import pytest
+
+from desktop_agent.providers.dialects.gemini.frames import FrameReader as GeminiReader
+from desktop_agent.providers.dialects.openai_chat.frames import FrameReader
+from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.vocabulary.blocks import ToolUse
+from desktop_agent.vocabulary.provider_events import ContentDelta
+
+A = '{"a": 1}'
+
+
+def read(*chunks: dict[str, Any], reader: Any = FrameReader) -> tuple[str, list[tuple[str, Any]]]:
+    """The text and the calls; of a call that failed, what it said."""
+    builder = PartBuilder("p", repeats=True)
+    frames = reader(builder, {})
+    for chunk in chunks:
+        frames.read(("", chunk))
+    frames.end()
+    events = builder.take()
+    calls = [(each.name, each.malformed or each.input) for each in events if isinstance(each, ToolUse)]
+    return "".join(each.text for each in events if isinstance(each, ContentDelta)), calls
+
+
+def piece(name: str | None, arguments: Any, **more: Any) -> dict[str, Any]:
+    function = {"arguments": arguments} if name is None else {"name": name, "arguments": arguments}
+    return {"choices": [{"delta": {"tool_calls": [{**more, "function": function}]}}]}
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text, **more}}]}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (piece("get", "", id="a"), piece("get", '{"a":'), piece("get", " 1}")),
+        (piece("get", A, id="a"), piece("get", "")),
+        (piece("get", A), piece("get", "")),
+        (piece("get", "{}", id="a"), piece("get", A)),
+        (piece("get", "", id="a"), piece(None, '{"a":', id="b"), piece(None, " 1}", id="c")),
+        (piece("get", "{}", id="a", index=0), piece(None, A, id="b", index=0)),
+        (piece("get", "{}", index=0), piece("get", A, index=0)),
+        (piece("get", "", id="a", index=0), piece(None, A, id="b", index=0), piece(None, "", id="c", index=0)),
+        (piece("get", A, id="a", index=0), piece(None, "\n", id="b", index=0)),
+        (piece("get", "", id="a", index=0), piece(None, '{"a"', index=1), piece(None, ": 1}", index=2)),
+        (piece("get", '{"a":', id="a", index=0.0), piece(None, " 1}", index=0.0)),
+    ],
+)
+def test_one_call_in_pieces_is_one_call(pieces: tuple[dict[str, Any], ...]) -> None:
+    assert read(*pieces)[1] == [("get", {"a": 1})]
+
+
+@pytest.mark.parametrize("more", [{"index": 0}, {}])
+@pytest.mark.parametrize("arguments", ["", "{}", '{"b": 2}'])
+def test_another_name_beside_the_same_id_is_another_call(more: dict[str, Any], arguments: str) -> None:
+    calls = read(piece("get", A, id="x", **more), piece("put", arguments, id="x", **more))[1]
+    assert [name for name, _ in calls] == ["get", "put"]
+
+
+def test_an_empty_call_beside_pieces_that_nobody_owns_has_failed() -> None:
+    builder = PartBuilder("p")
+    builder.call_fragment(index=0, id="a", name="get", arguments="")
+    builder.call_fragment(index=1, arguments='{"a"')
+    builder.end_calls()
+    assert [call.malformed is not None for call in builder.take() if isinstance(call, ToolUse)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"function_call": {}},
+        {"function_call": {"name": "", "arguments": ""}},
+        {"tool_calls": [{}]},
+        {"tool_calls": [{"index": 0, "id": "", "function": {"name": "", "arguments": "{}"}}]},
+    ],
+)
+def test_an_empty_filler_beside_text_is_no_call(more: dict[str, Any]) -> None:
+    assert read(said("Hel", **more), said("lo", **more)) == ("Hello", [])
+
+
+def test_calls_beside_the_delta_and_beside_the_choices_are_read() -> None:
+    call = {"id": "x", "function": {"name": "get", "arguments": A}}
+    beside = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "tool_calls": [call]}]}
+    assert read(beside) == ("Hi", [("get", {"a": 1})])
+    assert read({**said("Hi"), "tool_calls": [call]}) == ("Hi", [("get", {"a": 1})])
+
+
+def test_an_id_that_is_no_text_is_none() -> None:
+    entry = {"id": [1], "function": {"name": "get", "arguments": A}, "extra_content": {"google": {}}}
+    assert read(said("Hi", tool_calls=[entry])) == ("Hi", [("get", {"a": 1})])
+
+
+def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": list(parts)}, "finishReason": "STOP"}]}
+
+
+def test_gemini_reads_the_text_beside_an_empty_call() -> None:
+    for filler in ({}, {"name": "", "args": {}}):
+        assert read(gemini({"text": "Hello", "functionCall": filler}), reader=GeminiReader) == ("Hello", [])
+
+
+def test_a_server_of_gemini_that_says_all_again_makes_its_call_once() -> None:
+    call = {"functionCall": {"name": "get", "args": {"a": 1}}}
+    texts = ["Let me look", "Let me look that", "Let me look that up"]
+    chunks = [gemini({"text": text}) for text in texts]
+    text, calls = read(*chunks, *(gemini({"text": texts[-1]}, call) for _ in range(2)), reader=GeminiReader)
+    assert (text, calls) == (texts[-1], [("get", {"a": 1})])
+
+
+def test_no_call_in_pieces_runs_with_empty_arguments() -> None:
+    rnd = random.Random(3)
+    for _ in range(400):
+        text = rnd.choice(['{"a": "Paris, France", "b": [1, {"c": null}]}', '{"path": "/x", "n": 2}'])
+        cut = rnd.randint(1, len(text) - 1)
+        ways = [["", text], ["{}", text], [text, ""], ["", text[:cut], text[cut:], ""], [text[:cut], text[cut:]]]
+        ids, indices, names = rnd.choice(["head", "each", "new", "none"]), rnd.random() < 0.5, rnd.random() < 0.5
+        if ids == "new":
+            names = False  # another id beside another name is another call
+        chunks: list[dict[str, Any]] = []
+        for place, each in enumerate(rnd.choice(ways)):
+            more: dict[str, Any] = {"index": 0} if indices else {}
+            if ids in ("each", "new") or (ids == "head" and not place):
+                more["id"] = f"c{place}" if ids == "new" else "c"
+            chunks.append(piece("get" if names or not place else None, each, **more))
+        calls = read(*chunks)[1]
+        assert [name for name, _ in calls] == ["get"], chunks
+        assert calls[0][1] != {}, chunks
