@@ -2,7 +2,8 @@
 
 Whose a piece is:
 1. What has no id, no name and no arguments says nothing; it opens no call.
-2. The call that is meant is that of the index; without an index that of the id; without either the last one.
+2. The call that is meant is that of the index; without an index that of the id; without either the last one. Beside
+   an index and without a name, a known id says which of the calls of that index.
 3. Another name is another call. A piece without a name goes on with the call that is meant; only one with another
    id beside a call that is whole opens one.
 4. The same name beside another id is another call, unless it brings a piece of arguments to one that lacks some.
@@ -227,6 +228,8 @@ class CallBuilder:
         known = self._by_wire_id.get(wire_id) if wire_id else None
         if index is not None:
             call = self._by_index.get(index)
+            if known is not None and not name and known.index == index:
+                return known
             if call is not None and not self._is_another(call, wire_id, name, arguments):
                 return call
             is_known = known is not None and self._is_same(known, index, name, arguments)
