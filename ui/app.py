@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.faces.arguments import API_KEY_VARIABLE, Place, program_version
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, StorageFailed
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, StorageFailed
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.conversation import OpenConversation
@@ -223,6 +223,9 @@ class Desk:
             await self._engine.write_all(at_once=True)
             if conversation is not None:
                 await self.library.drafts.keep(conversation, draft)
+            elif draft != KeptDraft("", []):
+                # There is no conversation that it could be kept in, and none can be made without the window's loop.
+                raise AgentError(Sentence("No conversation was shown yet."))
 
         def work() -> None:
             try:

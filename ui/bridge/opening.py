@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
+from desktop_agent.tools.processes.own_part import environment_for_others
 from desktop_agent.vocabulary.errors import Sentence
 
 _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
@@ -51,7 +52,12 @@ class AddressOpener(QObject):
         nowhere = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603  a program of the system, and an address
-                [program, encoded], stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
+                [program, encoded],
+                env=environment_for_others(),
+                stdin=nowhere,
+                stdout=nowhere,
+                stderr=nowhere,
+                start_new_session=True,
             )
         except OSError:
             self._say(address)

@@ -92,7 +92,6 @@ class PageFrame(QWidget):
         self.title.setProperty("kind", "strong")
         # A title in another direction stands where all titles stand, not among the figures at the other end.
         self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
-        self.title.setMinimumWidth(TITLE_WIDTH)
         heading.addWidget(self.title, 1)
         self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         centred = QHBoxLayout()
@@ -116,7 +115,8 @@ class PageFrame(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """The composer, and what stands over it, are as wide as what is read above."""
+        """The composer, and what stands over it, are as wide as what is read above. Larger text needs a wider title."""
+        self.title.setMinimumWidth(TITLE_WIDTH * self._themes.zoom // 100)
         self._written.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _most_of_writing(self) -> int:

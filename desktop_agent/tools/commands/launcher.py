@@ -29,6 +29,7 @@ from desktop_agent.tools.confining.landlock import (
     version_of,
 )
 from desktop_agent.tools.confining.staying import stay_around
+from desktop_agent.tools.processes.own_part import environment_for_others
 
 NOT_CONFINED = 125
 _CANNOT_RUN = 126
@@ -61,15 +62,10 @@ def main() -> int:
         return NOT_CONFINED
     as_at_the_start()
     try:
-        os.execve(words[1], list(words[1:]), _environment())  # noqa: S606 - that is what it is for
+        os.execve(words[1], list(words[1:]), environment_for_others())  # noqa: S606 - that is what it is for
     except OSError as error:
         sys.stderr.write(f"“{words[1]}” could not be started: {error.strerror}.\n")
         return _CANNOT_RUN
-
-
-def _environment() -> dict[str, str]:
-    """Without what a frozen program adds for itself."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))}
 
 
 def _close_in(wanted: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How the runtime starts a part of itself in a process of its own, which can be ended and confined."""
+"""How the runtime starts a part of itself in a process of its own, and what programs that are no part of it get."""
 
 import os
 import sys
@@ -26,3 +26,16 @@ def own_places() -> tuple[Path, ...]:
     """The folders that a part is read from: the interpreter's, and the program's."""
     places = (Path(sys.executable).parent, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
     return tuple(dict.fromkeys(places))
+
+
+def environment_for_others() -> dict[str, str]:
+    """The environment that this program was started with, for programs of the system.
+
+    A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was
+    before that stands in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
+    """
+    if not getattr(sys, "frozen", False):
+        return dict(os.environ)
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))}
+    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
+    return theirs if before is None else {**theirs, "LD_LIBRARY_PATH": before}

@@ -50,10 +50,13 @@ class TextView(QWidget):
         """A file that is new, changes or goes."""
         heading, lines = self._lines_of(preview)
         lines, words = _fold(lines)
-        gap = self.tr("{0} unchanged lines")
-        shown = [gap.format(line.text) if line.kind == "gap" else text for line, text in zip(lines, words, strict=True)]
+        pairs = zip(lines, words, strict=True)
+        shown = [self._gap(line.text) if line.kind == "gap" else text for line, text in pairs]
         self._view.show_lines(lines, shown)
         return heading
+
+    def _gap(self, count: str) -> str:
+        return self.tr("1 unchanged line") if count == "1" else self.tr("{0} unchanged lines").format(count)
 
     def _lines_of(self, preview: DiffPreview) -> tuple[str, list[DiffLine]]:
         path = shown_apart(preview.path)

@@ -1,9 +1,10 @@
+import os
 import subprocess
 import sys
 
 import pytest
 
-from desktop_agent.tools.processes.own_part import part_command, part_environment
+from desktop_agent.tools.processes.own_part import environment_for_others, part_command, part_environment
 from tests.frame.patience import PATIENCE
 
 
@@ -21,3 +22,17 @@ def test_a_frozen_program_is_asked_by_name(monkeypatch: pytest.MonkeyPatch) -> N
 def test_its_environment_has_nothing_of_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
     assert set(part_environment()) <= {"PATH", "SYSTEMROOT"}
+
+
+def test_others_get_the_environment_of_before_the_program_was_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib")
+    assert environment_for_others() == dict(os.environ)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/frozen/_internal")
+    monkeypatch.setenv("_PYI_ARCHIVE_FILE", "/frozen/program")
+    assert {"LD_LIBRARY_PATH", "_PYI_ARCHIVE_FILE"}.isdisjoint(environment_for_others())
+    monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", "/opt/lib")
+    given = environment_for_others()
+    assert given["LD_LIBRARY_PATH"] == "/opt/lib"
+    assert "LD_LIBRARY_PATH_ORIG" not in given
+    assert given["PATH"] == os.environ["PATH"]

@@ -50,6 +50,14 @@ def shown_labels(view):
     return [each.text() for each in view.findChildren(QLabel) if each.isVisible()]
 
 
+def test_a_single_unchanged_line_is_counted_as_one(view):
+    before = [str(number) for number in range(9)]
+    for unchanged, words in ((4, "1 unchanged line"), (5, "2 unchanged lines")):
+        after = [*before[:unchanged], "new", *before[unchanged + 1 :]]
+        view.show_preview(DiffPreview("a.txt", "\n".join(before), "\n".join(after)))
+        assert words in view.shown_text.split("\n")
+
+
 def test_a_chained_command_is_shown_part_by_part_with_what_to_look_at(view):
     view.show_preview(command("cd build && rm -rf dist; git push > log.txt"))
 
