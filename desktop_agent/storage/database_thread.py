@@ -131,12 +131,14 @@ class DatabaseThread:
             listener(notice)
 
     async def _close(self) -> None:
-        await self.disk.close()
-        await self.checkup.close()
         try:
-            await self._worker.run(self._database.close)
+            await self.disk.close()
+            await self.checkup.close()
         finally:
-            self._worker.stop()
+            try:
+                await self._worker.run(self._database.close)
+            finally:
+                self._worker.stop()
 
 
 def _close_again(future: "Future[Opened]") -> None:

@@ -61,6 +61,8 @@ class DiskWatch:
                 await self._recover()
             except StorageFailed as error:
                 self._set(error)
+            except Exception:  # noqa: BLE001 - whoever waits for the disk waits for this task
+                _log.exception("whether the disk takes things again is not known")
             else:
                 self._ended_at = asyncio.get_running_loop().time()
                 self._task = None

@@ -9,13 +9,13 @@ from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.errors import ImageRefused, WrongUse
+from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.pictures import Pictures
 
-__all__ = ["DraftPicture", "DraftResource", "KeptDraft", "KeptDrafts"]
+__all__ = ["DraftPicture", "DraftResource", "KeptDraft", "KeptDrafts", "together"]
 
 DraftPicture = tuple[TakenPicture, str]
 
@@ -42,28 +42,40 @@ class KeptDrafts:
         self._pictures = pictures
         # What is given back to a draft must not be lost to one who reads and writes it meanwhile.
         self._lock = asyncio.Lock()
+        self._under_none: set[str] = set()
+        """Conversations whose draft lies under no conversation, as they had no place on the disk."""
+        self._refused: dict[str, tuple[OpenConversation, KeptDraft]] = {}
+        """What the disk did not take; under the empty name that of all that were never sent."""
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
-        """Keep what is being written there, for the next start. Raises StorageFailed."""
-        key = conversation.id if await conversation.has_place() else None
-        draft = await self._as_record(kept)
+        """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
         async with self._lock:
+            name = _name(conversation)
             try:
-                await self._store.save_draft(key, draft)
-            except WrongUse:
-                # The conversation went away with a file that was replaced: what is being written did not.
-                await self._store.save_draft(None, draft)
-            if key is not None and draft == Draft():
-                # What was written before the first prompt lay under no conversation; it has been sent by now.
-                await self._store.save_draft(None, Draft())
+                await self._keep(conversation, kept)
+            except StorageFailed:
+                self._refused[name] = conversation, kept
+                raise
+            self._refused.pop(name, None)
+
+    async def keep_refused(self) -> None:
+        """Try again what the disk did not take. Raises StorageFailed."""
+        for conversation, kept in tuple(self._refused.values()):
+            await self.keep(conversation, kept)
+
+    @property
+    def refused(self) -> tuple[KeptDraft, ...]:
+        """What the disk did not take."""
+        return tuple(kept for _, kept in self._refused.values())
 
     async def add(self, conversation: OpenConversation, added: KeptDraft) -> None:
         """Keep this behind what is being written there. As `keep`."""
-        key = conversation.id if await conversation.has_place() else None
-        behind = await self._as_record(added)
         async with self._lock:
+            key = conversation.id if await conversation.has_place() else None
+            behind = await self._as_record(added)
             try:
-                await self._store.save_draft(key, _joined(await self._load(conversation), behind))
+                await self._store.save_draft(key, _joined(await self._before(conversation), behind))
+                self._refused.pop(_name(conversation), None)
             except WrongUse:
                 # As in `keep`.
                 await self._store.save_draft(None, _joined(await self._store.load_draft(None), behind))
@@ -71,18 +83,41 @@ class KeptDrafts:
     async def load(self, conversation: OpenConversation) -> KeptDraft:
         """What was being written there; pictures that are gone are left out."""
         async with self._lock:
+            if (refused := self._refused.get(_name(conversation))) is not None:
+                return refused[1]
             draft = await self._load(conversation)
         return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
 
     async def give_back(self, conversation_id: str, message: Message) -> None:
         """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
         async with self._lock:
-            draft = _joined(await self._store.load_draft(conversation_id), Draft(message.text, _images(message)))
-            await self._store.save_draft(conversation_id, draft)
+            refused = self._refused.get(conversation_id)
+            before = await (self._as_record(refused[1]) if refused else self._store.load_draft(conversation_id))
+            await self._store.save_draft(conversation_id, _joined(before, Draft(message.text, _images(message))))
+            self._refused.pop(conversation_id, None)
 
     async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
         """A message as it was written; pictures that are gone are left out."""
         return message.text, await self._taken(_images(message))
+
+    async def _before(self, conversation: OpenConversation) -> Draft:
+        refused = self._refused.get(_name(conversation))
+        return await (self._as_record(refused[1]) if refused else self._load(conversation))
+
+    async def _keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
+        key = conversation.id if await conversation.has_place() else None
+        draft = await self._as_record(kept)
+        try:
+            await self._store.save_draft(key, draft)
+        except WrongUse:
+            # The conversation went away with a file that was replaced: what is being written did not.
+            await self._store.save_draft(None, draft)
+        if key is None:
+            self._under_none.add(conversation.id)
+        elif conversation.id in self._under_none:
+            # What was written before the first prompt has been sent by now.
+            await self._store.save_draft(None, Draft())
+            self._under_none.discard(conversation.id)
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
@@ -90,7 +125,10 @@ class KeptDrafts:
 
     async def _load(self, conversation: OpenConversation) -> Draft:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
-        return await self._store.load_draft(None) if conversation.is_empty and draft == Draft() else draft
+        if not conversation.is_empty or draft != Draft():
+            return draft
+        self._under_none.add(conversation.id)
+        return await self._store.load_draft(None)
 
     async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
         pictures: list[DraftPicture] = []
@@ -98,6 +136,22 @@ class KeptDrafts:
             with suppress(ImageRefused):
                 pictures.append((await self._pictures.again(image), image.name or ""))
         return pictures
+
+
+def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
+    """All of them as one."""
+    return KeptDraft(
+        "\n\n".join(each.text for each in drafts if each.text),
+        [picture for each in drafts for picture in each.pictures],
+        tuple(resource for each in drafts for resource in each.resources),
+        tuple(dict.fromkeys(source for each in drafts for source in each.outside)),
+        tuple(text for each in drafts for text in each.pasted),
+    )
+
+
+def _name(conversation: OpenConversation) -> str:
+    """All that were never sent have one draft."""
+    return conversation.id if conversation.is_kept else ""
 
 
 def _joined(draft: Draft, added: Draft) -> Draft:

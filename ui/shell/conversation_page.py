@@ -12,7 +12,7 @@ from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import KeptDraft
+from ui.bridge.drafts import KeptDraft, together
 from ui.bridge.library import Library
 from ui.bridge.opening import AddressOpener
 from ui.bridge.pictures import Pictures
@@ -80,6 +80,8 @@ class ConversationPage(QObject):
         self.starters = Starters()
         self._drafts = Drafts(self.composer, library, tasks, self)
         frame.fill(self._usage, self.ways.find_bar, self.transcript, self.starters, self.conduct.above)
+        self._sending = asyncio.Lock()
+        self._kept_early: list[tuple[str, list[Attached]]] = []
         self._early: list[tuple[str, list[Attached], When]] = [(*each, "soon") for each in frame.take_over()]
         self._connect()
 
@@ -88,25 +90,30 @@ class ConversationPage(QObject):
 
         What was written before any conversation was shown, sent or not, goes to what `place` answers.
         """
-        is_whole = await self._drafts.settled()
+        async with self._sending:
+            # What was taken out of the composer is in its conversation, or in the composer again.
+            is_whole = await self._drafts.settled()
         written = [(text, attached) for text, attached, _ in self._early]
         written += [self.composer.draft()] if self._conversation is None else []
         written = [each for each in written if each != ("", [])]
         if not written:
             await self._drafts.kept()
-        else:
+        elif written != self._kept_early:
             conversation = await place()
             for text, attached in written:
                 await self._library.drafts.add(conversation, draft_of(text, attached))
+            self._kept_early = written
+        await self._library.drafts.keep_refused()
         if not is_whole:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
     @property
     def written(self) -> KeptDraft:
-        """What is being written, and what was sent before anything was shown."""
+        """What is being written, what was sent before anything was shown, and drafts that the disk did not take."""
         every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
         text = "\n\n".join(text for text, _ in every if text)
-        return draft_of(text, [each for _, attached in every for each in attached])
+        here = draft_of(text, [each for _, attached in every for each in attached])
+        return together([here, *(each for each in self._library.drafts.refused if each != here)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
@@ -187,6 +194,10 @@ class ConversationPage(QObject):
         self._send(message, [])
 
     async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
+        async with self._sending:
+            await self._sent_to(conversation, text, attached, when)
+
+    async def _sent_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         try:
             blocks = await blocks_of(text, attached, self._pictures)
             waits = conversation.working

@@ -69,7 +69,10 @@ class GuardedDatabase:
 
         Where the file was replaced it is done on the new one; what is pinned to the old one raises DatabaseReplaced.
         """
-        self._check_files()
+        try:
+            self._check_files()
+        except OSError as error:
+            raise file_failure_of(error, self._path) from error
         if pin is not None:
             if pin.replacements is None:
                 pin.replacements = len(self.replacements)

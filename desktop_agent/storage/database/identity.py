@@ -23,10 +23,10 @@ Identity = tuple[int, int] | None
 
 
 def identity(path: Path) -> Identity:
-    """Device and inode; None where there is nothing."""
+    """Device and inode; None where there is nothing. Raises OSError where that cannot be known."""
     try:
         found = path.stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
 
@@ -90,6 +90,22 @@ class OpenFiles:
 
     def _log(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
+
+
+def set_lonely_log_aside(path: Path) -> str | None:
+    """Keep the log of a database that is gone under a name of its own; return that. None where there is none.
+
+    SQLite would play it into whatever database is made in that place next. Raises OSError.
+    """
+    log, index = (path.with_name(path.name + suffix) for suffix in _LOGS)
+    kept = None
+    if identity(log) is not None and log.stat().st_size:
+        copy = _free_name(log, "kept")
+        log.replace(copy)
+        kept = copy.name
+    for each in (log, index):
+        each.unlink(missing_ok=True)
+    return kept
 
 
 def _is_log(path: Path) -> bool:

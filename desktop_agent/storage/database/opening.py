@@ -18,7 +18,7 @@ from desktop_agent.storage.database.connection import (
     is_damage,
     write_something,
 )
-from desktop_agent.storage.database.identity import OpenFiles
+from desktop_agent.storage.database.identity import OpenFiles, set_lonely_log_aside
 from desktop_agent.storage.database.presence import Others, Presence, find_others
 from desktop_agent.storage.database.reading_only import is_not_whole, open_read_only
 from desktop_agent.storage.database.rescue import create, rebuild
@@ -49,6 +49,10 @@ _LITTLE_ROOM = 4 * 1024 * 1024
 _LOG_LOST = (
     "The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages "
     "stood. Some may be missing."
+)
+_DATABASE_LOST = (
+    "“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. "
+    "If you have the file, close the program, put it back, name the log “{log}” again, and start the program."
 )
 _NOT_READABLE = "“{path}” was replaced by another file while it was open, and that one cannot be read."
 _TRIED_AGAIN = (
@@ -113,6 +117,7 @@ def open_for_writing(
         with alone(folder):
             others = find_others(folder)
             # Before anything is opened, which makes a new log.
+            lonely = None if is_live or path.exists() else set_lonely_log_aside(path)
             is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
             connection, notices = _opened(path, steps, others, is_live=is_live)
             try:
@@ -125,6 +130,11 @@ def open_for_writing(
         raise failure_of(error, path) from error
     except OSError as error:
         raise file_failure_of(error, path) from error
+    if lonely is not None:
+        notices = (
+            *notices,
+            Sentence(_DATABASE_LOST, {"database": path.name, "log": f"{path.name}-wal", "copy": lonely}),
+        )
     if is_log_lost:
         notices = (*notices, Sentence(_LOG_LOST, {"log": f"{path.name}-wal"}))
     return Opened(connection, notices, OpenFiles(path), program, presence)

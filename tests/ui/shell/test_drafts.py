@@ -10,8 +10,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 
 from desktop_agent.providers.scripted import Turn
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import DiskFull
+from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from ui.bridge.drafts import KeptDraft
+from ui.bridge.pictures import Pictures
 from ui.composer.message_editor import LONGEST_TEXT
 from ui.shell import drafts
 
@@ -184,5 +189,114 @@ def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):
         assert screen.editor.toPlainText() == "One"
         assert len(composer(screen).draft()[1]) == 1
         await screen.idle()
+
+    on_screen(work, answers())
+
+
+async def _new(screen):
+    before = screen.conversation.id
+    screen.action("New conversation").trigger()
+    await until(lambda: screen.conversation.id != before)
+    await until(lambda: screen.window.page._drafts._shown is screen.conversation)
+
+
+def test_the_draft_of_a_new_conversation_outlasts_what_is_sent_elsewhere(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        await _new(screen)
+        screen.write("A plan for something new")
+        await until(lambda: screen.kept_draft() == "A plan for something new")
+        await show(screen, first)
+        await screen.say("Two")
+        await screen.idle()
+        await _new(screen)
+        assert screen.editor.toPlainText() == "A plan for something new"
+        # And when it is sent, it stands there no more, also where one writes on at once.
+        second = screen.conversation
+        screen.press("Send")
+        screen.write("and then")
+        await until(lambda: not second.is_empty and not second.working)
+        await until(lambda: screen.kept_draft() == "and then")
+        await _new(screen)
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(work, answers(), answers(), answers())
+
+
+def test_a_draft_that_the_disk_refuses_stays_and_is_not_saved_at_the_end(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+
+        async def refuse(*_):
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.write("An hour of writing")
+            await _new(screen)
+            assert screen.editor.toPlainText() == ""
+            await screen.desk._keep_draft()
+            assert "An hour of writing" in screen.desk._lost_draft.text
+        await show(screen, first)
+        assert screen.editor.toPlainText() == "An hour of writing"
+        await screen.desk._keep_draft()
+        assert screen.desk._lost_draft is None
+        assert (await screen.engine.store.load_draft(first)).text == "An hour of writing"
+
+    on_screen(work, answers())
+
+
+def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypatch):
+    may_keep = asyncio.Event()
+
+    async def work(screen):
+        await screen.say("One")
+        composer(screen).attachments.add_pasted(png())
+        await until(lambda: composer(screen).draft()[1])
+        screen.write("Look at this")
+        await until(lambda: screen.kept_draft() == "Look at this")
+        real = Pictures.keep
+
+        async def keep(*given):
+            await may_keep.wait()
+            return await real(*given)
+
+        monkeypatch.setattr(Pictures, "keep", keep)
+        screen.press("Send")
+        await until(lambda: composer(screen).draft() == ("", []))
+        ending = asyncio.ensure_future(screen.desk._keep_draft())
+        done, _ = await asyncio.wait({ending}, timeout=0.5)
+        assert not done
+        may_keep.set()
+        await ending
+        assert "Look at this" in [each.text for each in screen.conversation._session.history]
+        await until(lambda: not screen.conversation.working)
+
+    on_screen(work, answers(), answers())
+
+
+def test_what_is_handed_back_is_not_overwritten_by_a_draft_that_is_just_being_kept(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        conversation, kept_drafts = screen.conversation, screen.desk.library.drafts
+        reached, may_go_on = asyncio.Event(), asyncio.Event()
+        real = type(conversation).has_place
+
+        async def has_place(self):
+            reached.set()
+            await may_go_on.wait()
+            return await real(self)
+
+        monkeypatch.setattr(type(conversation), "has_place", has_place)
+        keeping = asyncio.ensure_future(kept_drafts.keep(conversation, KeptDraft("typed", [])))
+        await reached.wait()
+        giving = asyncio.ensure_future(kept_drafts.give_back(conversation.id, Message.user("handed back")))
+        for _ in range(3):
+            await asyncio.sleep(0.01)
+        may_go_on.set()
+        await asyncio.gather(keeping, giving)
+        assert (await screen.engine.store.load_draft(conversation.id)).text == "typed\n\nhanded back"
 
     on_screen(work, answers())

@@ -1,6 +1,8 @@
 """Indexes that mislead, a file that is replaced, a log that is removed: with real files, while the store is open."""
 
 import asyncio
+import errno
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,8 +15,9 @@ import pytest
 from desktop_agent.storage import disk_watch
 from desktop_agent.storage.checkup import INDEX_REPAIRED
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DatabaseReplaced, WrongUse
+from desktop_agent.vocabulary.errors import DatabaseReplaced, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
+from tests.frame.patience import PATIENCE
 
 NAME = "conversations.sqlite3"
 
@@ -215,4 +218,49 @@ async def test_a_log_that_is_removed_or_replaced_costs_nothing(tmp_path: Path, h
         texts = [body for (body,) in other.execute("SELECT body FROM messages ORDER BY number")]
         assert other.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert ["in one" in texts[0], "in the log" in texts[1], "after it" in texts[2]] == [True, True, True]
+    await store.close()
+
+
+async def test_the_log_of_a_database_that_is_gone_is_kept_and_played_into_no_new_one(tmp_path: Path) -> None:
+    live, folder, away = tmp_path / "live", tmp_path / "killed", tmp_path / "away"
+    store = await Store.open(live)
+    made = await store.create_conversation(title="t")
+    await store.commit(made.id, Message.user("in the log"))
+    # As a killed process leaves it.
+    shutil.copytree(live, folder)
+    await store.close()
+    (folder / NAME).rename(away)
+    store = await Store.open(folder)
+    assert await store.list_conversations() == ()
+    (kept,) = folder.glob(f"{NAME}-wal.kept-*")
+    assert any(kept.name in str(notice) for notice in store.report.notices)
+    await store.close()
+    away.rename(folder / NAME)
+    kept.rename(folder / f"{NAME}-wal")
+    store = await Store.open(folder)
+    assert [each.text for each in (await store.load(made.id)).messages] == ["in the log"]
+    await store.close()
+
+
+async def test_a_folder_that_cannot_be_reached_is_refused_as_the_disk_refuses_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_watch, "EVERY", 0.01)
+    real, is_away = Path.stat, True
+
+    def stat(path: Path, **more: bool) -> os.stat_result:
+        if is_away and path.name == NAME:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, **more)
+
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(StorageFailed):
+        await store.commit(made.id, Message.user("one"))
+    is_away = False
+    async with asyncio.timeout(PATIENCE):
+        while store.disk.trouble is not None:
+            await asyncio.sleep(0.01)
+    await store.commit(made.id, Message.user("two"))
     await store.close()
