@@ -112,6 +112,7 @@ class KeptDrafts:
         except WrongUse:
             # The conversation went away with a file that was replaced: what is being written did not.
             await self._store.save_draft(None, draft)
+            return
         if key is None:
             self._under_none.add(conversation.id)
         elif conversation.id in self._under_none:

@@ -239,11 +239,11 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         for path in (tmp_path / "pictures").rglob("*.png"):
             path.unlink()
         assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("half a", [], (NOTES,), (OUTSIDE,))
-        # Sent: neither its own nor the one from before it existed stays.
+        # Sent: its own is gone, and that of a new one is none of its business.
         await bridge.library.drafts.keep(bridge.library.current, KeptDraft("", []))
         assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
         bridge.library.new()
-        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("", [])
+        assert await bridge.library.drafts.load(bridge.library.current) == KeptDraft("something new", [])
 
     run(in_loop, tmp_path, work, Turn())
 

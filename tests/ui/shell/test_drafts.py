@@ -271,7 +271,7 @@ def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypa
         assert not done
         may_keep.set()
         await ending
-        assert "Look at this" in [each.text for each in screen.conversation._session.history]
+        await until(lambda: "Look at this" in [each.text for each in screen.conversation._session.history])
         await until(lambda: not screen.conversation.working)
 
     on_screen(work, answers(), answers())
