@@ -206,7 +206,7 @@ def test_a_paste_of_50_megabytes_is_kept_aside_and_can_be_taken_off(
         screen.write("Message", "What is in this log?")
         screen.paste(pasted, "UTF8_STRING")
         screen.wait_for("Pasted text, 50 MB", seconds=60.0)
-        assert "Sent after the message" in screen.says()
+        screen.wait_says("Sent after the message", seconds=60.0)
         assert screen.last("Message") == "What is in this log?"
         screen.press("Send")
         wait_until("the answer comes", lambda: screen.last("Assistant said") == "All is well again.", 60.0)

@@ -56,7 +56,7 @@ class KeptDrafts:
             except StorageFailed:
                 self._refused[name] = conversation, kept
                 raise
-            self._refused.pop(name, None)
+            self._forget_refused(conversation)
 
     async def keep_refused(self) -> None:
         """Try again what the disk did not take. Raises StorageFailed."""
@@ -75,7 +75,7 @@ class KeptDrafts:
             behind = await self._as_record(added)
             try:
                 await self._store.save_draft(key, _joined(await self._before(conversation), behind))
-                self._refused.pop(_name(conversation), None)
+                self._forget_refused(conversation)
             except WrongUse:
                 # As in `keep`.
                 await self._store.save_draft(None, _joined(await self._store.load_draft(None), behind))
@@ -99,6 +99,12 @@ class KeptDrafts:
     async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
         """A message as it was written; pictures that are gone are left out."""
         return message.text, await self._taken(_images(message))
+
+    def _forget_refused(self, conversation: OpenConversation) -> None:
+        self._refused.pop(_name(conversation), None)
+        # It may have been sent since.
+        if (never_sent := self._refused.get("")) is not None and never_sent[0].id == conversation.id:
+            del self._refused[""]
 
     async def _before(self, conversation: OpenConversation) -> Draft:
         refused = self._refused.get(_name(conversation))

@@ -8,7 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from desktop_agent.tools.processes.own_part import environment_for_others
 from desktop_agent.vocabulary.errors import Sentence
 
 _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
@@ -49,6 +48,9 @@ class AddressOpener(QObject):
                 self._say(address)
             return
         encoded = bytes(url.toEncoded().data()).decode("ascii")
+        # Late: nothing is opened before the first click.
+        from desktop_agent.tools.processes.own_part import environment_for_others
+
         nowhere = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603  a program of the system, and an address

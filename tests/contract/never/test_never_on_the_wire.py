@@ -247,6 +247,7 @@ async def test_never_keys_in_words__not_what_a_server_echoes_in_the_middle_of_an
     async with Loopback(Reply(body)) as server, Client(model="m", base_url=server.url, api_key=KEY) as client:
         with pytest.raises(AgentError) as caught:
             await client.complete("hi")
-        words = [str(caught.value), caught.value.detail, repr(vars(caught.value)), repr(client.history)]
+        # What the model says is its own: rewriting it would change texts and arguments that hold the same characters.
+        words = [str(caught.value), caught.value.detail, repr(vars(caught.value)), repr(client)]
         words.append("".join(traceback.format_exception(caught.value)))
     assert [each for each in words if KEY in each] == []

@@ -300,3 +300,28 @@ def test_what_is_handed_back_is_not_overwritten_by_a_draft_that_is_just_being_ke
         assert (await screen.engine.store.load_draft(conversation.id)).text == "typed\n\nhanded back"
 
     on_screen(work, answers())
+
+
+def test_what_the_disk_refused_and_was_sent_meanwhile_does_not_come_back(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        await _new(screen)
+        new, asked = screen.conversation, asyncio.Event()
+
+        async def refuse(*_):
+            asked.set()
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.write("hello")
+            await asked.wait()
+        screen.press("Send")
+        await until(lambda: not new.is_empty and not new.working)
+        await screen.idle()
+        await screen.desk._keep_draft()
+        assert (await screen.engine.store.load_draft(new.id)).text == ""
+        await _new(screen)
+        assert screen.editor.toPlainText() == ""
+
+    on_screen(work, answers(), answers())
