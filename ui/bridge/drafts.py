@@ -59,13 +59,13 @@ class KeptDrafts:
             self._forget_refused(conversation)
 
     async def keep_refused(self) -> None:
-        """Try again what the disk did not take. Raises StorageFailed."""
+        """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""
         for conversation, kept in tuple(self._refused.values()):
             await self.keep(conversation, kept)
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
-        """What the disk did not take."""
+        """The drafts that the disk refused, which are in memory alone."""
         return tuple(kept for _, kept in self._refused.values())
 
     async def add(self, conversation: OpenConversation, added: KeptDraft) -> None:
@@ -74,7 +74,7 @@ class KeptDrafts:
             key = conversation.id if await conversation.has_place() else None
             behind = await self._as_record(added)
             try:
-                await self._store.save_draft(key, _joined(await self._before(conversation), behind))
+                await self._store.save_draft(key, _joined(await self._current(conversation), behind))
                 self._forget_refused(conversation)
             except WrongUse:
                 # As in `keep`.
@@ -106,7 +106,7 @@ class KeptDrafts:
         if (never_sent := self._refused.get("")) is not None and never_sent[0].id == conversation.id:
             del self._refused[""]
 
-    async def _before(self, conversation: OpenConversation) -> Draft:
+    async def _current(self, conversation: OpenConversation) -> Draft:
         refused = self._refused.get(_name(conversation))
         return await (self._as_record(refused[1]) if refused else self._load(conversation))
 

@@ -195,9 +195,9 @@ class ConversationPage(QObject):
 
     async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         async with self._sending:
-            await self._sent_to(conversation, text, attached, when)
+            await self._deliver(conversation, text, attached, when)
 
-    async def _sent_to(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
+    async def _deliver(self, conversation: OpenConversation, text: str, attached: list[Attached], when: When) -> None:
         try:
             blocks = await blocks_of(text, attached, self._pictures)
             waits = conversation.working

@@ -259,3 +259,5 @@ async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_alon
         await until(lambda: "second" in shown(follower.session) or following_.done())
         await session.close()
         await asyncio.wait_for(following_, PATIENCE)
+        again = await other.session(session.record.id)
+        assert [message.text for message in again.history] == ["one", "first", "two", "second"]
