@@ -59,7 +59,7 @@ async def put_into_trash(desk: Desk, count: int) -> TrashDialog:
     for record in records[-count:] if count else ():
         await desk.engine.delete_conversation(record.id)
     desk.library.refresh()
-    desk.window.show_trash()
+    desk.window.trash.show()
     trash = desk.window.findChild(TrashDialog)
     await placed(trash)
     await asyncio.sleep(0.3)

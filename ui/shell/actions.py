@@ -121,7 +121,7 @@ class Actions(QObject):
         words = self.tr("provider server key add login")
         self._add(self.tr("Connect a model"), None, self._window.show_welcome, words)
         words = self.tr("deleted removed bin restore bring back")
-        trash = self._add(self.tr("Trash"), None, self._window.show_trash, words)
+        trash = self._add(self.tr("Trash"), None, self._window.trash.show, words)
         self._add(self.tr("Check saved conversations"), None, disk.check, self.tr("repair damaged disk"))
         words = self.tr("zoom in text size bigger font")
         self._add(self.tr("Larger text"), QKeySequence.StandardKey.ZoomIn, lambda: settings.zoom(1), words)

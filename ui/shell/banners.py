@@ -119,13 +119,19 @@ class BannerArea(QWidget):
         key = f"{conversation} {sentence}".lstrip()
         self.show_banner(Banner(key, sentence, level="notice", conversation=conversation))
 
-    def show_undo(self, text: str, undo: Callable[[], object], conversation: str = "") -> None:
+    def show_undo(self, text: str, undo: Callable[[], object], conversation: str = "") -> Banner:
         """Say what was done, in the person's language, and offer to take it back for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
-        self.show_banner(
-            Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
-        )
+        offer = Banner(UNDO, sentence, level="undo", buttons=buttons, lasts=UNDO_MS, conversation=conversation)
+        self.show_banner(offer)
+        return offer
+
+    def withdraw(self, banner: Banner) -> None:
+        """Take this one away, unless another one has its place by now."""
+        frame = self._shown.get(banner.key)
+        if frame is not None and frame.banner is banner:
+            self.remove(banner.key)
 
     def remove(self, key: str) -> None:
         """Take a banner away, for example because what it says is no longer true."""

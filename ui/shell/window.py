@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow
 
 from desktop_agent.vocabulary.errors import AgentError
 from ui.look.theme import ThemeSource
-from ui.shell.banners import UNDO, BannerArea
+from ui.shell.banners import BannerArea
 from ui.shell.page_frame import PageFrame
 from ui.shell.panes import WINDOW_WIDTH, Panes
 from ui.sidebar.conversation_list import ConversationList
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from ui.bridge.library import Library
     from ui.bridge.servers import Servers
     from ui.look.parts.question_box import QuestionBox
-    from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.calls.approvals import ApprovalPresenter
     from ui.shell.connecting import Connecting
     from ui.shell.conversation_page import ConversationPage
     from ui.shell.kept_look import WindowFile
+    from ui.shell.trash import Trash
 
 
+_LOOK_MS = 100
+"""How often is looked whether the work has ended about which the person is asked."""
 _WANTED_EARLY = ("Ctrl+K", "Ctrl+,", "F1")
 """Keys of what a person opens first: pressed before there are any actions, they are not lost."""
 
@@ -42,6 +44,7 @@ class MainWindow(QMainWindow):
 
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
+    trash: "Trash"
     _library: "Library"
     _servers: "Servers"
 
@@ -56,9 +59,9 @@ class MainWindow(QMainWindow):
         self.sidebar = ConversationList(themes)
         self._themes = themes
         self._connecting: Connecting | None = None
-        self._deleted = ""
-        self._trash: TrashDialog | None = None
         self._question: QuestionBox | None = None
+        self._question_stands = QTimer(self, interval=_LOOK_MS)
+        self._question_stands.timeout.connect(self._look_at_work)
         self.panes = Panes(themes, self.sidebar, self.frame, self.banners)
         self._build()
         self.sidebar.new_requested.connect(self._new)
@@ -71,10 +74,13 @@ class MainWindow(QMainWindow):
         self, page: "ConversationPage", approvals: "ApprovalPresenter", library: "Library", servers: "Servers"
     ) -> None:
         """Take what a conversation needs, and the page that fills the frame."""
+        from ui.shell.trash import Trash
+
         self.page = page
         self.approvals = approvals
         self._library = library
         self._servers = servers
+        self.trash = Trash(self._themes, library, self.banners, self)
         self._connect(library)
         for each in self._early_keys:
             # At once: the same keys of `Actions` would be ambiguous beside it.
@@ -111,21 +117,6 @@ class MainWindow(QMainWindow):
         self.banners.show_conversation("")
         self.panes.show_page(self._connecting.welcome)
         self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def show_trash(self) -> None:
-        """Show the conversations that were deleted."""
-        if self._trash is None:
-            from ui.preferences.trash_dialog import TrashDialog
-
-            self._trash = trash = TrashDialog(self._themes, self._library.trash_days, self)
-            self._library.trash_listed.connect(trash.show_conversations)
-            trash.restore_requested.connect(self._library.restore)
-            trash.purge_requested.connect(self._library.purge)
-            trash.emptying_requested.connect(self._library.empty_trash)
-        self._library.list_trash()
-        self._trash.show()
-        self._trash.raise_()
-        self._trash.activateWindow()
 
     def allow_closing(self) -> None:
         """The program is ending: the next close event goes through."""
@@ -165,8 +156,6 @@ class MainWindow(QMainWindow):
         library.listed.connect(sidebar.set_conversations)
         library.left_waiting.connect(self._mark_waiting)
         library.opened.connect(self._show)
-        library.deleted.connect(self._offer_undo)
-        library.restored.connect(self._withdraw_undo)
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
@@ -219,17 +208,6 @@ class MainWindow(QMainWindow):
             title = self.tr("New conversation") if current.is_empty else current.title
             self.setWindowTitle(f"{title} — Desktop Agent")
 
-    @Slot(str, str)
-    def _offer_undo(self, conversation_id: str, title: str) -> None:
-        text = self.tr("“{0}” was put into the trash.").format(title)
-        self.banners.show_undo(text, lambda: self._library.restore(conversation_id))
-        self._deleted = conversation_id
-
-    @Slot(str)
-    def _withdraw_undo(self, conversation_id: str) -> None:
-        if conversation_id == self._deleted:
-            self.banners.remove(UNDO)
-
     def _ask_to_close(self) -> None:
         if self._question is not None:
             return
@@ -243,8 +221,15 @@ class MainWindow(QMainWindow):
         box.add_answer(self.tr("Stop and close"), "close", "danger")
         box.answered.connect(self._on_answered)
         box.open()
+        self._question_stands.start()
+
+    def _look_at_work(self) -> None:
+        # The reason to ask has gone: the person wanted to close.
+        if self._question is not None and not self.asks_before_closing:
+            self._question.give("close")
 
     def _on_answered(self, answer: str) -> None:
         self._question = None
+        self._question_stands.stop()
         if answer:
             self.close_requested.emit()

@@ -123,6 +123,38 @@ def test_what_is_deleted_while_the_trash_is_open_appears_in_it(on_screen):
     on_screen(work)
 
 
+def undo_is_offered(screen):
+    return any(each.text() == "Undo" and each.isVisible() for each in screen.banners.findChildren(QPushButton))
+
+
+def test_what_went_for_good_is_not_offered_back(on_screen):
+    async def work(screen):
+        record = await screen.engine.store.create_conversation(title="Gone")
+        screen.desk.library.delete(record.id)
+        await until(lambda: undo_is_offered(screen))
+        screen.desk.library.list_trash()
+        await screen.idle()
+        assert undo_is_offered(screen)
+        screen.desk.library.purge(record.id)
+        await screen.idle()
+        assert not undo_is_offered(screen)
+
+    on_screen(work)
+
+
+def test_what_took_the_place_of_the_offer_stays(on_screen):
+    async def work(screen):
+        record = await screen.engine.store.create_conversation(title="Gone")
+        screen.desk.library.delete(record.id)
+        await until(lambda: undo_is_offered(screen))
+        screen.banners.show_undo("The waiting message was removed.", print)
+        screen.desk.library.restore(record.id)
+        await screen.idle()
+        assert "The waiting message was removed." in screen.words(screen.banners)
+
+    on_screen(work)
+
+
 async def test_only_what_is_in_the_trash_can_go_for_good(tmp_path):
     store = await Store.open(tmp_path)
     record = await store.create_conversation(title="Wanted")

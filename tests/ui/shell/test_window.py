@@ -435,6 +435,22 @@ def test_closing_while_working_asks_once(on_screen):
     on_screen(look)
 
 
+def test_when_the_work_has_ended_that_is_asked_about_the_window_goes_on_closing(on_screen):
+    async def work(screen):
+        wait = waiting()
+        screen.provider._turns.append(Turn(ContentDelta("half"), wait))
+        screen.write("Hello")
+        screen.press("Send")
+        await wait.reached.wait()
+        screen.window.close()
+        assert screen.question() is not None
+        wait.until.set()
+        await until(screen.desk.closed.done)
+        assert screen.question() is None
+
+    on_screen(work)
+
+
 SHORTCUTS = {
     "New conversation": "Ctrl+N",
     "Settings": "Ctrl+,",

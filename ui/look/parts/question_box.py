@@ -50,11 +50,16 @@ class QuestionBox(QDialog):
 
     def add_answer(self, text: str, answer: str, kind: Literal["", "primary", "danger"] = "") -> QPushButton:
         """Add a button. The first one has the focus: it is to lose nothing, like Escape."""
-        made = button(text, lambda: self._give(answer), kind)
+        made = button(text, lambda: self.give(answer), kind)
         made.setAutoDefault(True)
         made.setDefault(not self._buttons)
         self._buttons.append(made)
         return made
+
+    def give(self, answer: str) -> None:
+        """Answer it, as its button would."""
+        self._answer = answer
+        self.accept()
 
     def open(self) -> None:
         """Show it over its window, as large as its words, or as the screen has room."""
@@ -75,7 +80,3 @@ class QuestionBox(QDialog):
     def _let_scroll(self, _least: int, most: int) -> None:
         # By keys, too.
         self._written.setFocusPolicy(Qt.FocusPolicy.TabFocus if most > 0 else Qt.FocusPolicy.NoFocus)
-
-    def _give(self, answer: str) -> None:
-        self._answer = answer
-        self.accept()
