@@ -134,7 +134,7 @@ class Desk:
             self.window.page.composer,
             self.window.banners,
             self._tasks,
-            lambda: self.library.current,
+            self.library,
             self.window,
         )
         self._closing = Closing(self.window, themes, self._unsaved, lambda: front.may_ask)

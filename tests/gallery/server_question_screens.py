@@ -130,7 +130,7 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[ServersAtWork, Asking]:
         window.page.composer,
         window.page.banners,
         desk.tasks,
-        lambda: desk.library.current,
+        desk.library,
         window,
     )
     return made, asking
@@ -259,5 +259,5 @@ async def chips(desk: Desk) -> None:
     composer = desk.window.page.composer
     composer.set_draft("What follows from this for the mail?")
     composer.attachments.add_ready([PendingResource("Project notes", "Week 12", "notes://week/12", "decided " * 500)])
-    composer.attachments.add_picture_of(PictureOf("Project notes", "Sketch of the import", painting(900, 600, 3)))
+    composer.attachments.add_fetching([composer.attachments.fetching_of_picture(PictureOf("Project notes", "Sketch of the import", painting(900, 600, 3)))])
     await asyncio.sleep(0.5)

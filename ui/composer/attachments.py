@@ -66,13 +66,13 @@ class Attachments(ChipRow):
                     self._start(held, self._draw(held, each.taken.data))
         self.changed.emit()
 
-    def add_read(self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> None:
-        """Attach what a server gives; the chip is there at once, and taking it off ends the reading."""
-        self.add_fetching([Fetching(title, lambda: self._read(read))])
+    def fetching_of(self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | PictureOf]]]) -> Fetching:
+        """What a server gives, to be added here; the chip is there at once, and taking it off ends the reading."""
+        return Fetching(title, lambda: self._read(read))
 
-    def add_picture_of(self, picture: PictureOf) -> None:
-        """Attach a picture of a server."""
-        self.add_fetching([Fetching(picture.title, lambda: self._prepare_of(picture), is_picture=True)])
+    def fetching_of_picture(self, picture: PictureOf) -> Fetching:
+        """A picture of a server, the same."""
+        return Fetching(picture.title, lambda: self._prepare_of(picture), is_picture=True)
 
     def add_fetching(self, several: Sequence[Fetching]) -> None:
         """Attach what is on its way, also what came so far for another composer or draft."""

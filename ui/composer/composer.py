@@ -21,6 +21,8 @@ from ui.look.sentences import shown_keys, spoken
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QFileDialog
+
     from desktop_agent.vocabulary.errors import Sentence
     from desktop_agent.vocabulary.requests import PictureLimits
 
@@ -75,6 +77,7 @@ class Composer(QWidget):
         self._can_see: bool | None = None
         self._limits: PictureLimits | None = None
         self._held = ""
+        self._choosing: QFileDialog | None = None
         self._may_send: Callable[[str, Sequence[Attached]], bool] = lambda _text, _attached: True
         self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
@@ -224,12 +227,20 @@ class Composer(QWidget):
         """Ask for picture files, without waiting."""
         from PySide6.QtWidgets import QFileDialog
 
-        dialog = QFileDialog(self, self.tr("Attach image"))
+        dialog = self._choosing = QFileDialog(self, self.tr("Attach image"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})", self.tr("All files") + " (*)"])
         dialog.filesSelected.connect(self.attach_files)
         dialog.open()
+
+    def leave(self) -> None:
+        """What is written from now on belongs elsewhere: pictures that are being chosen would come to that."""
+        from shiboken6 import isValid
+
+        choosing, self._choosing = self._choosing, None
+        if choosing is not None and isValid(choosing):
+            choosing.close()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape stops."""

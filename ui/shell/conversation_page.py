@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QApplication, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.conduct.queue import When
@@ -117,6 +118,9 @@ class ConversationPage(QObject):
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
+        if self._conversation is not None and self._conversation.id != conversation.id:
+            self.composer.leave()
+            _close_popups(self.composer.window())
         self._conversation = conversation
         conversation.changed.connect(self._on_changed)
         conversation.working_changed.connect(self._on_working)
@@ -293,3 +297,11 @@ class ConversationPage(QObject):
 def _walk(transcript: TranscriptView, step: int) -> None:
     transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
     transcript.walk(step)
+
+
+def _close_popups(window: QWidget) -> None:
+    """What popped up over the window was for the one that was shown: it would change another now."""
+    for each in QApplication.topLevelWidgets():
+        owner = each.parentWidget()
+        if each.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:
+            each.close()

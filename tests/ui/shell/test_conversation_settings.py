@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QPlainTextEdit, QToolButton
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPlainTextEdit, QToolButton
 
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.vocabulary.provider_events import ContentDelta
@@ -157,5 +157,35 @@ def test_what_a_dialog_was_opened_for_gets_it_although_another_one_is_shown_by_t
         kept = {each.id: each for each in await screen.engine.store.list_conversations()}
         assert [kept[each].parameters.temperature for each in (first, second)] == [0.2, None]
         assert [kept[each].workspace for each in (first, second)] == [str(tmp_path), None]
+
+    on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
+
+
+def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await screen.say("First")
+        first = screen.conversation.id
+        screen.desk.library.new()
+        await screen.say("Second")
+        page = screen.window.page
+
+        async def show_other():
+            wanted = next(each for each in kept if each != screen.conversation.id)
+            screen.desk.library.open(wanted)
+            await until(lambda: screen.conversation.id == wanted)
+
+        kept = (first, screen.conversation.id)
+        for open_it in (page.model_picker.open_list, page.conduct.picker.open_menu, page.workspace_picker.open_menu):
+            open_it()
+            assert QApplication.activePopupWidget() is not None
+            # A click on a notification.
+            await show_other()
+            assert QApplication.activePopupWidget() is None
+        page.composer.choose_files()
+        assert page.composer.findChild(QFileDialog).isVisible()
+        await show_other()
+        assert not any(each.isVisible() for each in page.composer.findChildren(QFileDialog))
 
     on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))

@@ -1,13 +1,11 @@
 """MCP servers in the window: what they ask, what they offer for a message, and what must be known of them."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.errors import Sentence
-from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
 from ui.bridge.mcp.asking import Asking
 from ui.bridge.mcp.notices import ServerNotices
 from ui.bridge.mcp.offers import Offers
@@ -32,15 +30,15 @@ class ServersAtWork(QObject):
         composer: Composer,
         banners: BannerArea,
         tasks: Tasks,
-        conversation: Callable[[], OpenConversation | None],
+        library: Library,
         window: QWidget,
     ) -> None:
         super().__init__(window)
         asking, offers, notices = bridge
         self._asking = asking
         self._banners = banners
-        self.questions = AskingPresenter(themes, asking, conversation, window)
-        self.offers = OffersControls(themes, composer, offers, tasks, conversation, window)
+        self.questions = AskingPresenter(themes, asking, lambda: library.current, window)
+        self.offers = OffersControls(themes, composer, offers, tasks, library, window)
         self.offers.settings_requested.connect(self.settings_requested)
         notices.told.connect(self._tell)
         notices.tell_all()

@@ -1,7 +1,6 @@
 """What MCP servers offer, in the composer: found by a button or a sign, put into the message."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -10,16 +9,18 @@ from shiboken6 import isValid
 
 from desktop_agent.vocabulary.mcp.contents import OfferedPrompt, OfferedResource, OfferedTemplate, PromptArgument
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.library import Library
 from ui.bridge.mcp.offers import Offers
 from ui.bridge.tasks import Tasks
 from ui.composer.composer import Composer
-from ui.composer.offers.attached import PendingResource, PictureOf, WordsOf
+from ui.composer.offers.attached import Fetching, PendingResource, PictureOf, WordsOf
 from ui.composer.offers.offer_rows import OfferRow, Wanted
 from ui.composer.offers.typed_signs import TypedSigns
 from ui.composer.offers.uri_template import filled, gaps_of
 from ui.look.controls import IconButton
 from ui.look.sentences import plain_tip
 from ui.look.theme import ThemeSource
+from ui.shell.mcp.attached import draft_of
 
 if TYPE_CHECKING:
     from ui.composer.offers.arguments_dialog import ArgumentsDialog
@@ -39,7 +40,7 @@ class OffersControls(QObject):
         composer: Composer,
         offers: Offers,
         tasks: Tasks,
-        conversation: Callable[[], OpenConversation | None],
+        library: Library,
         window: QWidget,
     ) -> None:
         super().__init__(window)
@@ -47,7 +48,7 @@ class OffersControls(QObject):
         self._composer = composer
         self._offers = offers
         self._tasks = tasks
-        self._conversation = conversation
+        self._library = library
         self._window = window
         self._made: OffersPopup | None = None
         self.button = IconButton(themes, "server", self.tr("Insert from a server"))
@@ -75,7 +76,7 @@ class OffersControls(QObject):
         self._popup.open_over(self._composer, wanted)
 
     def _ask(self) -> None:
-        conversation = self._conversation()
+        conversation = self._library.current
         self._offers.ask(conversation.workspace if conversation is not None else None)
 
     def _ask_again(self, server_id: str) -> None:
@@ -108,16 +109,22 @@ class OffersControls(QObject):
     def _take(self, row: OfferRow) -> None:
         self._signs.take_back()
         self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        # Another one may be shown by the time all is written that it needs.
+        conversation = self._library.current
+        if conversation is None:
+            return
         match row.offered:
             case OfferedPrompt(name=name, arguments=arguments) if arguments:
-                self._ask_for(row, name, arguments, partial(self._insert, row, name))
+                self._ask_for(row, name, arguments, lambda values: self._insert(conversation, row, name, values))
             case OfferedPrompt(name=name):
-                self._insert(row, name, {})
+                self._insert(conversation, row, name, {})
             case OfferedResource(uri=uri):
-                self._attach(row, uri)
+                self._attach(conversation, row, uri)
             case OfferedTemplate(uri_template=template):
                 gaps = tuple(PromptArgument(gap, "", required=True) for gap in gaps_of(template))
-                self._ask_for(row, template, gaps, lambda values: self._attach(row, filled(template, values)))
+                self._ask_for(
+                    row, template, gaps, lambda values: self._attach(conversation, row, filled(template, values))
+                )
             case None:
                 pass
 
@@ -134,7 +141,10 @@ class OffersControls(QObject):
         dialog = ArgumentsDialog(row.text, described, arguments, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
-        dialog.completion_wanted.connect(partial(self._complete, dialog, row, of))
+        def complete(name: str, written: str) -> None:
+            self._complete(dialog, row, of, name, written)
+
+        dialog.completion_wanted.connect(complete)
         dialog.filled_in.connect(then)
         dialog.open()
 
@@ -147,20 +157,18 @@ class OffersControls(QObject):
 
         self._tasks.start(complete())
 
-    def _insert(self, row: OfferRow, name: str, values: dict[str, str]) -> None:
-        self._tasks.start(self._inserted(row, name, values))
+    def _insert(self, conversation: OpenConversation, row: OfferRow, name: str, values: dict[str, str]) -> None:
+        self._tasks.start(self._inserted(conversation, row, name, values))
 
-    async def _inserted(self, row: OfferRow, name: str, values: dict[str, str]) -> None:
-        conversation = self._conversation()
+    async def _inserted(self, conversation: OpenConversation, row: OfferRow, name: str, values: dict[str, str]) -> None:
         text, pictures = await self._offers.prompt(row.server_id, name, values)
-        if conversation is not self._conversation():
-            return
-        if text:
-            self._composer.give_back(text, [WordsOf(row.server, row.server_id)])
-        for data in pictures:
-            self._composer.attachments.add_picture_of(PictureOf(row.server, row.text, data, row.server_id))
+        fetching = [
+            self._composer.attachments.fetching_of_picture(PictureOf(row.server, row.text, data, row.server_id))
+            for data in pictures
+        ]
+        await self._add(conversation, text, [WordsOf(row.server, row.server_id)] if text else [], fetching)
 
-    def _attach(self, row: OfferRow, uri: str) -> None:
+    def _attach(self, conversation: OpenConversation, row: OfferRow, uri: str) -> None:
         async def read() -> list[PendingResource | PictureOf]:
             found = await self._offers.read(row.server_id, row.text, uri)
             return [
@@ -170,4 +178,24 @@ class OffersControls(QObject):
                 for piece in found
             ]
 
-        self._composer.attachments.add_read(row.text, read)
+        fetching = self._composer.attachments.fetching_of(row.text, read)
+        self._tasks.start(self._add(conversation, "", [], [fetching]))
+
+    async def _add(
+        self, conversation: OpenConversation, text: str, words: Sequence[WordsOf], fetching: Sequence[Fetching]
+    ) -> None:
+        """To what is being written in this conversation, which need not be the one that is shown."""
+        fetched = [] if self._shows(conversation) else [await each.result() for each in fetching]
+        if self._shows(conversation):
+            if text:
+                self._composer.give_back(text, words)
+            self._composer.attachments.add_fetching(fetching)
+            return
+        items = [item for each in fetched for item in each.items]
+        await self._library.drafts.add(conversation, draft_of(text, [*words, *items]))
+        for problem in (problem for each in fetched for problem in each.problems):
+            raise problem
+
+    def _shows(self, conversation: OpenConversation) -> bool:
+        current = self._library.current
+        return current is not None and current.id == conversation.id

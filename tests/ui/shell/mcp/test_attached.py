@@ -26,7 +26,9 @@ def test_a_picture_of_a_server_says_whose_it_is_in_message_and_draft(in_loop, tm
         composer = Composer(ThemeSource(), bridge.pictures.take)
         qtbot.addWidget(composer)
         composer.editor.setPlainText("Look")
-        composer.attachments.add_picture_of(PictureOf("Tickets", "Seats", data.getvalue(), "tickets"))
+        composer.attachments.add_fetching(
+            [composer.attachments.fetching_of_picture(PictureOf("Tickets", "Seats", data.getvalue(), "tickets"))]
+        )
         composer.attachments.add_ready([WEEK, WordsOf("Notes", "notes-2"), WordsOf("Notes", "notes-2")])
         await until(lambda: not composer.attachments.is_preparing)
         await until(lambda: all(each.task is None or each.task.done() for each in composer.attachments._held))

@@ -266,3 +266,38 @@ def test_an_open_list_follows_a_server_that_offers_something_else_now(on_screen)
         await offered(screen, "second")
 
     on_screen(work)
+
+
+def test_what_is_filled_in_after_another_conversation_was_opened_goes_to_its_own(on_screen):
+    async def work(screen):
+        await turn_on(screen)
+        await screen.say("First")
+        first = screen.conversation.id
+        screen.desk.library.new()
+        await screen.say("Second")
+        second = screen.conversation.id
+
+        async def show(conversation_id):
+            screen.desk.library.open(conversation_id)
+            await until(lambda: screen.conversation.id == conversation_id)
+            await screen.idle()
+
+        for title, values in (
+            ("Team Management", {"department": "Engineering", "name": "Alice"}),
+            ("Dynamic Text Resource", {"resourceId": "7"}),
+        ):
+            await show(first)
+            screen.press("Insert from a server")
+            await take(screen, title)
+            await screen.wait_for(QDialog, title)
+            # A click on a notification.
+            await show(second)
+            await fill(screen, title, **values)
+            await screen.idle()
+        assert screen.editor.toPlainText() == ""
+        assert chips(screen) == []
+        await show(first)
+        assert "Alice" in screen.editor.toPlainText()
+        assert chips(screen) == ["Attached resource: Dynamic Text Resource"]
+
+    on_screen(work, OK, OK)
