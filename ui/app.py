@@ -286,6 +286,8 @@ class Desk:
         return None if self.library.current is None else self.library.current.workspace
 
     def _on_problem(self, error: AgentError) -> None:
+        self._settings_presenter.show_problem(error)
+        self.window.trash.show_problem(error)
         if not self._disk_notices.is_about_it(error):
             self.window.show_problem(error)
 

@@ -107,6 +107,13 @@ async def welcome_servers(desk: Desk) -> None:
     desk.servers.state_changed.emit(CLOUD_PROVIDERS[2].id, "no_keyring", no_keyring)
 
 
+@scene("welcome-full-disk", connected=False, listed=False)
+async def welcome_full_disk(desk: Desk) -> None:
+    await welcome_servers(desk)
+    full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
+    desk.window.show_problem(full)
+
+
 @scene("welcome-narrow", 560, 760, connected=False, listed=False)
 async def welcome_narrow(desk: Desk) -> None:
     await welcome_servers(desk)

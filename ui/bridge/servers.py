@@ -79,9 +79,10 @@ class Servers(QObject):
         """Test the server with this key; when it answers, keep both and use its first model."""
         self._tasks.start(self._connect(endpoint, key, session_only=session_only))
 
-    def replace_key(self, endpoint_id: str, key: SecretStr) -> None:
+    def replace_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
         """Test a server in use with another key; when it answers, keep that. What new ones begin with stays."""
-        self._tasks.start(self._replace_key(self._connections.endpoint(endpoint_id), key))
+        endpoint = self._connections.endpoint(endpoint_id)
+        self._tasks.start(self._replace_key(endpoint, key, session_only=session_only))
 
     def remove_key(self, endpoint_id: str) -> None:
         """Delete a key from the keyring."""
@@ -139,8 +140,8 @@ class Servers(QObject):
         if model is not None:
             self.connected.emit(endpoint.id, model)
 
-    async def _replace_key(self, endpoint: Endpoint, key: SecretStr) -> None:
-        await self._keep(endpoint, key, session_only=False, is_chosen=False)
+    async def _replace_key(self, endpoint: Endpoint, key: SecretStr, *, session_only: bool) -> None:
+        await self._keep(endpoint, key, session_only=session_only, is_chosen=False)
 
     async def _keep(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool

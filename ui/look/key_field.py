@@ -1,8 +1,13 @@
 """A field for an API key: hidden as it is typed, handed on as a secret."""
 
+from collections.abc import Callable
+
 from pydantic import SecretStr
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+
+from ui.look.controls import button
+from ui.look.state_line import STATE_INDENT
 
 # Nobody types so many characters at once: that was a paste, a drop or an assistive tool.
 PASTED_LENGTH = 8
@@ -35,3 +40,19 @@ class KeyField(QLineEdit):
         if len(text) - self._length >= PASTED_LENGTH:
             self._pasted.start()
         self._length = len(text)
+
+
+class ForSession(QWidget):
+    """The link under a state line: keep the key in memory, since the keyring does not take it."""
+
+    def __init__(self, keep: Callable[[], None]) -> None:
+        super().__init__()
+        # Short: with large text in a narrow window there is room for no more.
+        words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
+        link = button(words, keep, "link", name)
+        link.setToolTip(name)
+        beside_icon = QHBoxLayout(self)
+        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
+        beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
+        beside_icon.addStretch(1)
+        self.hide()

@@ -10,6 +10,9 @@ from ui.look.icons import pixmap
 from ui.look.sentences import spoken
 from ui.look.theme import SPACE_S, ThemeSource
 
+STATE_INDENT = 19
+"""Pixels: where the words of a state line begin, behind its icon."""
+
 
 class State(StrEnum):
     """Nothing to say, under way, good, wrong, or good but there is no keyring to keep the key."""

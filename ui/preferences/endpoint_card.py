@@ -1,12 +1,13 @@
 """One server in use: where it is, what it speaks, whether its key is held, and what can be done with it."""
 
+from pydantic import SecretStr
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.endpoints import Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import ElidedLabel, button, label
-from ui.look.key_field import KeyField
+from ui.look.key_field import ForSession, KeyField
 from ui.look.parts.server_fields import dialect_names
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
@@ -17,6 +18,9 @@ class EndpointCard(QFrame):
     """One server."""
 
     key_entered = Signal(object)
+    """A SecretStr."""
+    session_key_entered = Signal(object)
+    """The same, to be kept in memory only: the keyring does not take it."""
     remove_key_pressed = Signal()
     test_pressed = Signal()
     remove_pressed = Signal()
@@ -44,6 +48,7 @@ class EndpointCard(QFrame):
         )
         self._field.key_entered.connect(self.key_entered)
         self._field.hide()
+        self._for_session = ForSession(self._keep)
         self.setProperty("kind", "card")
         row = QHBoxLayout()
         row.setSpacing(SPACE_S)
@@ -57,6 +62,7 @@ class EndpointCard(QFrame):
         self._layout.addLayout(self._head())
         self._layout.addWidget(label(self._facts(), "muted", wrap=True))
         self._layout.addWidget(self._state)
+        self._layout.addWidget(self._for_session)
         self._layout.addWidget(self._field)
         self._layout.addLayout(row)
 
@@ -74,6 +80,7 @@ class EndpointCard(QFrame):
         self._state.show_state(state, sentence)
         self._test.setEnabled(state is not State.BUSY)
         self._field.setEnabled(state is not State.BUSY)
+        self._for_session.setVisible(state is State.NO_KEYRING)
         if state is State.OK:
             self._field.clear()
             self._field.hide()
@@ -84,6 +91,11 @@ class EndpointCard(QFrame):
         self._state.show_state(State.NO_KEYRING, words)
         self._field.show()
         self._field.setFocus()
+
+    def _keep(self) -> None:
+        key = self._field.text().strip()
+        if key:
+            self.session_key_entered.emit(SecretStr(key))
 
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()

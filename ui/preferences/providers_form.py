@@ -20,6 +20,8 @@ class ProvidersForm(QWidget):
 
     key_submitted = Signal(str, object)
     """Endpoint id and SecretStr."""
+    session_key_submitted = Signal(str, object)
+    """The same, to be kept in memory only."""
     key_removed = Signal(str)
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
@@ -72,6 +74,7 @@ class ProvidersForm(QWidget):
         for endpoint in endpoints:
             card = self._cards[endpoint.id] = EndpointCard(self._themes, endpoint)
             card.key_entered.connect(partial(self._submit, endpoint.id))
+            card.session_key_entered.connect(partial(self._submit_for_session, endpoint.id))
             card.remove_key_pressed.connect(partial(self.key_removed.emit, endpoint.id))
             card.test_pressed.connect(partial(self.test_requested.emit, endpoint.id))
             card.remove_pressed.connect(partial(self.endpoint_removed.emit, endpoint.id))
@@ -97,6 +100,9 @@ class ProvidersForm(QWidget):
 
     def _submit(self, endpoint_id: str, key: SecretStr) -> None:
         self.key_submitted.emit(endpoint_id, key)
+
+    def _submit_for_session(self, endpoint_id: str, key: SecretStr) -> None:
+        self.session_key_submitted.emit(endpoint_id, key)
 
     def _edit(self, changed: Endpoint) -> None:
         """A key that is lost by it is asked for as soon as the change is made."""

@@ -21,7 +21,7 @@ from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.preferences import Preferences
 from ui.look.controls import ChoiceBox, button, label
 from ui.look.rows import RowDelegate
-from ui.look.state_line import State
+from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 from ui.preferences.field_controls import translated
 from ui.preferences.modes.modes_form import ModesForm
@@ -51,6 +51,8 @@ class SettingsDialog(QDialog):
     """Preferences."""
     key_submitted = Signal(str, object)
     """Endpoint id and SecretStr."""
+    session_key_submitted = Signal(str, object)
+    """The same, to be kept in memory only."""
     key_removed = Signal(str)
     test_requested = Signal(str)
     endpoint_removed = Signal(str)
@@ -81,6 +83,7 @@ class SettingsDialog(QDialog):
         self.rules = RulesForm(themes)
         self.decisions = DecisionsForm(themes)
         self.storage = StorageForm(themes)
+        self._problem = StateLine(themes)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()
         self._menu = ChoiceBox()
@@ -113,6 +116,7 @@ class SettingsDialog(QDialog):
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these; nothing is reported."""
         self._preferences = preferences
+        self.show_problem("")
         for name, form in self._forms.items():
             form.show_values(getattr(preferences, name))
         self._providers.show_endpoints(preferences.providers.endpoints)
@@ -135,6 +139,10 @@ class SettingsDialog(QDialog):
         """How a test or a change of key goes: idle, busy, ok, error or no_keyring."""
         self._providers.show_state(endpoint_id, State(state), sentence)
 
+    def show_problem(self, problem: Sentence | str) -> None:
+        """What went wrong that is about none of the cards; "" takes it away."""
+        self._problem.show_state(State.ERROR, problem)
+
     def set_prices(self, models: Sequence[PricedModel]) -> None:
         """What models cost."""
         self._prices.show_models(models)
@@ -152,6 +160,7 @@ class SettingsDialog(QDialog):
 
     def _pass_on(self) -> None:
         self._providers.key_submitted.connect(self.key_submitted)
+        self._providers.session_key_submitted.connect(self.session_key_submitted)
         self._providers.key_removed.connect(self.key_removed)
         self._providers.test_requested.connect(self.test_requested)
         self._providers.endpoint_removed.connect(self.endpoint_removed)
@@ -232,4 +241,5 @@ class SettingsDialog(QDialog):
         foot.addWidget(button(self.tr("Close"), self.accept))
         self._column.setSpacing(SPACE_L)
         self._column.addLayout(self._middle, 1)
+        self._column.addWidget(self._problem)
         self._column.addLayout(foot)

@@ -9,11 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.errors import Sentence
 from ui.look.controls import button, label
 from ui.look.parts.confirm_bar import ConfirmBar
 from ui.look.parts.dates import relative_date
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.rows import RowDelegate, RowRole
+from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_L, SPACE_M, ThemeSource
 
 _SIZE = (560, 520)
@@ -61,6 +63,7 @@ class TrashDialog(QDialog):
         self._purge = button(self.tr("Delete for good…"), self._ask_about_chosen)
         self._empty = button(self.tr("Empty trash…"), self._ask_about_all, "quiet")
         close = button(self.tr("Close"), self.reject)
+        self._problem = StateLine(themes)
         self._foot = FlowRows((self._empty, self._purge, self._restore, close), trailing=True, apart=self._empty)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
@@ -74,6 +77,7 @@ class TrashDialog(QDialog):
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         before = self._chosen()
         self._stop_asking()
+        self.show_problem("")
         self._list.clear()
         for each in conversations:
             self._list.addItem(self._item(each, now))
@@ -88,6 +92,10 @@ class TrashDialog(QDialog):
             self._list.setFocus()
         self._nothing.setVisible(not has_some)
         self._refresh()
+
+    def show_problem(self, problem: Sentence | str) -> None:
+        """What went wrong with one of them; "" takes it away."""
+        self._problem.show_state(State.ERROR, problem)
 
     def _item(self, each: Deleted, now: datetime) -> QListWidgetItem:
         title = each.title or self.tr("New conversation")
@@ -178,6 +186,7 @@ class TrashDialog(QDialog):
         layout.addWidget(self._hint)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._nothing, 1)
+        layout.addWidget(self._problem)
         layout.addWidget(self._confirm)
         layout.addWidget(self._foot)
         # As high as all of it, where the screen has the room.

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.vocabulary.errors import SecretsUnavailable, Sentence
+from desktop_agent.vocabulary.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.vocabulary.preferences import Appearance, Preferences
 from ui.bridge.calls.rules import Rules
 from ui.bridge.disk import Disk
@@ -76,6 +76,8 @@ class SettingsPresenter(QObject):
         """Open it, at this page if one is named."""
         if self._dialog is None:
             self._dialog = self._made()
+        if not self._dialog.isVisible():
+            self._dialog.show_problem("")
         if page:
             self._dialog.turn_to(page)
         self._tasks.start(self._show_keys())
@@ -91,6 +93,11 @@ class SettingsPresenter(QObject):
         self._dialog.raise_()
         self._dialog.activateWindow()
         return self._dialog
+
+    def show_problem(self, error: AgentError) -> None:
+        """Say it in the dialog while that is open: it may hide what the window says."""
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.show_problem(error.whole)
 
     def offer_tool_servers(self, servers: ToolServers) -> None:
         """What stands behind the page of MCP servers. Call it before the dialog is shown."""
@@ -109,6 +116,7 @@ class SettingsPresenter(QObject):
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
         dialog.key_submitted.connect(self._replace_key)
+        dialog.session_key_submitted.connect(self._keep_for_session)
         dialog.key_removed.connect(self._servers.remove_key)
         dialog.test_requested.connect(self._servers.test)
         dialog.endpoint_removed.connect(self._servers.remove)
@@ -140,6 +148,10 @@ class SettingsPresenter(QObject):
     @Slot(str, object)
     def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:
         self._servers.replace_key(endpoint_id, key)
+
+    @Slot(str, object)
+    def _keep_for_session(self, endpoint_id: str, key: SecretStr) -> None:
+        self._servers.replace_key(endpoint_id, key, session_only=True)
 
     @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:

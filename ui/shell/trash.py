@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
+from desktop_agent.vocabulary.errors import AgentError
 from ui.bridge.library import Library
 from ui.look.theme import ThemeSource
 from ui.shell.banners import Banner, BannerArea
@@ -46,6 +47,11 @@ class Trash(QObject):
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
+
+    def show_problem(self, error: AgentError) -> None:
+        """Say it in the dialog while that is open: it may hide what the window says."""
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.show_problem(error.whole)
 
     @Slot(str, str)
     def _offer_undo(self, conversation_id: str, title: str) -> None:

@@ -1,6 +1,5 @@
 """The rows of the welcome page: a server, what it says, and what can be done with it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,15 +11,13 @@ from desktop_agent.vocabulary.endpoints import Dialect, Endpoint
 from desktop_agent.vocabulary.errors import Sentence
 from ui.bridge.opening import AddressOpener
 from ui.look.controls import button, label
-from ui.look.key_field import KeyField
+from ui.look.key_field import ForSession, KeyField
 from ui.look.parts.flow_rows import FlowRows
 from ui.look.parts.server_fields import DialectBox, MirrorsEdit, ModelsField, web_address
 from ui.look.state_line import State, StateLine
 from ui.look.theme import SPACE_S, SPACE_XS, ThemeSource
 
 TITLE_WIDTH = 110
-# Where the words of a state line begin, behind its icon.
-STATE_INDENT = 19
 
 
 class ServerRow(QWidget):
@@ -85,7 +82,7 @@ class CloudRow(ServerRow):
         self._connect = button(
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
-        self._for_session = _ForSession(self._keep)
+        self._for_session = ForSession(self._keep)
         self._field.key_entered.connect(self.key_entered)
         controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
@@ -111,22 +108,6 @@ class CloudRow(ServerRow):
         key = self._field.text().strip()
         if key:
             self.keep_for_session_pressed.emit(SecretStr(key))
-
-
-class _ForSession(QWidget):
-    """The link under a state line: keep the key in memory, since the keyring does not take it."""
-
-    def __init__(self, keep: Callable[[], None]) -> None:
-        super().__init__()
-        # Short: with large text in a narrow window there is room for no more.
-        words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
-        link = button(words, keep, "link", name)
-        link.setToolTip(name)
-        beside_icon = QHBoxLayout(self)
-        beside_icon.setContentsMargins(STATE_INDENT, 0, 0, 0)
-        beside_icon.addWidget(link, 0, Qt.AlignmentFlag.AlignLeading)
-        beside_icon.addStretch(1)
-        self.hide()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +139,7 @@ class CustomRow(QFrame):
         self._mirrors = MirrorsEdit()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
         self.state_line = StateLine(themes)
-        self._for_session = _ForSession(lambda: self._submit(for_session=True))
+        self._for_session = ForSession(lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)

@@ -137,6 +137,23 @@ def test_another_key_chooses_no_model_and_connects_nothing(in_loop, tmp_path, mo
     run(in_loop, tmp_path, work)
 
 
+def test_another_key_can_stay_in_memory(in_loop, tmp_path):
+    async def work(bridge):
+        async with model_server("a") as server:
+            await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server, "one"), None)
+            given = ("one", SecretStr("sk-new"))
+            states, _ = await states_of(bridge, bridge.servers.replace_key, *given)
+            assert states == [("one", "busy"), ("one", "no_keyring")]
+            states, _ = await states_of(bridge, bridge.servers.replace_key, *given, session_only=True)
+            assert states == [("one", "busy"), ("one", "ok")]
+            assert await bridge.servers.kept.held_keys() == ("one",)
+            bridge.servers.test("one")
+            await bridge.idle()
+            assert "Bearer sk-new" in keys_seen(server)
+
+    run(in_loop, tmp_path, work)
+
+
 def test_a_server_can_be_removed_without_a_keyring(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a") as one, model_server("b") as two:

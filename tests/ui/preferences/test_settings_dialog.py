@@ -35,6 +35,7 @@ class Driver:
         self.dialog.preferences_changed.connect(self.changes.append)
         for name in (
             "key_submitted",
+            "session_key_submitted",
             "key_removed",
             "test_requested",
             "endpoint_removed",
@@ -219,6 +220,20 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
         ("connect_requested",),
     ]
     assert driver.changes == []
+
+
+def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
+    driver.dialog.turn_to("providers")
+    driver.click("Change key of OpenAI")
+    driver.bot.keyClicks(driver.part(QLineEdit, "API key for OpenAI"), "new")
+    driver.dialog.set_endpoint_state("openai", "no_keyring", "The keyring is locked.")
+    name = "Keep it in memory until the program is closed"
+    links = [each for each in driver.dialog.findChildren(QPushButton) if each.accessibleName() == name]
+    (link,) = (each for each in links if each.isVisible())
+    driver.bot.mouseClick(link, Qt.MouseButton.LeftButton)
+    assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
+    driver.dialog.set_endpoint_state("openai", "ok", "Connected.")
+    assert not link.isVisible()
 
 
 def test_a_removed_server_leaves_the_list(driver):
