@@ -14,6 +14,8 @@ from ui.look.theme import ThemeSource
 
 POPUP_SIZE = QSize(440, 460)
 LONGEST_NAME = 40
+ARROW = 14
+"""Pixels at 100 % zoom."""
 LEAST_NAME = 8
 """Letters of a name that are left where there is no room for all of it."""
 
@@ -93,5 +95,6 @@ class ModelPicker(QToolButton):
         # The arrow belongs behind the name; Qt puts icons in front, in reading direction.
         ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)
-        self.setIcon(themed_icon("chevron-down", self._themes.theme, 14))
-        self.setIconSize(QSize(14, 14))
+        side = round(ARROW * self._themes.zoom / 100)
+        self.setIcon(themed_icon("chevron-down", self._themes.theme, side))
+        self.setIconSize(QSize(side, side))

@@ -1,10 +1,9 @@
 """The way to the settings of the conversation: a button that says which of them are not the default."""
 
-from PySide6.QtCore import QCoreApplication, QSize
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.requests import ConversationParameters
-from ui.look.icons import icon
 from ui.look.parts.folding_button import FoldingButton
 from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import ThemeSource
@@ -16,8 +15,7 @@ class ParametersButton(FoldingButton):
     """An icon alone while every parameter is the default; in the accent's colour when one is not."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent, has_arrow=False)
-        self._themes = themes
+        super().__init__(themes, parent, has_arrow=False)
         self._is_set = False
         self.setAccessibleName(self.tr("Conversation settings"))
         themes.changed.connect(self._apply_theme)
@@ -36,8 +34,7 @@ class ParametersButton(FoldingButton):
 
     def _apply_theme(self) -> None:
         theme = self._themes.theme
-        self.setIcon(icon("sliders", theme.accent if self._is_set else theme.text, theme.muted, 16))
-        self.setIconSize(QSize(16, 16))
+        self.draw("sliders", theme.accent if self._is_set else theme.text)
 
 
 def describe(parameters: ConversationParameters) -> list[str]:

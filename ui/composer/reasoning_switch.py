@@ -1,12 +1,11 @@
 """How hard the model reasons: a button with the choice in force, and a menu of what this model offers."""
 
-from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.vocabulary.requests import Capabilities, Reasoning
 from ui.composer.reasoning_choices import ReasoningChoice, choices_for, words_for
-from ui.look.icons import themed_icon
 from ui.look.parts.folding_button import FoldingButton
 from ui.look.sentences import literal, plain_tip, shown_keys
 from ui.look.theme import SPACE_XS, ThemeSource
@@ -21,8 +20,7 @@ class ReasoningSwitch(FoldingButton):
     """A Reasoning, or None for the model's default."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._themes = themes
+        super().__init__(themes, parent)
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Reasoning"))
         self._group: QActionGroup | None = None
@@ -75,5 +73,4 @@ class ReasoningSwitch(FoldingButton):
             self._group.addAction(action)
 
     def _dress(self) -> None:
-        self.setIcon(themed_icon("thought", self._themes.theme, 16))
-        self.setIconSize(QSize(16, 16))
+        self.draw("thought", self._themes.theme.text)

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from ui.look.icons import themed_icon
 from ui.look.parts.folding_button import FoldingButton
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import ThemeSource
@@ -19,8 +18,7 @@ class WorkspacePicker(FoldingButton):
     """A Path, or None for no folder; and for which conversation: another one may be shown since the choice began."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._themes = themes
+        super().__init__(themes, parent)
         self._folder: Path | None = None
         self._conversation_id = self._asked_for = ""
         self._menu = QMenu(self)
@@ -66,5 +64,4 @@ class WorkspacePicker(FoldingButton):
         self.folder_chosen.emit(None, self._conversation_id)
 
     def _dress(self) -> None:
-        self.setIcon(themed_icon("folder", self._themes.theme, 16))
-        self.setIconSize(QSize(16, 16))
+        self.draw("folder", self._themes.theme.text)

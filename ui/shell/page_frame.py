@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -15,6 +15,7 @@ from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 if TYPE_CHECKING:
     from desktop_agent.conversation.picture_intake import TakenPicture
     from ui.composer.offers.chip_row import Attached
+    from ui.shell.usage_meter import UsageMeter
 
 # Less of a title says nothing; the figures beside it get shorter first.
 TITLE_WIDTH = 110
@@ -35,6 +36,8 @@ class PageFrame(QWidget):
         self.title = _Title()
         self.composer = Composer(themes, _take, opens_focused=True)
         self._said: QWidget | None = None
+        self._figures: UsageMeter | None = None
+        self._before: list[QWidget] = []
         self._settle = QTimer(self, singleShot=True, interval=0)
         self._heading = QHBoxLayout()
         self._written = ScrolledColumn(0, trailing=SPACE_S, most=self._most_of_writing)
@@ -45,9 +48,11 @@ class PageFrame(QWidget):
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._keep)
 
-    def fill(self, figures: QWidget, find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
+    def fill(self, figures: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
         """Figures into the heading, a bar over what is read, what is read, and what stands over the composer."""
         self._heading.addWidget(figures)
+        self._figures = figures
+        self._fit_heading()
         at = self._column.indexOf(self._room)
         self._column.removeWidget(self._room)
         self._room.deleteLater()
@@ -60,9 +65,16 @@ class PageFrame(QWidget):
             app.focusChanged.connect(self._show_focused)
         _put_in_order([self.title, figures, find_bar, transcript, *above, self.composer])
 
+    def event(self, event: QEvent) -> bool:
+        """There is more or less room for the figures."""
+        if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Resize}:
+            self._fit_heading()
+        return super().event(event)
+
     def put_first(self, button: QWidget) -> None:
         """Put a button before the title."""
         self._heading.insertWidget(0, button)
+        self._before.append(button)
 
     def take_over(self) -> list[tuple[str, "list[Attached]"]]:
         """What was sent before somebody was there to send it. From now on it goes to whoever asks this."""
@@ -117,7 +129,17 @@ class PageFrame(QWidget):
     def _fit(self) -> None:
         """The composer, and what stands over it, are as wide as what is read above. Larger text needs a wider title."""
         self.title.setMinimumWidth(TITLE_WIDTH * self._themes.zoom // 100)
+        self._fit_heading()
         self._written.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
+
+    def _fit_heading(self) -> None:
+        """The figures leave the title what it needs at least; what they do not show is the title's too."""
+        if self._figures is None:
+            return
+        edges, gap = self._heading.contentsMargins(), self._heading.spacing()
+        others = (each for each in self._before if not each.isHidden())
+        taken = self.title.minimumWidth() + gap + sum(each.sizeHint().width() + gap for each in others)
+        self._figures.set_room(self.width() - edges.left() - edges.right() - taken)
 
     def _most_of_writing(self) -> int:
         """Pixels of height: the conversation keeps the rest, and a low window with large text scrolls here."""

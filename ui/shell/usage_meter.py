@@ -1,7 +1,6 @@
 """What the conversation has used, in a line at the right of its heading; the tooltip has all figures."""
 
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
 
 from desktop_agent.conversation.spending import Spending
@@ -12,11 +11,15 @@ _SIDE = 8
 
 
 class UsageMeter(QPushButton):
-    """How full the context is, what came from the cache, and the cost. Pressing it shows the details."""
+    """How full the context is, what came from the cache, and the cost. Pressing it shows the details.
+
+    As much of it as has room, and no wider than that: the rest is the title's.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._forms: tuple[str, ...] = ("",)
+        self._room = 0
         self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
         self.setAutoDefault(False)
@@ -39,25 +42,32 @@ class UsageMeter(QPushButton):
         details = self._details(last, total, window, cost)
         self.setAccessibleDescription("; ".join([self._forms[0], *details]))
         self.setToolTip(plain_tip("\n".join(details)))
-        self.updateGeometry()
         self._fit()
 
+    def set_room(self, room: int) -> None:
+        """The pixels of width that it may take."""
+        if room != self._room:
+            self._room = room
+            self._fit()
+
     def sizeHint(self) -> QSize:
-        """As wide as the longest form."""
-        return self._size(self._forms[0])
+        """As wide as what it shows."""
+        return self._size(self.text())
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the shortest."""
         return self._size(self._forms[-1])
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The longest form that fits."""
-        super().resizeEvent(event)
-        self._fit()
+    def changeEvent(self, event: QEvent) -> None:
+        """Larger text has less room."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
 
     def _fit(self) -> None:
-        fitting = (each for each in self._forms if self._size(each).width() <= self.width())
+        fitting = (each for each in self._forms if self._size(each).width() <= self._room)
         self.setText(next(fitting, self._forms[-1]))
+        self.updateGeometry()
 
     def _size(self, text: str) -> QSize:
         metrics = self.fontMetrics()

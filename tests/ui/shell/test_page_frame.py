@@ -1,10 +1,14 @@
 """The frame of a conversation, before there is one."""
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QWidget
 
+from desktop_agent.conversation.spending import Spending
 from desktop_agent.vocabulary.errors import Sentence
+from desktop_agent.vocabulary.messages import Message, Role
+from desktop_agent.vocabulary.usage import Usage
 from ui.look.theme import ThemeSource
 from ui.shell.page_frame import PageFrame
+from ui.shell.usage_meter import UsageMeter
 
 
 def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtbot):
@@ -32,3 +36,19 @@ def test_what_is_said_is_scrolled_into_view_until_one_goes_on_writing(qtbot):
     qtbot.waitUntil(lambda: problems.mapTo(shown.viewport(), problems.rect().topLeft()).y() == 0)
     composer.editor.insertPlainText("b")
     qtbot.waitUntil(lambda: bar.value() == bar.maximum())
+
+
+def test_what_the_figures_leave_is_the_title_s(qtbot):
+    frame, meter = PageFrame(ThemeSource()), UsageMeter()
+    qtbot.addWidget(frame)
+    frame.fill(meter, QWidget(), QWidget())
+    used = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840, total_tokens=50_400, cost=0.42)
+    meter.show_usage(used, Spending(lambda: [Message(role=Role.ASSISTANT, usage=used)]), 200_000)
+    frame.resize(340, 300)
+    frame.show()
+    frame.title.show_text("A short word about the weather of tomorrow")
+    qtbot.waitUntil(lambda: "tokens" not in meter.text())
+    qtbot.waitUntil(lambda: meter.width() == meter.sizeHint().width())
+    qtbot.waitUntil(lambda: frame.title.geometry().right() + 20 > meter.geometry().left())
+    frame.resize(900, 300)
+    qtbot.waitUntil(lambda: "tokens" in meter.text())

@@ -52,11 +52,14 @@ def test_a_sum_with_gaps_says_at_least(meter):
 def test_it_gets_shorter_where_there_is_less_room(meter):
     show(meter, WARM)
     meter.show()
-    seen = []
-    for width in range(meter.sizeHint().width(), meter.minimumSizeHint().width() - 1, -5):
-        meter.resize(width, meter.height())
+    seen, widths = [], set()
+    for room in range(1000, 0, -5):
+        meter.set_room(room)
         if meter.text() not in seen:
             seen.append(meter.text())
+        widths.add((meter.text(), meter.sizeHint().width()))
+    # As wide as what it shows, whatever more room there is: that is the title's.
+    assert len(widths) == len(seen)
     assert seen == [
         "50,400 of 200,000 tokens · 83 % from cache · $0.42",
         "50.4k / 200k · 83 % from cache · $0.42",

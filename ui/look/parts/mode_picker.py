@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QActionGroup, QColor, QPalette
 from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import BREADTHS, DEFAULT_MODE, Mode
 from ui.look.controls import announce
-from ui.look.icons import icon
 from ui.look.parts.folding_button import FoldingButton
 from ui.look.parts.mode_words import allows_more, mode_look, mode_meaning, mode_title
 from ui.look.sentences import literal, plain_tip
 from ui.look.theme import SPACE_XS, ThemeSource
 
 KEYS = "Ctrl+Shift+M"
-ICON_SIDE = 16
 
 
 class ModePicker(FoldingButton):
@@ -26,8 +24,7 @@ class ModePicker(FoldingButton):
     request_refused = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._themes = themes
+        super().__init__(themes, parent)
         self._modes: tuple[Mode, ...] = (DEFAULT_MODE,)
         self._current = DEFAULT_MODE
         self._requested: Mode | None = None
@@ -94,10 +91,8 @@ class ModePicker(FoldingButton):
             self._group.addAction(action)
 
     def _dress(self) -> None:
-        theme = self._themes.theme
-        look = mode_look(self._current, theme)
-        self.setIcon(icon(look.icon, look.colour, theme.muted, ICON_SIDE))
-        self.setIconSize(QSize(ICON_SIDE, ICON_SIDE))
+        look = mode_look(self._current, self._themes.theme)
+        self.draw(look.icon, look.colour)
         palette = self.palette()
         palette.setColor(QPalette.ColorRole.ButtonText, QColor(look.colour))
         self.setPalette(palette)

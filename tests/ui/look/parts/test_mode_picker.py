@@ -5,6 +5,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.modes import BUILT_IN_MODES, DEFAULT_MODE
+from ui.composer.model_picker import ModelPicker
+from ui.composer.parameters_button import ParametersButton
+from ui.composer.reasoning_switch import ReasoningSwitch
+from ui.composer.workspace_picker import WorkspacePicker
 from ui.look.parts.mode_picker import ModePicker
 from ui.look.style import apply_look
 from ui.look.theme import ThemeSource
@@ -87,3 +91,14 @@ def test_without_room_only_the_icon_is_left(qtbot, desk):
     assert button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonIconOnly
     button.resize(button.sizeHint())
     assert button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+
+
+def test_icons_of_the_bar_grow_with_the_text(qtbot):
+    themes = ThemeSource()
+    made = [ModePicker(themes), ReasoningSwitch(themes), WorkspacePicker(themes), ParametersButton(themes)]
+    made.append(ModelPicker(themes))
+    for each in made:
+        qtbot.addWidget(each)
+    before = [each.iconSize().width() for each in made]
+    themes.use(themes.theme, 200)
+    assert [each.iconSize().width() for each in made] == [2 * side for side in before]
