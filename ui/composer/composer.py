@@ -78,6 +78,8 @@ class Composer(QWidget):
         self._limits: PictureLimits | None = None
         self._held = ""
         self._choosing: QFileDialog | None = None
+        self._wish: tuple[bool, int] | None = None
+        """It is to be sent when it is ready: whether later than at once, and how many things are attached."""
         self._may_send: Callable[[str, Sequence[Attached]], bool] = lambda _text, _attached: True
         self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
@@ -201,7 +203,7 @@ class Composer(QWidget):
     def send(self, *, later: bool = False) -> None:
         """Hand the message on and begin a new one. Nothing happens while it is empty.
 
-        While something is on its way in, or another process works in the conversation, that is said once more.
+        While something is on its way in, it is sent when that has come. Why nothing can be sent is said once more.
 
         `later`: for when the agent is done.
         """
@@ -209,7 +211,8 @@ class Composer(QWidget):
             announce(self, self._held)
             return
         if self.attachments.is_preparing:
-            announce(self, self.tr("What you attached is still being prepared."))
+            self._wish = later, len(self.attachments.chips)
+            self._refresh()
             return
         text, attached = self.draft()
         if not (text.strip() or self.attachments.chips) or not self._may_send(text, attached):
@@ -218,6 +221,20 @@ class Composer(QWidget):
         self.attachments.clear()
         self._forget_problems()
         (self.later_requested if later else self.send_requested).emit(text, attached)
+
+    def _send_when_ready(self) -> None:
+        """Not where something was taken off meanwhile, or could not be taken in."""
+        if self._wish is None or self.attachments.is_preparing:
+            return
+        (later, count), self._wish = self._wish, None
+        self._refresh()
+        if len(self.attachments.chips) >= count:
+            self.send(later=later)
+
+    def _forget_wish(self) -> None:
+        if self._wish is not None:
+            self._wish = None
+            self._refresh()
 
     def stop(self) -> None:
         """Stop what is under way; nothing happens where nothing is."""
@@ -238,13 +255,16 @@ class Composer(QWidget):
         """What is written from now on belongs elsewhere: pictures that are being chosen would come to that."""
         from shiboken6 import isValid
 
+        self._forget_wish()
         choosing, self._choosing = self._choosing, None
         if choosing is not None and isValid(choosing):
             choosing.close()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape stops."""
-        if event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
+        """Escape takes back what is to be sent when it is ready, or stops."""
+        if event.key() == Qt.Key.Key_Escape and self._wish is not None:
+            self._forget_wish()
+        elif event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
             self.stop()
         else:
             super().keyPressEvent(event)
@@ -271,7 +291,8 @@ class Composer(QWidget):
         pictures = self.attachments.pictures
         has_any = self.attachments.has_pictures
         remarks = picture_remarks(pictures, self._limits, can_see=self._can_see) if has_any else []
-        words = "\n".join([self._held, *remarks] if self._held else remarks)
+        first = [self.tr("It is sent when what you attached is ready. Escape takes that back.")] if self._wish else []
+        words = "\n".join([*([self._held] if self._held else []), *first, *remarks])
         is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)
         self._notice.setVisible(bool(words))
@@ -298,6 +319,9 @@ class Composer(QWidget):
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         attachments.changed.connect(self._changed)
         editor.textChanged.connect(self._forget_problems)
+        editor.textChanged.connect(self._forget_wish)
+        # Later: what came is attached a moment after it has come.
+        attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
         attachments.problem.connect(self.show_problem)
         self._attach.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)

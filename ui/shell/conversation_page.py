@@ -91,6 +91,8 @@ class ConversationPage(QObject):
 
         What was written before any conversation was shown, sent or not, goes to what `place` answers.
         """
+        # What is to be sent when it is ready is not sent any more.
+        self.composer.leave()
         async with self._sending:
             # What was taken out of the composer is in its conversation, or in the composer again.
             is_whole = await self._drafts.settled()

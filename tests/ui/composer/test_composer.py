@@ -254,8 +254,6 @@ def test_a_pasted_picture_is_taken_in(driver, run):
         chip = driver.chips["Attached image: Pasted image"]
         assert chip.detail == "Preparing…"
         assert not driver.part(QToolButton, "Send").isEnabled()
-        driver.key(Qt.Key.Key_Return)
-        assert driver.sent == []
         await driver.ready()
         assert "about 255 tokens" in chip.detail
         driver.type("What is this?")
@@ -511,3 +509,59 @@ def test_whose_words_they_were_is_forgotten_with_them(replaced, driver):
     driver.editor.undo()
     driver.editor.setPlainText("mine")
     assert driver.composer.draft() == ("mine", [])
+
+
+def slow_intake(may_begin):
+    async def intake(data, name):
+        await may_begin.wait()
+        return await take(data, name)
+
+    return intake
+
+
+def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
+    async def work():
+        may_begin = asyncio.Event()
+        driver = Driver(qtbot, slow_intake(may_begin))
+        driver.editor.setPlainText("Look")
+        driver.composer.attachments.add_pasted(png())
+        QTest.keyClick(driver.editor, Qt.Key.Key_Return)
+        assert driver.sent == []
+        said = [each.text() for each in driver.composer.findChildren(QLabel) if each.isVisible()]
+        assert any("It is sent when" in words for words in said)
+        may_begin.set()
+        async with asyncio.timeout(20):
+            while not driver.sent:
+                await asyncio.sleep(0.01)
+        ((text, (picture,)),) = driver.sent
+        assert (text, picture.name) == ("Look", "Pasted image")
+
+    run(work())
+
+
+@pytest.mark.parametrize("way", ["escape", "editing", "taken off", "another conversation", "damaged"])
+def test_what_is_to_be_sent_when_it_is_ready_can_be_taken_back(qtbot, run, way):
+    async def work():
+        may_begin = asyncio.Event()
+        driver = Driver(qtbot, slow_intake(may_begin))
+        attachments = driver.composer.attachments
+        driver.editor.setPlainText("Look")
+        attachments.add_pasted(png() if way != "damaged" else b"no picture")
+        attachments.add_pasted(png())
+        QTest.keyClick(driver.editor, Qt.Key.Key_Return)
+        if way == "escape":
+            QTest.keyClick(driver.editor, Qt.Key.Key_Escape)
+        elif way == "editing":
+            QTest.keyClicks(driver.editor, "!")
+        elif way == "taken off":
+            QTest.keyClick(attachments.chips[0], Qt.Key.Key_Delete)
+        elif way == "another conversation":
+            driver.composer.leave()
+        may_begin.set()
+        await attachments.settled()
+        QApplication.sendPostedEvents()
+        assert driver.sent == []
+        assert "Look" in driver.editor.toPlainText()
+        assert driver.stops == []
+
+    run(work())
