@@ -120,6 +120,7 @@ class Actions(QObject):
             self._add(text, None, partial(pages.show, page), words)
         words = self.tr("provider server key add login")
         self._add(self.tr("Connect a model"), None, self._window.show_welcome, words)
+        self._add(self.tr("Try the demo"), None, self._window.show_demo, self.tr("example offline scripted"))
         words = self.tr("deleted removed bin restore bring back")
         trash = self._add(self.tr("Trash"), None, self._window.trash.show, words)
         self._add(self.tr("Check saved conversations"), None, disk.check, self.tr("repair damaged disk"))

@@ -118,6 +118,10 @@ class MainWindow(QMainWindow):
         self.panes.show_page(self._connecting.welcome)
         self._connecting.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def show_demo(self) -> None:
+        """Begin a conversation with the scripted model."""
+        self._library.new_demo()
+
     def allow_closing(self) -> None:
         """The program is ending: the next close event goes through."""
         self._may_close = True

@@ -61,6 +61,15 @@ def test_the_demo_opens_a_conversation(on_screen):
     on_screen(work, connected=False)
 
 
+def test_the_demo_is_found_among_the_commands(on_screen):
+    async def work(screen):
+        screen.action("Try the demo").trigger()
+        await until(lambda: screen.conversation is not None and screen.conversation.is_demo)
+        await screen.idle()
+
+    on_screen(work, connected=False)
+
+
 def test_what_is_sent_is_answered_in_the_transcript(on_screen):
     async def work(screen):
         assert screen.window.windowTitle() == "New conversation — Desktop Agent"
