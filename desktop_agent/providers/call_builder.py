@@ -7,17 +7,22 @@ Whose a piece is:
 3. Another name is another call. A piece without a name goes on with the call that is meant; only one with another
    id beside a call that is whole opens one.
 4. The same name beside another id is another call, unless it brings a piece of arguments to one that lacks some.
-5. The same name without an id goes on, unless it brings arguments to a call that has all of its own: then it is
-   another one, or the same with more in it. Empty arguments may become anything, so such a call does not run apart.
+5. The same name without an id goes on, unless it brings other arguments to a call that has all of its own: then it
+   is another one, or the same with more in it. `{}` beside arguments is another one. Where pieces came without name
+   and id, each name begins a call.
 
 When it is whole: at the end. Pieces that belong to nobody are those of the empty call before them, if they make one
 object with it; if not, that call has failed: it never runs with empty arguments where others lie beside it.
+
+What may be one call or two: neighbours of one name that no number, no list and no rule tells apart. Where one has
+arguments, the empty ones among them have failed, and where two are equal, the second has: what runs is what was meant
+either way, and of the rest the model hears.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Any
 
 from desktop_agent.providers.transport.json_text import dumps, is_strict, loads_object, mended, mended_json
@@ -41,7 +46,8 @@ class _Call:
     """One call in the making. `id` is what the rest of the program sees; `wire_id` what the server calls it.
 
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
-    `is_beside_others`: pieces that belong to nobody follow it.
+    `is_beside_others`: pieces that belong to nobody follow it. `is_doubtful`: it may be a piece of its neighbour.
+    `list_number`: which list of several calls it came in. `is_begun`: it is certain that a call begins here.
     """
 
     index: int | None
@@ -55,6 +61,9 @@ class _Call:
     is_object: bool = False
     is_named_again: bool = False
     is_beside_others: bool = False
+    is_doubtful: bool = False
+    is_begun: bool = False
+    list_number: int | None = None
     state: JsonObject | None = None
     metadata: JsonObject = field(default_factory=dict[str, Any])
 
@@ -80,6 +89,7 @@ class CallBuilder:
         self.ended = 0
         self.characters = 0  # of all arguments that came
         self._opened = 0
+        self._is_name_a_head = False  # a server without ids that names the first piece of a call alone
         self._provider = provider
         self._keeps_arguments = keeps_arguments
         self._new_id = call_id
@@ -96,18 +106,24 @@ class CallBuilder:
         id: str | None = None,  # noqa: A002  the wire's own word
         name: str | None = None,
         arguments: Any = None,
+        list_number: int | None = None,
     ) -> list[ToolArgsDelta]:
-        """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown."""
+        """Take one piece; `arguments` is a string to append, an object to take, or None. Returns what can be shown.
+
+        `list_number`: pieces of one list that have names are calls side by side.
+        """
         if self.says_nothing(index=index, id=id, name=name, arguments=arguments):
             return []
         wire_id = "" if id in (None, "null") else mended(id)
         name = mended(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…") if name else ""
         piece = arguments if isinstance(arguments, str) else ""
         call = self._whose(index, wire_id, name, arguments)
+        call.list_number = list_number if call.shown < 0 and not call.pieces else call.list_number
         if wire_id and not call.wire_id:
             call.wire_id = wire_id
             self._by_wire_id[wire_id] = call
             call.id = call.id or self._public_id(wire_id)
+        self._is_name_a_head = self._is_name_a_head or bool(call.name and not (name or wire_id or call.wire_id))
         call.is_named_again = call.is_named_again or bool(name and call.pieces and not (wire_id or call.wire_id))
         if name and not call.name:
             call.name = name
@@ -117,6 +133,8 @@ class CallBuilder:
                 call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
                 call.is_object = True
         elif piece:
+            if call.is_whole and loads_object(piece) is not None and _says_again(call.arguments, piece):
+                call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
             call.is_object = False
         if piece:
             call.pieces.append(piece)
@@ -173,7 +191,7 @@ class CallBuilder:
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=lambda call: call.place if call.index is None else call.index)
         ended: list[tuple[JsonObject | None, ToolUse]] = []
-        for call in calls if cut else chain.from_iterable(map(_apart, _adopted(calls))):
+        for call in calls if cut else _doubted(list(chain.from_iterable(map(_apart, _adopted(calls))))):
             block = self._block(call, cut=cut)
             if block is not None and not self._was_handed_out(call, block):
                 ended.append((call.state, block))
@@ -202,7 +220,7 @@ class CallBuilder:
             arguments = loads_object(text)
         if arguments is None and not text.strip() and not cut:
             arguments = {}
-        if call.is_beside_others and not arguments:
+        if call.is_doubtful or (call.is_beside_others and not arguments):
             arguments = None
         if cut and (arguments is None or not call.name):
             return None
@@ -249,6 +267,8 @@ class CallBuilder:
         if has_other_id:
             is_piece = isinstance(arguments, str) and bool(arguments) and loads_object(arguments) is None
             return not (is_piece and call.name and not call.is_whole)
+        if call.name and self._is_name_a_head and not (wire_id or call.wire_id):
+            return True
         if not call.name or _is_blank(arguments):
             return False
         if wire_id or call.wire_id:
@@ -256,9 +276,8 @@ class CallBuilder:
             is_again = _as_object(arguments) is None or self._goes_on(call, arguments)
             return bool(loads_object(call.arguments)) and not is_again
         # No ids at all: a name that comes again, beside whole arguments.
-        if call.is_whole and not loads_object(call.arguments):
-            return _is_empty(arguments)
-        return call.is_whole and not self._goes_on(call, arguments)
+        is_said_again = _is_empty(arguments) and not loads_object(call.arguments)
+        return call.is_whole and not is_said_again and not self._goes_on(call, arguments)
 
     @staticmethod
     def _is_same(call: _Call, index: int, name: str, arguments: Any) -> bool:
@@ -277,7 +296,7 @@ class CallBuilder:
 
     def _open(self, index: int | None) -> _Call:
         self._opened += 1
-        call = _Call(index, self._opened)
+        call = _Call(index, self._opened, is_begun=self._is_name_a_head)
         self._calls.append(call)
         if index is not None:
             self._by_index[index] = call
@@ -328,17 +347,34 @@ def _is_object_of(pieces: list[str]) -> bool:
 
 
 def _apart(call: _Call) -> list[_Call]:
-    """The calls of a server without ids that were too long to be told apart as they came: one for each document."""
-    if not call.is_named_again or call.size <= LONGEST_LOOKED_AT:
+    """The calls of a server without ids that could not be told apart as they came: one for each document."""
+    if not call.is_named_again:
         return [call]
     text = call.arguments
-    if loads_object(text) is not None or _read_once(call.pieces) is not None:
+    if loads_object(text) is not None or _read_once(call.pieces, may_be_two=True) is not None:
         return [call]
     documents = _documents(text)
     if len(documents) < 2 or any(loads_object(document) is None for document in documents):
         return [call]
     first, *others = (replace(call, pieces=[each], metadata=dict(call.metadata)) for each in documents)
     return [first, *(replace(other, id="") for other in others)]
+
+
+def _doubted(calls: list[_Call]) -> list[_Call]:
+    """The calls, those marked that may be a neighbour said in another way."""
+    begun = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
+    for _, run in groupby(calls, key=lambda call: (call.index, call.name, begun[id(call)])):
+        alike = list(run)
+        if len(alike) < 2 or (alike[0].list_number is not None and len({call.list_number for call in alike}) == 1):
+            continue
+        said = [loads_object(call.arguments.strip() or "{}") for call in alike]
+        is_any_full = any(said)
+        known: set[bytes] = set()
+        for call, arguments in zip(alike, said, strict=True):
+            words = b"" if arguments is None else dumps(arguments)
+            call.is_doubtful = words in known or (is_any_full and arguments == {})
+            known.add(words)
+    return calls
 
 
 def _is_blank(arguments: Any) -> bool:
@@ -383,7 +419,7 @@ def _read_once(pieces: list[str], *, may_be_two: bool = False) -> str | None:
         return None
     if any(not _holds(later, earlier) for (_, earlier), (_, later) in pairwise(said)):
         return None
-    if said and may_be_two and not loads_object(documents[-1]):
+    if may_be_two and 0 < len(said) < len(documents):
         return None
     return said[-1][0] if said else "{}"
 

@@ -1,6 +1,8 @@
 """Calls as servers write them that disagree about ids, indices and names: read in one way, or told as failed."""
 
+import json
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -22,8 +24,22 @@ def read(*chunks: dict[str, Any], reader: Any = FrameReader) -> tuple[str, list[
         frames.read(("", chunk))
     frames.end()
     events = builder.take()
-    calls = [(each.name, each.malformed or each.input) for each in events if isinstance(each, ToolUse)]
+    calls = [(each.name, each.input if each.malformed is None else each.malformed) for each in uses(events)]
     return "".join(each.text for each in events if isinstance(each, ContentDelta)), calls
+
+
+def uses(events: Iterable[object]) -> list[ToolUse]:
+    return [each for each in events if isinstance(each, ToolUse)]
+
+
+def outcome(*chunks: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+    """Each call, and whether it failed."""
+    builder = PartBuilder("p", repeats=True)
+    frames = FrameReader(builder, {})
+    for chunk in chunks:
+        frames.read(("", chunk))
+    frames.end()
+    return [(each.name, each.input, each.malformed is not None) for each in uses(builder.take())]
 
 
 def piece(name: str | None, arguments: Any, **more: Any) -> dict[str, Any]:
@@ -44,7 +60,6 @@ def said(text: str, **more: Any) -> dict[str, Any]:
         (piece("get", "{}", id="a"), piece("get", A)),
         (piece("get", "", id="a"), piece(None, '{"a":', id="b"), piece(None, " 1}", id="c")),
         (piece("get", "{}", id="a", index=0), piece(None, A, id="b", index=0)),
-        (piece("get", "{}", index=0), piece("get", A, index=0)),
         (piece("get", "", id="a", index=0), piece(None, A, id="b", index=0), piece(None, "", id="c", index=0)),
         (piece("get", A, id="a", index=0), piece(None, "\n", id="b", index=0)),
         (piece("get", "", id="a", index=0), piece(None, '{"a"', index=1), piece(None, ": 1}", index=2)),
@@ -112,21 +127,54 @@ def test_a_server_of_gemini_that_says_all_again_makes_its_call_once() -> None:
     assert (text, calls) == (texts[-1], [("get", {"a": 1})])
 
 
-def test_no_call_in_pieces_runs_with_empty_arguments() -> None:
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [piece("get", "{}", index=0), piece("get", A, index=0)],
+        [piece("get", "{}"), piece("get", A)],
+        [piece("get", {}), piece("get", {"a": 1})],
+        [piece("get", "{", index=0), piece("get", "}", index=0), piece("get", A, index=0)],
+        [piece("get", A, index=0), piece("get", "{}", index=0)],
+        [piece("get", "{}", id="a", index=0), piece("get", A, id="b", index=0)],
+        [piece("get", "", id="a"), piece("get", A, id="b"), piece("get", "", id="c")],
+        [piece("get", A, id="a"), piece("get", A, id="b")],
+    ],
+)
+def test_one_call_or_two_runs_once_and_the_rest_is_heard(pieces: list[dict[str, Any]]) -> None:
+    """Two true calls, or one that is named again in each piece."""
+    calls = outcome(*pieces)
+    assert [arguments for _, arguments, has_failed in calls if not has_failed] == [{"a": 1}]
+    assert sum(has_failed for _, _, has_failed in calls) == len(calls) - 1 > 0
+
+
+@pytest.mark.parametrize("more", [{}, {"index": 0}])
+def test_where_only_heads_are_named_a_name_begins_a_call(more: dict[str, Any]) -> None:
+    pieces = [piece("get", '{"a":', **more), piece(None, " 1}", **more), piece("get", "", **more)]
+    assert read(*pieces, piece(None, "{}", **more))[1] == [("get", {"a": 1}), ("get", {})]
+    twice = [piece("get", A, **more), piece(None, A, **more), piece("get", "{}", **more), piece(None, "{}", **more)]
+    assert read(*twice)[1] == [("get", {"a": 1}), ("get", {})]
+
+
+def test_equal_calls_in_one_list_are_several() -> None:
+    entries = [{"id": each, "index": 0, "function": {"name": "roll", "arguments": "{}"}} for each in "ab"]
+    assert read(said("", tool_calls=entries))[1] == [("roll", {}), ("roll", {})]
+
+
+def test_no_call_in_pieces_runs_with_empty_arguments_or_twice() -> None:
     rnd = random.Random(3)
     for _ in range(400):
         text = rnd.choice(['{"a": "Paris, France", "b": [1, {"c": null}]}', '{"path": "/x", "n": 2}'])
         cut = rnd.randint(1, len(text) - 1)
-        ways = [["", text], ["{}", text], [text, ""], ["", text[:cut], text[cut:], ""], [text[:cut], text[cut:]]]
+        pieces = ["", text[:cut], text[cut:], ""]
+        ways = [["", text], ["{}", text], [text, text], [text, ""], pieces, pieces[1:3], [text[:cut], text]]
         ids, indices, names = rnd.choice(["head", "each", "new", "none"]), rnd.random() < 0.5, rnd.random() < 0.5
-        if ids == "new":
-            names = False  # another id beside another name is another call
         chunks: list[dict[str, Any]] = []
         for place, each in enumerate(rnd.choice(ways)):
             more: dict[str, Any] = {"index": 0} if indices else {}
             if ids in ("each", "new") or (ids == "head" and not place):
                 more["id"] = f"c{place}" if ids == "new" else "c"
             chunks.append(piece("get" if names or not place else None, each, **more))
-        calls = read(*chunks)[1]
-        assert [name for name, _ in calls] == ["get"], chunks
-        assert calls[0][1] != {}, chunks
+        calls = outcome(*chunks)
+        assert [found for _, found, has_failed in calls if not has_failed] == [json.loads(text)], chunks
+        # Only names that come again may be calls of their own.
+        assert len(calls) == 1 or (names and ids in ("new", "none")), chunks

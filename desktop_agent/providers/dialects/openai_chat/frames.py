@@ -62,6 +62,7 @@ class FrameReader:
         self._headers = headers
         self._without_key = without_key
         self._refused = False
+        self._lists = 0
         self._is_over = False
         self._has_deltas = False
         self._citations: list[Citation] = []
@@ -195,6 +196,7 @@ class FrameReader:
     def _calls(self, calls: Any, *, is_whole: bool) -> None:
         """A list of calls, one call, or calls by their numbers; anything else is a call that nobody can read."""
         self._end_text()
+        self._lists += 1
         if is_object(calls):
             is_one = any(name in calls for name in ("function", "name", "id", "arguments", "index"))
             entries: list[Any] = [calls] if is_one else [_numbered(key, each) for key, each in calls.items()]
@@ -205,7 +207,7 @@ class FrameReader:
                 if not (is_whole and self._is_known(_function_of(call))):
                     # What one list holds side by side are several calls, however alike.
                     is_bare = len(entries) > 1 and call.get("index") is None and not call.get("id")
-                    self._call({**call, "index": place} if is_bare else call)
+                    self._call({**call, "index": place} if is_bare else call, is_listed=len(entries) > 1)
             elif call is not None:
                 self._builder.call_fragment(arguments=call if isinstance(call, str) else [call])
 
@@ -282,7 +284,7 @@ class FrameReader:
             elif kind:
                 self._builder.block(Unknown(raw=mended_json(part), provider=self._builder.provider))
 
-    def _call(self, call: dict[str, Any]) -> None:
+    def _call(self, call: dict[str, Any], *, is_listed: bool) -> None:
         index, call_id = call.get("index"), call.get("id")
         if isinstance(index, float) and index.is_integer():
             index = int(index)
@@ -291,18 +293,22 @@ class FrameReader:
         if type(call_id) is int:
             call_id = str(call_id)
         call_id = call_id if isinstance(call_id, str) else None
-        self._function(_function_of(call), index=index if type(index) is int else None, call_id=call_id)
+        known_index, number = index if type(index) is int else None, self._lists if is_listed else None
+        self._function(_function_of(call), index=known_index, call_id=call_id, list_number=number)
         extra = call.get("extra_content")
         if extra and is_object(extra):
             self._builder.call_state(call_id, field="extra_content", extra_content=extra)
 
-    def _function(self, function: dict[str, Any], *, index: int | None, call_id: str | None) -> None:
+    def _function(
+        self, function: dict[str, Any], *, index: int | None, call_id: str | None, list_number: int | None = None
+    ) -> None:
         name = function.get("name")
         self._builder.call_fragment(
             index=index,
             id=call_id,
             name=name if isinstance(name, str) else None,
             arguments=_arguments_of(function),
+            list_number=list_number,
         )
 
 

@@ -332,9 +332,10 @@ CASES: dict[str, tuple[bytes, Events]] = {
     "same_index_no_ids": (
         use(fragment(0, "", "f", "{}"), fragment(0, "", "f", '{"a":1}'), fragment(0, "", "g", "{}")),
         [
-            # Empty arguments, and the same name with more: one call, so that the empty one does not run by itself.
-            call("call_generated_0", "f", a=1),
-            call("call_generated_1", "g"),
+            # One call or two: the empty one does not run by itself, and is not passed over.
+            {**call("call_generated_0", "f"), "malformed": "{}"},
+            call("call_generated_1", "f", a=1),
+            call("call_generated_2", "g"),
             *stop("tool_use", "tool_calls"),
         ],
     ),
