@@ -150,6 +150,18 @@ def session_bus(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
         yield {**environment, "DBUS_SESSION_BUS_ADDRESS": address}
 
 
+def wait_for_name(name: str, environment: Mapping[str, str], process: subprocess.Popen[bytes]) -> None:
+    """Until this process owns the name. To ask the name itself would let the bus start a server of its own for it."""
+    ask = [program("dbus-send"), "--session", "--print-reply=literal", "--dest=org.freedesktop.DBus"]
+    ask += ["/org/freedesktop/DBus", "org.freedesktop.DBus.GetConnectionUnixProcessID", f"string:{name}"]
+
+    def is_owner() -> bool:
+        asked = subprocess.run(ask, env=dict(environment), capture_output=True, check=False)
+        return asked.stdout.split()[-1:] == [str(process.pid).encode()]
+
+    wait_for(f"the owner of {name}", is_owner, process)
+
+
 @contextmanager
 def accessibility(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """The accessibility bus on a session bus, switched on, so that Qt tells outside readers what it shows."""
@@ -177,13 +189,7 @@ def keyring(environment: Mapping[str, str], password: str = "test") -> Iterator[
         owned = {**environment, "XDG_DATA_HOME": home, "GNOME_KEYRING_TEST_PATH": home}
         command = [program("gnome-keyring-daemon"), "--foreground", "--components=secrets", "--unlock"]
         with running(command, owned, stdin=password.encode()) as daemon:
-            ask = [program("dbus-send"), "--session", "--print-reply", "--dest=org.freedesktop.DBus"]
-            ask += ["/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner", "string:org.freedesktop.secrets"]
-
-            def owned_name() -> bool:
-                return subprocess.run(ask, env=owned, capture_output=True, check=False).returncode == 0
-
-            wait_for("gnome-keyring-daemon", owned_name, daemon)
+            wait_for_name("org.freedesktop.secrets", owned, daemon)
             yield {**environment, "PYTHON_KEYRING_BACKEND": "keyring.backends.SecretService.Keyring"}
 
 
@@ -201,6 +207,14 @@ def _needs_linux() -> None:
         pytest.skip("private displays and buses are built for Linux")
 
 
+@contextmanager
+def readable_display(home: Path) -> Iterator[dict[str, str]]:
+    """A display, a session bus and an accessibility bus of one's own."""
+    _needs_linux()
+    with display(base_environment(home)) as shown, session_bus(shown) as bus, accessibility(bus) as readable:
+        yield readable
+
+
 @pytest.fixture(scope="session")
 def real_display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment for child processes that show windows: display, window manager, session and accessibility bus.
@@ -208,10 +222,8 @@ def real_display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
     The test process itself stays offscreen. Copy the dictionary before changing it; give each child its own
     XDG_DATA_HOME and XDG_CONFIG_HOME where what it stores matters.
     """
-    _needs_linux()
-    environment = base_environment(tmp_path_factory.mktemp("display"))
-    with display(environment) as shown, session_bus(shown) as bus, accessibility(bus) as readable:
-        yield readable
+    with readable_display(tmp_path_factory.mktemp("display")) as environment:
+        yield environment
 
 
 @pytest.fixture(scope="session")

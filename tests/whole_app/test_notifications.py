@@ -61,21 +61,20 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """On a bus of its own: on a shared one D-Bus itself starts a Dunst as soon as any window notifies."""
     folder = tmp_path_factory.mktemp("notifications")
     shown, script, configuration = folder / "shown", folder / "script.py", folder / "dunstrc"
     script.write_text(SCRIPT.format(file=str(shown)))
     script.chmod(0o700)
     configuration.write_text(CONFIGURATION.format(script=script))
-    made = Server(real_display, shown)
-    with displays.running([displays.program("dunst"), "-conf", str(configuration)], real_display) as process:
-        ask = [displays.program("dunstctl"), "count"]
-
-        def answers() -> bool:
-            return subprocess.run(ask, env=real_display, check=False, capture_output=True).returncode == 0
-
-        displays.wait_for("dunst", answers, process)
-        yield made
+    command = [displays.program("dunst"), "-conf", str(configuration)]
+    with (
+        displays.readable_display(tmp_path_factory.mktemp("display")) as environment,
+        displays.running(command, environment) as process,
+    ):
+        displays.wait_for_name("org.freedesktop.Notifications", environment, process)
+        yield Server(environment, shown)
 
 
 @contextmanager
