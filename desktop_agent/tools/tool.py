@@ -1,10 +1,12 @@
 """A tool: what the model is told, what it may touch, and the function that does the work."""
 
 import asyncio
+import copy
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -44,6 +46,12 @@ class ArgumentSchema(Protocol[_Made_co]):
         ...
 
 
+@lru_cache(maxsize=256)
+def _derived(model: type[BaseModel]) -> JsonObject:
+    """Takes pydantic a millisecond, and every question to a model tells of every tool."""
+    return model.model_json_schema()
+
+
 class ModelSchema(Generic[_Model]):
     """Arguments that are a pydantic model."""
 
@@ -53,7 +61,7 @@ class ModelSchema(Generic[_Model]):
     @property
     def json_schema(self) -> JsonObject:
         """As pydantic derives it."""
-        return self._model.model_json_schema()
+        return copy.deepcopy(_derived(self._model))
 
     def checked(self, arguments: JsonObject) -> _Model:
         """The arguments as the model. Raises ToolInputInvalid."""

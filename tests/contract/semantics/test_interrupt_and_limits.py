@@ -16,7 +16,7 @@ from desktop_agent.engine.unkept import unkept_session
 from desktop_agent.faces.client import Client
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.tools.decorator import tool as made_tool
-from desktop_agent.tools.processes import Ending, run_process
+from desktop_agent.tools.processes.running import Ending, run_process
 from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.interrupts import StopSession, StopTool, StopTurn

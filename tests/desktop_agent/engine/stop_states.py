@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import psutil
 from pydantic import BaseModel
 
-from desktop_agent.tools.processes import run_process
+from desktop_agent.tools.processes.running import run_process
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.vocabulary.blocks import Text
 from desktop_agent.vocabulary.conduct.hooks import Hooks, PreToolUse

@@ -78,3 +78,9 @@ def test_the_same_tool_on_another_folder_has_another_identity(tmp_path: Path) ->
     here, there = (builtin_tools(Workspace(folder), "all")[-1] for folder in (tmp_path, tmp_path / "other"))
     arguments = {"path": "a", "content": "b"}
     assert here.digest(arguments) != there.digest(arguments)
+
+
+def test_who_changes_a_schema_changes_only_what_they_got() -> None:
+    spec = named("a").spec
+    spec.input_schema["properties"] = {"harm": {}}
+    assert "harm" not in str(named("a").spec)

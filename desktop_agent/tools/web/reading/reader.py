@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from desktop_agent.tools.in_thread import in_thread
-from desktop_agent.tools.processes import ProcessEnd, run_process
+from desktop_agent.tools.processes.running import ProcessEnd, run_process
 from desktop_agent.tools.web.reading.child import SECONDS
 from desktop_agent.vocabulary.errors import ExtraMissing, Sentence, ToolFailed
 

@@ -14,6 +14,12 @@ def test_a_part_runs_alone_and_gets_its_words_behind_its_name() -> None:
     assert (ended.stdout, ended.stderr, ended.returncode) == ("a b\n", "", 0)
 
 
+def test_what_every_command_waits_for_loads_no_large_library() -> None:
+    code = "import sys; from desktop_agent.tools.commands import launcher; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert {"asyncio", "pydantic", "psutil"}.isdisjoint(ended.stdout.split())
+
+
 def test_a_frozen_program_is_asked_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert part_command("part", "module", "word") == [sys.executable, "--child", "part", "word"]

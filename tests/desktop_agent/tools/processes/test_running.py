@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from desktop_agent.tools.processes import Ending, ProcessEnd, run_process
+from desktop_agent.tools.processes.running import Ending, ProcessEnd, run_process
 from desktop_agent.vocabulary.errors import ToolFailed, WrongUse
 from tests.frame.patience import PATIENCE
 
