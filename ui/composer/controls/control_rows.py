@@ -1,6 +1,7 @@
 """The controls under the editor: in one row, in two where that one has no room, and always all of them."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt
@@ -62,20 +63,17 @@ class ControlRows(PlacedRows):
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Their order stays; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
+        full, least = cache(_full), cache(_least)  # asked again and again, and Qt measures each time
         last = width - self._room_of_end()
-        while shown and _wide(shown, _least) > last:
-            count = self._fitting(shown, width)
+        while shown and _wide(shown, least) > last:
+            counts = range(1, len(shown) + 1)
+            whole = max((at for at in counts if _wide(shown[:at], full) <= width), default=1)
+            folded = max((at for at in counts if _wide(shown[:at], least) <= width), default=1)
+            # With their words if the rest then has room beside the end.
+            count = next((at for at in range(whole, folded) if _wide(shown[at:], least) <= last), folded)
             rows.append(shown[:count])
             shown = shown[count:]
         return [*rows, [*shown, self._end]]
-
-    def _fitting(self, items: Sequence[QWidget], width: int) -> int:
-        """How many stand in a row that is not the last: with their words if the rest then has room beside the end."""
-        counts = range(1, len(items) + 1)
-        whole = max((at for at in counts if _wide(items[:at], _full) <= width), default=1)
-        folded = max((at for at in counts if _wide(items[:at], _least) <= width), default=1)
-        last = width - self._room_of_end()
-        return next((at for at in range(whole, folded) if _wide(items[at:], _least) <= last), folded)
 
     def _place(self) -> None:
         width, top = self.width(), 0
