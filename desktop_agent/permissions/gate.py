@@ -27,6 +27,9 @@ _CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
 DEEPEST = 200
 
 _TOO_DEEP = "The arguments are nested too deep to be checked."
+_NO_OBJECT = "The arguments are not a JSON object, so the call was not run. Write them again."
+_UNCLEAR = "The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time."
+_LONGEST_LOOKED_AT = 64 * 1024
 
 AllowedBy = Literal["default", "rule", "mode", "person"]
 
@@ -119,7 +122,7 @@ def admitted(
     is known already.
     """
     if call.malformed is not None:
-        return _failed("The arguments are not a JSON object, so the call was not run. Write them again.")
+        return _failed(_UNCLEAR if _is_object(call.malformed) else _NO_OBJECT)
     if tool is None:
         return _unknown(call.name, known_names)
     if is_nested_deeper(call.input, DEEPEST):
@@ -250,6 +253,21 @@ def _unknown(name: str, known_names: Iterable[str]) -> Refused:
     if not names:
         return _failed("There is no tool “{name}”; this conversation has no tools.", name=name[:80])
     return _failed("There is no tool “{name}”. The tools are: {names}.", name=name[:80], names=names)
+
+
+def _is_object(text: str) -> bool:
+    """Whether what a call is malformed for is not its arguments; long ones are what they are nearly always."""
+    if len(text) > _LONGEST_LOOKED_AT:
+        return False
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and not is_nested_deeper(cast("JsonObject", value), DEEPEST)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
 
 
 def _failed(template: str, **values: str) -> Refused:

@@ -16,7 +16,8 @@ object with it; if not, that call has failed: it never runs with empty arguments
 
 What may be one call or two: neighbours of one name that no number, no list and no rule tells apart. Where one has
 arguments, the empty ones among them have failed, and where two are equal, the second has: what runs is what was meant
-either way, and of the rest the model hears.
+either way, and of the rest the model hears. Where each has an id of its own they are calls of their own, as of servers
+that number all calls 0; only those that bring no arguments at all, not even `{}`, have failed beside others.
 """
 
 import json
@@ -365,14 +366,17 @@ def _doubted(calls: list[_Call]) -> list[_Call]:
     begun = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
     for _, run in groupby(calls, key=lambda call: (call.index, call.name, begun[id(call)])):
         alike = list(run)
-        if len(alike) < 2 or (alike[0].list_number is not None and len({call.list_number for call in alike}) == 1):
+        of_one_list = alike[0].list_number is not None and len({call.list_number for call in alike}) == 1
+        if of_one_list:
             continue
+        have_own_ids = all(call.wire_id for call in alike) and len({call.wire_id for call in alike}) == len(alike)
         said = [loads_object(call.arguments.strip() or "{}") for call in alike]
         is_any_full = any(said)
         known: set[bytes] = set()
         for call, arguments in zip(alike, said, strict=True):
             words = b"" if arguments is None else dumps(arguments)
-            call.is_doubtful = words in known or (is_any_full and arguments == {})
+            is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
+            call.is_doubtful = is_less or (words in known and not have_own_ids)
             known.add(words)
     return calls
 

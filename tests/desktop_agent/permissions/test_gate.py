@@ -46,6 +46,13 @@ def test_a_malformed_call_is_refused_before_anything_else(make_tool: MakeTool) -
         assert "not a JSON object" in str(verdict.sentence)
 
 
+@pytest.mark.parametrize(("malformed", "word"), [("{}", "one at a time"), ('{"a": NaN}', "not a JSON object")])
+def test_a_call_whose_arguments_are_an_object_is_refused_for_another_reason(malformed: str, word: str) -> None:
+    verdict = admitted(call(malformed=malformed), None)
+    assert isinstance(verdict, Refused)
+    assert word in str(verdict.sentence)
+
+
 def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
     verdict = admitted(call(), None, ["read_file", "calculate"])
     assert isinstance(verdict, Refused)
