@@ -364,7 +364,7 @@ class Engine:
     async def demo_workspace(self) -> Path:
         """A folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
         folder = self.folder / "demo workspace"
-        await asyncio.to_thread(make_private, folder)
+        await asyncio.to_thread(make_private, folder, self.folder)
         return folder
 
     async def new_demo_session(self) -> "Session":

@@ -63,9 +63,7 @@ class BlobFiles:
 
     def _make_folder(self, folder: Path) -> None:
         if not folder.is_dir():
-            # One by one: of folders made on the way, only the last would be private.
-            make_private(self._folder)
-            make_private(folder)
+            make_private(folder, self._folder.parent)
             # A file whose folder does not last does not last either.
             for above in (self._folder, self._folder.parent):
                 sync_folder(above)

@@ -9,7 +9,6 @@ from typing import Literal
 from weakref import WeakSet
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
-from desktop_agent.storage.files import gone
 from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class ConversationLocks:
         """Raise LocksRefused where the file system has no locks. What cannot be written to can still be read."""
 
         def check() -> None:
-            lock = FileLock(lock_path(self._folder, "check"))
+            lock = FileLock(lock_path(self._folder, "check"), self._folder)
             try:
                 lock.acquire()
                 lock.release()
@@ -70,8 +69,7 @@ class ConversationLock:
 
     def __init__(self, path: Path, program: Program) -> None:
         self._program = program
-        self._data_folder = path.parent.parent
-        self._file = FileLock(path)
+        self._file = FileLock(path, path.parent.parent)
 
     async def acquire(self) -> None:
         """Take it; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
@@ -111,7 +109,7 @@ class ConversationLock:
         return await asyncio.to_thread(look)
 
     async def _try(self) -> bool:
-        attempt = asyncio.ensure_future(asyncio.to_thread(self._is_acquired))
+        attempt = asyncio.ensure_future(asyncio.to_thread(self._file.acquire, Holder.this_process(self._program)))
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:
@@ -120,12 +118,6 @@ class ConversationLock:
             attempt.exception()
             self.release_now()
             raise
-
-    def _is_acquired(self) -> bool:
-        if not self._data_folder.is_dir():
-            # Made anew, it would stand in the way of the one that is to be put back.
-            raise gone(self._data_folder)
-        return self._file.acquire(Holder.this_process(self._program))
 
 
 def _in_use(holder: Holder | None) -> Sentence:

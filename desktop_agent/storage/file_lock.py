@@ -84,10 +84,14 @@ _all: "WeakSet[FileLock]" = WeakSet()
 
 
 class FileLock:
-    """The lock on the file at `path`; its folder is made where it is missing. Safe to use from several threads."""
+    """The lock on the file at `path`; its folder is made where it is missing, but not `within`, the data folder.
 
-    def __init__(self, path: Path) -> None:
+    Safe to use from several threads.
+    """
+
+    def __init__(self, path: Path, within: Path | None = None) -> None:
         self._path = path
+        self._within = within
         self._handle: int | None = None
         self._turn = threading.Lock()
         _all.add(self)
@@ -137,7 +141,7 @@ class FileLock:
             os.close(handle)
 
     def _locked(self) -> int | None:
-        make_private(self._path.parent)
+        make_private(self._path.parent, self._within)
         while True:
             try:
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -60,7 +60,7 @@ class ListingsFile:
 
     def _save(self, listings: dict[str, SavedListing]) -> None:
         try:
-            make_private(self.path.parent)
+            make_private(self.path.parent, within=self.path.parent)
             write_atomically(self.path, _written(_Content(listings=listings)))
         except OSError as error:
             raise failure_of(error, self.path) from error

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from desktop_agent.storage.files import failure_of
+from desktop_agent.storage.files import failure_of, gone
 
 APPLICATION = "desktop-agent"
 
@@ -24,9 +24,19 @@ def _usual_folder() -> Path:
     return platformdirs.user_data_path(APPLICATION, appauthor=False)
 
 
-def make_private(folder: Path) -> None:
-    """Create `folder` with mode 0700, and what is missing above it. Raises StorageFailed."""
+def make_private(folder: Path, within: Path | None = None) -> None:
+    """Create `folder` with mode 0700, and what is missing above it. Raises StorageFailed.
+
+    `within` is not made: a data folder that was moved away while it was in use would find another one in its place when
+    it is put back.
+    """
+    missing = [each for each in (folder, *folder.parents) if within is not None and within in each.parents]
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if within is None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        elif not within.is_dir():
+            raise gone(within)
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise failure_of(error, folder) from error

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from desktop_agent.storage.files import failure_of, gone, write_atomically
+from desktop_agent.storage.files import failure_of, write_atomically
 from desktop_agent.storage.paths import make_private
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.images import MediaType, StoredSource
@@ -57,10 +57,7 @@ class PictureFiles:
                 os.utime(path)
                 if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
                     return
-            if not self._folder.parent.is_dir():
-                # Made again, the data folder would stand in the way of the one that was moved away.
-                raise gone(self._folder.parent)
-            make_private(path.parent)
+            make_private(path.parent, self._folder.parent)
             write_atomically(path, data)
         except OSError as error:
             raise failure_of(error, path) from error

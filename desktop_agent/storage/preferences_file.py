@@ -67,7 +67,7 @@ class PreferencesFile:
         # ASCII with escapes, because only so lone surrogates survive.
         text = json.dumps(preferences.model_dump(mode="json"), indent=2)
         try:
-            make_private(self.path.parent)
+            make_private(self.path.parent, within=self.path.parent)
             self._keep_old()
             write_atomically(self.path, text.encode("ascii") + b"\n")
         except OSError as error:

@@ -27,7 +27,7 @@ class SingleInstance(QObject):
         super().__init__(parent)
         self.is_raised = False
         """Whether the first window was told to come to the front."""
-        self._lock = FileLock(lock_path(folder, "window"))
+        self._lock = FileLock(lock_path(folder, "window"), folder)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._on_connection)

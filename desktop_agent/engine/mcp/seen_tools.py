@@ -59,7 +59,7 @@ class SeenTools:
 
     def _save(self, servers: dict[str, dict[str, str]]) -> None:
         try:
-            make_private(self.path.parent)
+            make_private(self.path.parent, within=self.path.parent)
             write_atomically(self.path, _Content(servers=servers).model_dump_json().encode("utf-8", "replace"))
         except OSError as error:
             raise failure_of(error, self.path) from error

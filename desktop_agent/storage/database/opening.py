@@ -111,7 +111,7 @@ def open_for_writing(
     may still be on its way, and what the old one used may be wanted again. Raises DatabaseReplaced where it cannot be
     read.
     """
-    make_private(folder)
+    make_private(folder, within=folder if is_live else None)
     path = folder / DATABASE_NAME
     try:
         with alone(folder):

@@ -24,7 +24,7 @@ class Presence:
     def __init__(self, folder: Path, program: Program) -> None:
         """Take the lock. Raises StorageFailed."""
         path = lock_path(folder, f"{_FOLDER}/{new_id()}")
-        lock = FileLock(path)
+        lock = FileLock(path, folder)
         lock.acquire(Holder.this_process(program))
         self._end = weakref.finalize(self, _end, lock, path)
         # A process that was forked must not end its parent's.
@@ -76,7 +76,7 @@ def find_others(folder: Path) -> Others:
     present: list[Holder | None] = []
     killed: list[Path] = []
     for path in sorted(lock_path(folder, _FOLDER).with_suffix("").glob("*.lock")):
-        lock = FileLock(path)
+        lock = FileLock(path, folder)
         holder = lock.holder()
         if lock.acquire():
             killed.append(path)

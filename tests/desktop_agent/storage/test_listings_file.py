@@ -28,11 +28,11 @@ FULL = ModelInfo(
 
 
 async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
-    file = ListingsFile(tmp_path / "new")
+    file = ListingsFile(tmp_path)
     assert await file.load() == {}
     saved = {"one": SavedListing("s", now(), (FULL, ModelInfo("b"))), "none": SavedListing("t", now(), ())}
     await file.save(saved)
-    assert await ListingsFile(tmp_path / "new").load() == saved
+    assert await ListingsFile(tmp_path).load() == saved
     if sys.platform != "win32":
         assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
 

@@ -1,10 +1,16 @@
+import asyncio
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.blobs import BlobFiles
+from desktop_agent.storage.conversation_locks import ConversationLocks
+from desktop_agent.storage.database.presence import Presence
 from desktop_agent.storage.files import aside_path
 from desktop_agent.storage.paths import data_folder
+from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
 from desktop_agent.vocabulary.errors import StorageFailed
 
 
@@ -35,3 +41,24 @@ def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:
         aside.touch()
         names.add(aside)
     assert len(names) == 3
+
+
+async def test_what_lies_in_a_data_folder_never_makes_it_again(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    makers = (
+        lambda: BlobFiles(folder).put(b"x"),
+        lambda: ConversationLocks(folder, "library").check(),
+        lambda: ConversationLocks(folder, "library").lock("c1").is_free(),
+        lambda: PreferencesFile(folder).save(Preferences()),
+        lambda: asyncio.to_thread(Presence, folder, "library"),
+    )
+    for make in makers:
+        with suppress(StorageFailed):
+            await make()
+        assert not folder.exists()
+    folder.mkdir()
+    for make in makers:
+        await make()
+    folders = [each for each in folder.rglob("*") if each.is_dir()]
+    assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {0o700}
+    assert len(folders) > 3

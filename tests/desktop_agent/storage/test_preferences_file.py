@@ -15,7 +15,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 async def test_nothing_saved_is_all_defaults(tmp_path: Path) -> None:
-    file = PreferencesFile(tmp_path / "new")
+    file = PreferencesFile(tmp_path)
     assert await file.load() == Preferences()
     assert file.notices == ()
     assert not file.path.exists()
@@ -27,9 +27,9 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         chat=Chat(system_prompt="a\0\ud800 漢字"),
         providers=Providers(endpoints=(Endpoint(id="x", title="X", base_url="http://x"),), model="m"),
     )
-    file = PreferencesFile(tmp_path / "new" / "deeper")
+    file = PreferencesFile(tmp_path)
     await file.save(preferences)
-    again = PreferencesFile(tmp_path / "new" / "deeper")
+    again = PreferencesFile(tmp_path)
     assert await again.load() == preferences
     assert again.notices == ()
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
