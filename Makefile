@@ -16,7 +16,7 @@ run: setup-run
 	@$(BIN)/desktop-agent $(ARGS)
 
 # Everything else first, so that the last words are pytest's. JOBS=0: all in one process, as for a debugger.
-JOBS := 2
+JOBS := 3
 test: setup-test lint
 	@$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 

@@ -44,11 +44,15 @@ def walk_showing(node, depth=0):
             yield from walk_showing(child, depth + 1)
 
 
+def text_of(node):
+    """Asked for by itself: the list of all interfaces takes ten times as long."""
+    return node.queryText().getText(0, -1) if node.get_text_iface() else None
+
+
 def described(node, depth):
-    interfaces = pyatspi.listInterfaces(node)
-    box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS) if "Component" in interfaces else None
-    text = node.queryText().getText(0, -1) if "Text" in interfaces else None
-    actions = node.queryAction() if "Action" in interfaces else None
+    box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS) if node.get_component_iface() else None
+    text = text_of(node)
+    actions = node.queryAction() if node.get_action_iface() else None
     return {
         "name": node.name,
         "role": node.getRoleName(),
@@ -72,8 +76,11 @@ def showing(root, name, interface):
     """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
     for node, _ in walk_showing(root):
         # Qt's labels have the interface of actions and no action.
-        able = interface in pyatspi.listInterfaces(node) if node.name == name else False
-        if able and (interface != "Action" or node.queryAction().nActions):
+        if (
+            node.name == name
+            and interface in pyatspi.listInterfaces(node)
+            and (interface != "Action" or node.queryAction().nActions)
+        ):
             return node
     raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
 
@@ -82,15 +89,14 @@ def words(root):
     """Names and texts of all that is showing; a look at `screen` costs the program three times as much."""
     parts = []
     for node, _ in walk_showing(root):
-        text = node.queryText().getText(0, -1) if "Text" in pyatspi.listInterfaces(node) else None
-        parts.append(f"{node.name}\n{text or ''}")
+        parts.append(f"{node.name}\n{text_of(node) or ''}")
     return "\n".join(parts)
 
 
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
-    found = [node for node, _ in walk_showing(root) if node.name == name]
-    return [node.queryText().getText(0, -1) for node in found if "Text" in pyatspi.listInterfaces(node)]
+    found = [text_of(node) for node, _ in walk_showing(root) if node.name == name]
+    return [text for text in found if text is not None]
 
 
 LOOKS = {

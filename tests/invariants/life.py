@@ -122,8 +122,8 @@ class Life:
             for task in asyncio.all_tasks(self.loop):
                 task.cancel()
             # Or what the dead process cannot write would be tried again for ever.
+            self.loop.steps_now(3_000)
             self.loop.forget_timers()
-            self.loop.steps(3_000)
         assert not asyncio.all_tasks(self.loop), "tasks that do not heed a cancel"
         self.watch.close()
         self._connection.close()

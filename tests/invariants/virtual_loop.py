@@ -94,6 +94,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """At most so many; returns how many there were."""
         return next((done for done in range(count) if not self.step()), count)
 
+    def steps_now(self, count: int) -> None:
+        """At most so many, and none for which the clock would have to move."""
+        while count and self._ready:
+            self.step()
+            count -= 1
+
     def forget_timers(self) -> None:
         """Nothing that waits for the clock comes any more: the process is dead."""
         for timer in list(self._timers()):
