@@ -7,6 +7,8 @@ from typing import TypedDict, Unpack, cast
 
 from desktop_agent.engine.session_parts.write_behind import WriteBehind
 from desktop_agent.storage.conversation_locks import ConversationLock
+from desktop_agent.storage.database.journal import written_elsewhere
+from desktop_agent.storage.file_lock import Retaken
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule
@@ -100,6 +102,8 @@ class Ledger(WriteBehind[_Write]):
         self.record = record
         self._is_new = is_new
         self._has_lost_messages = False
+        self._own_heads = {record.head_message_id}
+        self._may_be_overtaken = False
 
     @property
     def is_new(self) -> bool:
@@ -190,8 +194,11 @@ class Ledger(WriteBehind[_Write]):
             await self._owner_lock.release()
 
     async def _prepare(self, write: _Write) -> None:
+        if not self._is_new:
+            await self._stay_the_writer()
+            return
         # A rule needs no conversation on the disk, and an empty one would be listed.
-        if not self._is_new or isinstance(write, _RULES):
+        if isinstance(write, _RULES):
             return
         record = self.record
         if self._owner_lock is not None:
@@ -202,13 +209,30 @@ class Ledger(WriteBehind[_Write]):
         if self.record != record or self.record.state != ConversationState():
             self._pending.append(_ChangeRecord({**_listed(self.record), "state": self.record.state}))
 
+    async def _stay_the_writer(self) -> None:
+        """Where the lock was removed, another process may have written: then this one has no place any more."""
+        if self._owner_lock is None:
+            return
+        retaken = await self._owner_lock.retake()
+        if retaken is Retaken.REFUSED:
+            raise written_elsewhere("its lock was removed and is held by another process")
+        self._may_be_overtaken = self._may_be_overtaken or retaken is Retaken.DONE
+        if self._may_be_overtaken:
+            if (await self._store.record(self.record.id)).head_message_id not in self._own_heads:
+                raise written_elsewhere("its lock was removed and it has another newest message")
+            self._may_be_overtaken = False
+
     async def _write(self, write: _Write) -> None:
         match write:
             case _Journal():
                 await self._store.append_journal(self.record.id, write.rows())
             case _Commit():
+                # Before: what is tried again may have reached the disk.
+                self._own_heads.update(message.id for message in write.messages)
                 await self._commit(write)
             case _ChangeRecord():
+                if "head_message_id" in write.changes:
+                    self._own_heads.add(write.changes["head_message_id"])
                 await self._store.update_conversation(self.record.id, **write.changes)
             case _FinishRun() if self._has_lost_messages:
                 return

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
-from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, Retaken, lock_path
 from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)
@@ -84,6 +84,10 @@ class ConversationLock:
             if holder is not None or loop.time() > until:
                 raise ConversationInUse(_in_use(holder), _remedy(holder))
             await asyncio.sleep(_PAUSE)
+
+    async def retake(self) -> Retaken:
+        """Take it anew where its file was removed; another process may have had it meanwhile. Raises StorageFailed."""
+        return await asyncio.to_thread(self._file.retake, Holder.this_process(self._program))
 
     async def release(self) -> None:
         """Let others have it. Harmless when it is not held."""

@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from weakref import WeakSet
 
@@ -80,6 +81,14 @@ def lock_path(data_folder: Path, name: str) -> Path:
     return data_folder / "locks" / f"{name}.lock"
 
 
+class Retaken(Enum):
+    """What became of a lock whose file may have been removed. REFUSED: another process has the new one."""
+
+    NOT_NEEDED = "not needed"
+    DONE = "done"
+    REFUSED = "refused"
+
+
 _all: "WeakSet[FileLock]" = WeakSet()
 
 
@@ -112,6 +121,25 @@ class FileLock:
                 if self._handle is not None and holder is not None:
                     _write(self._handle, json.dumps(asdict(holder)).encode())
             return self._handle is not None
+
+    def retake(self, holder: Holder) -> Retaken:
+        """Take it anew where its file was removed: others lock another file then. Harmless when it is not held.
+
+        Raises StorageFailed.
+        """
+        with self._turn:
+            try:
+                if self._handle is None or self._is_still_there(self._handle):
+                    return Retaken.NOT_NEEDED
+            except OSError as error:
+                raise failure_of(error, self._path) from error
+            handle = self._locked()
+            if handle is None:
+                return Retaken.REFUSED
+            os.close(self._handle)
+            self._handle = handle
+            _write(handle, json.dumps(asdict(holder)).encode())
+            return Retaken.DONE
 
     def release(self) -> None:
         """Let others have it. Harmless when it is not held."""
@@ -161,7 +189,7 @@ class FileLock:
             os.close(handle)
 
     def _is_still_there(self, handle: int) -> bool:
-        """Whether nobody removed the file between opening and locking: the next one would lock another file."""
+        """Whether nobody removed the file since it was opened: the next one would lock another file."""
         try:
             return os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:

@@ -20,7 +20,6 @@ from desktop_agent.vocabulary.errors import Sentence, WrittenElsewhere, WrongUse
 _SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
 _COLUMNS = "number, parent_run_id, turn_id, at, type, event"
-_WRITTEN_ELSEWHERE = "Another process has written in this conversation, so nothing more is written here."
 _ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
 # Results may be large, and of those only how they ended is wanted.
 _EVENT = """CASE WHEN type = 'tool_finished' AND json_valid(event)
@@ -91,9 +90,15 @@ def append(connection: sqlite3.Connection, conversation: int, envelopes: Sequenc
         except sqlite3.IntegrityError as error:
             if not _is_there(connection, row):
                 detail = f"{envelope.event.type} at {envelope.run_id}/{envelope.seq}"
-                raise WrittenElsewhere(_WRITTEN_ELSEWHERE, detail=detail) from error
+                raise written_elsewhere(detail) from error
         if isinstance(envelope.event, RunFinished):
             connection.execute("UPDATE runs SET finished = 1 WHERE number = ?", (run,))
+
+
+def written_elsewhere(detail: str) -> WrittenElsewhere:
+    """Another process has written where this one was about to. `detail`: how that was seen."""
+    words = "Another process has written in this conversation, so nothing more is written here."
+    return WrittenElsewhere(words, detail=detail)
 
 
 def remove_deltas(connection: sqlite3.Connection, conversation: int, run_id: str) -> None:

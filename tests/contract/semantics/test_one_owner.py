@@ -2,16 +2,19 @@
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from desktop_agent.engine import leaving
 from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.providers.scripted import ScriptedProvider, Turn
 from desktop_agent.vocabulary.blocks import ToolResult
 from desktop_agent.vocabulary.engine_events import Envelope, ErrorOccurred, RunFinished, RunStarted, ToolFinished
 from desktop_agent.vocabulary.errors import ConversationInUse, WrittenElsewhere, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role, now
+from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import AllowOnce
 from tests.desktop_agent.faces.asking import Asker, finished
 from tests.desktop_agent.faces.test_ask import calls, says
@@ -244,3 +247,48 @@ async def test_one_owner__what_dead_processes_left_is_found_without_opening_it(a
 def _first_calls(request, write, gate: asyncio.Event) -> Reply:
     is_write = request.json["messages"][-1]["content"] == "write"
     return calls(write) if is_write else held("half", gate)
+
+
+async def _two_on(folder: Path) -> tuple[Engine, Engine, str]:
+    """Two programs on one folder, and a conversation in it."""
+    first, second = [await Engine.open(folder, RunDefaults(model="m")) for _ in range(2)]
+    first.connections._providers["e"] = ScriptedProvider(Turn(ContentDelta("answer of the first")))
+    second.connections._providers["e"] = ScriptedProvider(Turn(ContentDelta("answer of the second")))
+    record = await first.store.create_conversation(title="t", model="m", endpoint_id="e")
+    await first.store.commit(record.id, Message.user("hi"), Message.assistant("ho"))
+    return first, second, record.id
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_one_owner__where_the_locks_were_removed_who_was_overtaken_writes_nothing(
+    tmp_path: Path, *, is_there: bool
+) -> None:
+    first, second, id_ = await _two_on(tmp_path)
+    mine = await first.session(id_)
+    shutil.rmtree(tmp_path / "locks")
+    theirs = await second.session(id_)
+    theirs.send(Message.user("from the second"))
+    await theirs.wait_idle()
+    if not is_there:
+        await theirs.close()
+    mine.send(Message.user("from the first"))
+    await mine.wait_idle()
+    on_disk = [message.text for message in (await second.store.load(id_)).messages]
+    assert on_disk == ["hi", "ho", "from the second", "answer of the second"]
+    assert mine.is_closed
+    await first.close()
+    await second.close()
+
+
+async def test_one_owner__where_the_locks_were_removed_and_nobody_came_it_stays_the_owner(tmp_path: Path) -> None:
+    first, second, id_ = await _two_on(tmp_path)
+    mine = await first.session(id_)
+    shutil.rmtree(tmp_path / "locks")
+    mine.send(Message.user("go on"))
+    await mine.wait_idle()
+    with pytest.raises(ConversationInUse):
+        await second.session(id_)
+    on_disk = [message.text for message in (await second.store.load(id_)).messages]
+    assert on_disk == ["hi", "ho", "go on", "answer of the first"]
+    await first.close()
+    await second.close()
