@@ -1,6 +1,6 @@
 """Mode, waiting messages and open questions of one conversation; each can change while the agent works."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,14 @@ class WaitingMessage:
     text: str
     when: When
     pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """A message that does not wait any more, and its place among the others."""
+
+    entry: QueuedMessage
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +117,19 @@ class Conduct(QObject):
         self._session.queue.move(message_id, position)
         self.waiting_changed.emit()
 
-    def take_out(self, message_id: str) -> Callable[[], None]:
-        """Send it never. Raises WrongUse when it does not wait any more, as does what is answered: it undoes this.
-
-        The undo may be called when this conversation is not shown any more.
-        """
-        session = self._session
-        place = [entry.id for entry in session.queue.entries].index(message_id) if self._entry(message_id) else 0
-        entry = session.queue.remove(message_id)
-
-        def put_back() -> None:
-            session.queue.add(entry.message, entry.when)
-            session.queue.move(entry.id, place)
-
+    def take_out(self, message_id: str) -> TakenOut:
+        """Send it never. Raises WrongUse when it does not wait any more."""
+        queue = self._session.queue
+        place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
+        taken = TakenOut(queue.remove(message_id), place)
         self.waiting_changed.emit()
-        return put_back
+        return taken
+
+    def put_back(self, taken: TakenOut) -> None:
+        """Undo that, also where the conversation was closed and opened again meanwhile. Raises WrongUse."""
+        self._session.queue.add(taken.entry.message, taken.entry.when)
+        self._session.queue.move(taken.entry.id, taken.place)
+        self.waiting_changed.emit()
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from desktop_agent.vocabulary.conduct.queue import When
 from desktop_agent.vocabulary.errors import AgentError
-from ui.bridge.conduct.conduct import Conduct
+from ui.bridge.conduct.conduct import Conduct, TakenOut
 from ui.bridge.conversation import OpenConversation
 from ui.composer.composer import Composer
 from ui.composer.modes.mode_request import ModeRequestBar
@@ -104,10 +104,9 @@ class ConductControls(QObject):
 
         self._do(take_out)
 
-    def _put_back(self, undo: Callable[[], None]) -> None:
-        # Perhaps into a conversation that is not shown any more.
-        self._do(lambda _: undo())
-        self._show_waiting()
+    def _put_back(self, taken: TakenOut) -> None:
+        # Offered over its conversation only; that may have been opened again since.
+        self._do(lambda conduct: conduct.put_back(taken))
 
     @Slot()
     def _send_now(self) -> None:

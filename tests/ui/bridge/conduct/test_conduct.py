@@ -76,12 +76,12 @@ def test_what_was_taken_out_can_be_put_back_where_it_was(working):
         conduct = conversation.conduct
         for text in ("one", "two", "three"):
             conversation.send(Message.user(text), "idle")
-        undo = conduct.take_out(conduct.waiting[1].id)
+        taken = conduct.take_out(conduct.waiting[1].id)
         assert [each.text for each in conduct.waiting] == ["one", "three"]
-        undo()
+        conduct.put_back(taken)
         assert [each.text for each in conduct.waiting] == ["one", "two", "three"]
         with pytest.raises(WrongUse):
-            undo()
+            conduct.put_back(taken)
         with pytest.raises(WrongUse):
             conduct.take_out("gone")
         for each in conduct.waiting:

@@ -8,10 +8,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QToolButton, QWidget
 
 from desktop_agent.conversation.items import UserItem
+from desktop_agent.engine import leaving
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.vocabulary.errors import ConnectionFailed
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from tests.ui.bridge.in_loop import until
+from tests.ui.shell.test_drafts import _new as new_conversation
+from tests.ui.shell.test_drafts import show
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 ALT = Qt.KeyboardModifier.AltModifier
@@ -188,6 +191,29 @@ def test_and_by_the_mouse_and_what_was_removed_can_be_had_back(on_screen, held):
         await ended(screen)
 
     on_screen(work, *held.turns())
+
+
+def test_what_was_removed_comes_back_after_a_look_at_another_conversation(on_screen, held, monkeypatch):
+    monkeypatch.setattr(leaving, "LINGERS", 0.0)
+
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one", CONTROL)
+        held.go.set()
+        await until(lambda: not screen.conversation.working)
+        first = screen.conversation.id
+        left = screen.engine._sessions[first]
+        row = screen.window.page.conduct.waiting.rows[0]
+        buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
+        QTest.mouseClick(buttons["Remove"], Qt.MouseButton.LeftButton)
+        assert shown(screen) == []
+        await new_conversation(screen)
+        await until(lambda: left.is_closed)
+        await show(screen, first)
+        screen.press("Undo")
+        await until(lambda: shown(screen) == ["one"])
+
+    on_screen(work, Turn(ContentDelta("first"), held.wait, ConnectionFailed("gone")))
 
 
 def editor_in(screen):
