@@ -57,10 +57,11 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
     """`async for step in handle`; at ToolCallsRequested give the results with `submit_tool_results` and read on.
 
     Pieces of text and of thinking, and errors, are the events that a stream has for them. It waits where nobody has
-    submitted yet, so another task may do that. An error before the model began to answer is raised; one in the middle
-    is a step, and LoopDone follows. Leaving the loop does not end it: `cancel` does. One task reads at a time: another
-    one that asks for a step meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt
-    policies and queue at any moment; it goes on with what waits in the queue before LoopDone.
+    submitted yet, so another task may do that, or the same one after a time limit. An error before the model began
+    to answer is raised; one in the middle is a step, and LoopDone follows. Leaving the loop does not end it:
+    `cancel` does, and so does cancelling a step while the model answers. One task reads at a time: another one that
+    asks for a step meanwhile gets WrongUse. `controls` reads and changes its modes, rules, guards, prompt policies
+    and queue at any moment; it goes on with what waits in the queue before LoopDone.
     """
 
     def __init__(self, options: AgentOptions, history: Sequence[Message]) -> None:
@@ -78,6 +79,7 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         self._is_cancelled = False
         self._has_begun = False
         self._is_being_read = False
+        self._awaits_results = False
 
     @property
     def is_active(self) -> bool:
@@ -138,6 +140,9 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
         while not self._ready:
             if not self._is_active:
                 raise StopAsyncIteration
+            if self._awaits_results:
+                # Who gives up waiting here has broken nothing off.
+                await self._submitted.wait()
             try:
                 await self._advance()
             except BaseException:
@@ -160,14 +165,20 @@ class ChatLoopHandle(AsyncIterator[LoopStep]):
             close_soon(self._conversing)
 
     async def _advance(self) -> None:
+        if self._awaits_results:
+            await self._go_on()
+            return
         if self._run is None:
             self._has_begun = True
             self._run = await self._conversing.begin(None)
         event = await self._run.next()
-        if event is not None:
+        if event is None:
+            self._awaits_results = True
+        else:
             self._take(event)
-            return
-        await self._submitted.wait()
+
+    async def _go_on(self) -> None:
+        self._awaits_results = False
         self._submitted.clear()
         if not self._is_active:
             return

@@ -103,6 +103,19 @@ async def test_another_task_may_submit() -> None:
     assert isinstance((await reading)[-1], LoopDone)
 
 
+async def test_who_waits_with_a_time_limit_may_still_submit() -> None:
+    handle, _ = await begun(Turn(call("a")), Turn(says("done")))
+    async with asyncio.timeout(LIMIT):
+        while not isinstance(await anext(handle), ToolCallsRequested):
+            pass
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(handle), 0.01)
+        handle.submit_tool_results([result("a")])
+        steps = [step async for step in handle]
+    assert [type(step) for step in steps] == [ToolResultsReceived, ContentDelta, LoopDone]
+
+
 async def test_results_are_exactly_those_that_were_asked_for() -> None:
     handle, script = await begun(Turn(call("a"), call("b")), Turn(says("done")))
     with pytest.raises(WrongUse, match="No call waits"):
