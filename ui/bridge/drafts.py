@@ -35,7 +35,10 @@ class KeptDraft:
 
 
 class KeptDrafts:
-    """One draft a conversation; the one of a conversation that was never sent lies under no conversation."""
+    """One draft a conversation; the one of a conversation that was never sent lies under no conversation.
+
+    Whatever changes a draft and is refused by the disk stays in memory, where it is read from until the disk has it.
+    """
 
     def __init__(self, store: Store, pictures: Pictures) -> None:
         self._store = store
@@ -44,75 +47,87 @@ class KeptDrafts:
         self._lock = asyncio.Lock()
         self._under_none: set[str] = set()
         """Conversations whose draft lies under no conversation, as they had no place on the disk."""
-        self._refused: dict[str, tuple[OpenConversation, KeptDraft]] = {}
-        """What the disk did not take; under the empty name that of all that were never sent."""
+        self._refused: dict[str, tuple[OpenConversation | str, KeptDraft]] = {}
+        """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
+        self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
+        """What belongs behind drafts that the disk did not even let be read."""
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
         async with self._lock:
-            name = _name(conversation)
-            try:
-                await self._keep(conversation, kept)
-            except StorageFailed:
-                self._refused[name] = conversation, kept
-                raise
-            self._forget_refused(conversation)
+            await self._keep(conversation, kept)
 
     async def keep_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""
-        for conversation, kept in tuple(self._refused.values()):
-            await self.keep(conversation, kept)
+        async with self._lock:
+            for of, kept in tuple(self._refused.values()):
+                await self._keep(of, kept)
+        behind, self._behind = self._behind, []
+        for at, (of, added) in enumerate(behind):
+            try:
+                await self.add(of, added)
+            except StorageFailed:
+                self._behind += behind[at + 1 :]
+                raise
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
         """The drafts that the disk refused, which are in memory alone."""
-        return tuple(kept for _, kept in self._refused.values())
+        return tuple(kept for _, kept in (*self._refused.values(), *self._behind))
 
-    async def add(self, conversation: OpenConversation, added: KeptDraft) -> None:
-        """Keep this behind what is being written there. As `keep`."""
+    async def add(self, of: OpenConversation | str, added: KeptDraft) -> None:
+        """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
         async with self._lock:
-            key = conversation.id if await conversation.has_place() else None
-            behind = await self._as_record(added)
             try:
-                await self._store.save_draft(key, _joined(await self._current(conversation), behind))
-                self._forget_refused(conversation)
+                before = await self._current(of)
             except WrongUse:
-                # As in `keep`.
-                await self._store.save_draft(None, _joined(await self._store.load_draft(None), behind))
+                # As in `_keep`.
+                before = await self._read(await self._store.load_draft(None))
+            except StorageFailed:
+                self._behind.append((of, added))
+                raise
+            await self._keep(of, together((before, added)))
 
     async def load(self, conversation: OpenConversation) -> KeptDraft:
         """What was being written there; pictures that are gone are left out."""
         async with self._lock:
-            if (refused := self._refused.get(_name(conversation))) is not None:
-                return refused[1]
-            draft = await self._load(conversation)
-        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
+            return await self._current(conversation)
 
-    async def give_back(self, conversation_id: str, message: Message) -> None:
+    async def give_back(self, of: OpenConversation | str, message: Message) -> None:
         """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
-        async with self._lock:
-            refused = self._refused.get(conversation_id)
-            before = await (self._as_record(refused[1]) if refused else self._store.load_draft(conversation_id))
-            await self._store.save_draft(conversation_id, _joined(before, Draft(message.text, _images(message))))
-            self._refused.pop(conversation_id, None)
+        await self.add(of, KeptDraft(*await self.content_of(message)))
 
     async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
         """A message as it was written; pictures that are gone are left out."""
         return message.text, await self._taken(_images(message))
 
-    def _forget_refused(self, conversation: OpenConversation) -> None:
-        self._refused.pop(_name(conversation), None)
+    async def _current(self, of: OpenConversation | str) -> KeptDraft:
+        if (refused := self._refused.get(_name(of))) is not None:
+            return refused[1]
+        return await self._read(await (self._store.load_draft(of) if isinstance(of, str) else self._load(of)))
+
+    async def _read(self, draft: Draft) -> KeptDraft:
+        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
+
+    async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+        try:
+            await self._save(of, kept)
+        except StorageFailed:
+            self._refused[_name(of)] = of, kept
+            raise
+        self._refused.pop(_name(of), None)
         # It may have been sent since.
-        if (never_sent := self._refused.get("")) is not None and never_sent[0].id == conversation.id:
+        never_sent, _ = self._refused.get("", ("", None))
+        if not isinstance(never_sent, str) and never_sent.id == _name(of):
             del self._refused[""]
 
-    async def _current(self, conversation: OpenConversation) -> Draft:
-        refused = self._refused.get(_name(conversation))
-        return await (self._as_record(refused[1]) if refused else self._load(conversation))
-
-    async def _keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
-        key = conversation.id if await conversation.has_place() else None
+    async def _save(self, of: OpenConversation | str, kept: KeptDraft) -> None:
         draft = await self._as_record(kept)
+        if isinstance(of, str):
+            await self._store.save_draft(of, draft)
+            return
+        conversation = of
+        key = conversation.id if await conversation.has_place() else None
         try:
             await self._store.save_draft(key, draft)
         except WrongUse:
@@ -156,19 +171,11 @@ def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
     )
 
 
-def _name(conversation: OpenConversation) -> str:
+def _name(of: OpenConversation | str) -> str:
     """All that were never sent have one draft."""
-    return conversation.id if conversation.is_kept else ""
-
-
-def _joined(draft: Draft, added: Draft) -> Draft:
-    return Draft(
-        "\n\n".join(each for each in (draft.text, added.text) if each),
-        (*draft.images, *added.images),
-        (*draft.resources, *added.resources),
-        tuple(dict.fromkeys((*draft.outside, *added.outside))),
-        (*draft.pasted, *added.pasted),
-    )
+    if isinstance(of, str):
+        return of
+    return of.id if of.is_kept else ""
 
 
 def _images(message: Message) -> tuple[Image, ...]:

@@ -103,9 +103,9 @@ class ConversationPage(QObject):
             await self._drafts.kept()
         elif written != self._kept_early:
             conversation = await place()
-            for text, attached in written:
-                await self._library.drafts.add(conversation, draft_of(text, attached))
+            # What the disk refuses is held there, too.
             self._kept_early = written
+            await self._library.drafts.add(conversation, together([draft_of(*each) for each in written]))
         await self._library.drafts.keep_refused()
         if not is_whole:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
@@ -114,6 +114,7 @@ class ConversationPage(QObject):
     def written(self) -> KeptDraft:
         """What is being written, what was sent before anything was shown, and drafts that the disk did not take."""
         every = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        every = [each for each in every if each not in self._kept_early]
         text = "\n\n".join(text for text, _ in every if text)
         here = draft_of(text, [each for _, attached in every for each in attached])
         return together([here, *(each for each in self._library.drafts.refused if each != here)])

@@ -37,6 +37,9 @@ class Drafts(QObject):
         self._fetching: dict[Fetching, OpenConversation] = {}
         """Still on its way into the draft of a conversation that is not shown."""
         self._lock = asyncio.Lock()
+        self._leaving = 0
+        """How many drafts are being kept whose conversation was left."""
+        self._left = asyncio.Event()
         composer.draft_changed.connect(self.keep)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -48,6 +51,7 @@ class Drafts(QObject):
             fetching = self._composer.attachments.take_fetching()
             self._fetching |= dict.fromkeys(fetching, left)
             self._tasks.start(self._leave(self._kept_of(left), fetching))
+            self._leaving += 1
             self._composer.set_draft("")
         self._shown, self._wanted = None, conversation
         self._tasks.start(self._load(conversation))
@@ -59,6 +63,9 @@ class Drafts(QObject):
         """
         try:
             async with asyncio.timeout(_PATIENCE):
+                while self._leaving:
+                    self._left.clear()
+                    await self._left.wait()
                 for each in tuple(self._fetching):
                     await self._add_fetched(each)
                 await self._composer.attachments.settled()
@@ -102,6 +109,8 @@ class Drafts(QObject):
         try:
             await kept
         finally:
+            self._leaving -= 1
+            self._left.set()
             for each in fetching:
                 self._tasks.start(self._keep_fetched(each))
 
@@ -134,7 +143,7 @@ class Drafts(QObject):
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
         text, kept = await self._library.drafts.content_of(message)
         if conversation is not self._wanted:
-            await self._library.drafts.give_back(conversation.id, message)
+            await self._library.drafts.give_back(conversation, message)
             return
         self._composer.give_back(text, [PendingPicture(name, taken) for taken, name in kept])
         self.keep()

@@ -1,0 +1,117 @@
+"""Drafts that the disk refuses, or that are on their way when the program ends: what is written is never gone."""
+
+import asyncio
+
+import pytest
+
+from desktop_agent.storage.store import Store
+from desktop_agent.vocabulary.errors import DiskFull
+from desktop_agent.vocabulary.messages import Message
+from tests.ui.bridge.in_loop import until
+from tests.ui.shell.test_drafts import _new as new_conversation
+from tests.ui.shell.test_drafts import answers, composer, png, show
+from ui.bridge.pictures import Pictures
+
+
+async def refuse(*_):
+    raise DiskFull("The disk is full.")
+
+
+async def at_the_end(screen):
+    """What would be lost if the program ended now; None where all is on the disk."""
+    await screen.desk._keep_draft()
+    lost = screen.desk._lost_draft
+    return lost.text if lost is not None else None
+
+
+async def on_disk(screen, conversation_id):
+    return (await screen.engine.store.load_draft(conversation_id)).text
+
+
+@pytest.mark.parametrize("refused", ["save_draft", "load_draft"])
+def test_a_message_that_comes_back_to_a_conversation_that_is_not_shown(on_screen, monkeypatch, refused):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Store, refused, refuse)
+            with pytest.raises(DiskFull):
+                await screen.window.page._drafts.give_back(first, Message.user("handed back"))
+            assert await at_the_end(screen) == "handed back"
+        assert await at_the_end(screen) is None
+        assert await on_disk(screen, first.id) == "handed back"
+
+    on_screen(work, answers())
+
+
+def test_what_is_written_before_the_draft_is_there(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.window.page._drafts.show(first)
+            screen.write("quick")
+            await new_conversation(screen)
+            assert await at_the_end(screen) == "quick"
+        assert await at_the_end(screen) is None
+        assert await on_disk(screen, first.id) == "quick"
+
+    on_screen(work, answers())
+
+
+def test_a_picture_that_is_being_kept_when_the_program_ends(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        may_keep, real = asyncio.Event(), Pictures.keep
+
+        async def keep(*given):
+            await may_keep.wait()
+            return await real(*given)
+
+        monkeypatch.setattr(Pictures, "keep", keep)
+        composer(screen).attachments.add_pasted(png())
+        await until(lambda: composer(screen).draft()[1])
+        screen.write("Look at this")
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first.id)
+        ending = asyncio.ensure_future(screen.desk._keep_draft())
+        await asyncio.sleep(0)
+        may_keep.set()
+        await ending
+        kept = await screen.engine.store.load_draft(first.id)
+        assert (kept.text, len(kept.images)) == ("Look at this", 1)
+
+    on_screen(work, answers())
+
+
+def test_it_is_read_from_memory_until_the_disk_takes_it(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.write("An hour of writing")
+            await new_conversation(screen)
+            await show(screen, first)
+            assert screen.editor.toPlainText() == "An hour of writing"
+        screen.write(", and more")
+        await until(lambda: screen.kept_draft() == "An hour of writing, and more")
+        assert screen.desk.library.drafts.refused == ()
+        assert await on_disk(screen, first) == "An hour of writing, and more"
+
+    on_screen(work, answers())
+
+
+def test_what_was_written_early_stands_once_in_what_is_saved_elsewhere(on_screen, monkeypatch):
+    async def work(screen):
+        page = screen.window.page
+        page._early = [("sent early", [], "soon")]
+        monkeypatch.setattr(Store, "save_draft", refuse)
+        for _ in range(2):
+            assert (await at_the_end(screen)).count("sent early") == 1
+        page._early = []
+
+    on_screen(work)
