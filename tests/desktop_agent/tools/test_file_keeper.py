@@ -31,6 +31,7 @@ class Desk:
 
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.folder = workspace.folder
+        (root / "data").mkdir()
         self.blobs = BlobFiles(root / "data")
         self.kept: dict[str, Checkpoint] = {}
         self.keeper = self.keeper_of(workspace)

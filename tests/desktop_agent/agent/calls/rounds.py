@@ -188,8 +188,9 @@ async def until(condition: Callable[[], object]) -> None:
         if condition():
             return
         await asyncio.sleep(0)
-    while not condition():
-        await asyncio.sleep(0.002)
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.002)
 
 
 class Stubborn:

@@ -115,6 +115,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         (root / "work").mkdir()
+        (root / "data").mkdir()
         self.page = root / "work" / "page.txt"
         self.page.write_text("old")
         self.kept: list[Checkpoint] = []
