@@ -84,7 +84,7 @@ class PartBuilder:
     @property
     def progress(self) -> int:
         """Grows with everything that came; pieces of calls that cannot be shown yet count too."""
-        return self._taken + self.calls.characters
+        return self._taken + len(self._out) + self.calls.characters
 
     def adjusted(self, sentence: Sentence) -> None:
         """What the server sent in a way of its own was made to fit; said once."""

@@ -30,7 +30,8 @@ class RepeatedText:
         """Return what of this piece was not said. `may_be_all`: the server may say all once more in it."""
         if self._held:
             held, self._held = self._held, ""
-            if piece.startswith(held) and (len(piece) > len(held) or self._is_telling(_SURE)):
+            has_grown_twice = len(piece) > len(held) and _has_letters(piece)
+            if piece.startswith(held) and (has_grown_twice or self._is_telling(_SURE)):
                 self._is_growing = True
                 return self._grown(piece)
             return self._said(held) + self.fresh(piece, may_be_all=may_be_all)
@@ -89,7 +90,11 @@ class RepeatedText:
     def _is_telling(self, least: int) -> bool:
         """Whether what was said is too much to be repeated by chance: words, not figures or signs alone."""
         said = self._all().strip()
-        return len(said) >= least and any(letter.isalpha() for letter in said)
+        return len(said) >= least and _has_letters(said)
+
+
+def _has_letters(said: str) -> bool:
+    return any(letter.isalpha() for letter in said)
 
 
 def _without_thought(said: str) -> str:

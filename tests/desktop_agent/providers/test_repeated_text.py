@@ -192,3 +192,8 @@ async def test_calls_are_as_many_as_the_server_made(
         calls = await calls_of(address)
     assert len(calls) == count
     assert all(arguments for _, arguments in calls)
+
+
+def test_figures_that_begin_alike_are_no_growing_whole() -> None:
+    text = RepeatedText()
+    assert "".join(map(text.fresh, ("1", "12", "123"))) + text.rest() == "112123"

@@ -14,6 +14,7 @@ from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.provider_events import ContentDelta
 
 A = '{"a": 1}'
+STOP = {"finishReason": "STOP"}
 
 
 def read(*chunks: dict[str, Any], reader: Any = FrameReader) -> tuple[str, list[tuple[str, Any]]]:
@@ -186,3 +187,38 @@ def test_no_call_in_pieces_runs_with_empty_arguments_or_twice() -> None:
         assert ran == [json.loads(text)], chunks
         # Only names that come again may be calls of their own.
         assert len(calls) == 1 or (names and ids in ("new", "none")), chunks
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [{"index": 1, "content": {"parts": [{"text": "Hello"}]}, **STOP}],
+        {"content": {"parts": [{"text": "Hello"}]}, **STOP},
+        [{"content": [{"role": "model", "parts": [{"text": "Hel"}]}, {"parts": [{"text": "lo"}]}], **STOP}],
+        [{"index": 1, "content": {"parts": [{"text": "no"}]}}, {"content": {"parts": [{"text": "Hello"}]}, **STOP}],
+    ],
+)
+def test_gemini_is_read_in_the_shapes_of_gateways(candidates: Any) -> None:
+    assert read({"candidates": candidates}, reader=GeminiReader) == ("Hello", [])
+
+
+def test_text_beside_an_error_is_kept_and_an_error_of_nothing_is_none() -> None:
+    def told(chunk: dict[str, Any]) -> tuple[str, bool]:
+        builder = PartBuilder("p")
+        frames = FrameReader(builder, {})
+        frames.read(("", chunk))
+        text = "".join(each.text for each in builder.take() if isinstance(each, ContentDelta))
+        return text, frames.failure is not None
+
+    assert told({**said("Hello"), "error": {"message": "overloaded"}}) == ("Hello", True)
+    assert told({"choices": [{**said("Hello")["choices"][0], "error": {"message": "overloaded"}}]}) == ("Hello", True)
+    assert told({**said("Hello"), "error": {"code": 0, "message": ""}}) == ("Hello", False)
+
+
+@pytest.mark.parametrize("way", ["text", "message"])
+def test_a_finish_reason_on_every_chunk_is_no_end_where_text_stands_elsewhere(way: str) -> None:
+    frames = FrameReader(PartBuilder("p"), {})
+    for piece_ in ("Hel", "lo"):
+        value: Any = piece_ if way == "text" else {"content": piece_}
+        frames.read(("", {"choices": [{"index": 0, way: value, "finish_reason": "stop"}]}))
+    assert not frames.has_ended

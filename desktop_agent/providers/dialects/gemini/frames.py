@@ -13,7 +13,7 @@ from desktop_agent.providers.dialects.gemini.parts import PROVIDER, Parts
 from desktop_agent.providers.dialects.gemini.usage import usage_of
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import failures
-from desktop_agent.providers.transport.json_text import is_array, is_object, mended, object_in, objects_in
+from desktop_agent.providers.transport.json_text import is_array, is_object, mended, object_in
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.vocabulary.errors import ProviderError
 from desktop_agent.vocabulary.provider_events import StopReason
@@ -83,13 +83,14 @@ class FrameReader:
         self._is_over = False
         self._is_on_every_chunk = False  # a finishReason with more behind it
         self._goes_on = False  # there is more behind a blockReason
+        self._index: str | None = None
 
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
         name, data = frame
         text = None if name or self.finish is not None or self._blocked else _only_text(data)
         if text is not None and (self._response_id is not None or "responseId" not in data):
-            self.recognised = True
+            self.recognised, self._index = True, self._index or "0"
             self._count(data)
             self._parts.text(text)
             return
@@ -153,8 +154,7 @@ class FrameReader:
             self._response_id = response_id
             self._builder.named(response_id)
         self._count(data)
-        # Only the first answer is read; zero may be left out.
-        first = next((each for each in objects_in(data, "candidates") if each.get("index") in (None, 0, "0")), None)
+        first = self._first_of(data.get("candidates"))
         if first is not None:
             self._candidate(first)
         feedback = object_in(data, "promptFeedback")
@@ -163,6 +163,13 @@ class FrameReader:
         # Behind the text that came with it.
         if failures.is_error(data.get("error")):
             self._fail(data)
+
+    def _first_of(self, candidates: Any) -> dict[str, Any] | None:
+        """The one answer that is read: 0, which may be left out, or with which number the server begins."""
+        found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
+        if self._index is None and found:
+            self._index = min((str(each.get("index") or 0) for each in found), key=lambda index: (len(index), index))
+        return next((each for each in found if str(each.get("index") or 0) == self._index), None)
 
     def _count(self, data: dict[str, Any]) -> None:
         """The last report counts; one of nothing but zeros and nulls says nothing."""
@@ -193,11 +200,19 @@ class FrameReader:
         self.failure.request_id = self.failure.request_id or self._response_id
 
 
-def _parts_of(content: Any) -> list[dict[str, Any]]:
-    """The parts, also where a server writes one alone, a bare text, or the list without the object around it."""
-    parts = content.get("parts", content if "text" in content else None) if is_object(content) else content
-    entries = parts if is_array(parts) else [parts]
-    return [{"text": each} if isinstance(each, str) else each for each in entries if isinstance(each, (str, dict))]
+def _parts_of(content: Any, depth: int = 4) -> list[dict[str, Any]]:
+    """The parts, also where a server writes one alone, a bare text, or lists and objects otherwise around them."""
+    if not depth:
+        return []
+    if is_array(content):
+        return [part for each in content for part in _parts_of(each, depth - 1)]
+    if isinstance(content, str):
+        return [{"text": content}]
+    if not is_object(content):
+        return []
+    if "parts" in content:
+        return _parts_of(content["parts"], depth - 1)
+    return [content] if content.keys() - {"role"} else []
 
 
 def _only_text(data: Any) -> str | None:

@@ -31,7 +31,6 @@ _REASONING_FIELDS = (
     "thoughts",
     "reasoning_summary",
 )
-_CONTENT = ("content", "tool_calls", *_REASONING_FIELDS)
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content", "thought"})
 _TEXT_PARTS = frozenset({"text", "output_text"})
 _ARGUMENTS = ("arguments", "parameters", "input")
@@ -84,10 +83,12 @@ class FrameReader:
             if is_array(data) or name == "error":
                 self._fail(data)
             return
-        if data.get("error") or name == "error" or (data.get("object") == "error") or _is_detail_only(data):
+        is_error = failures.is_error(data.get("error"))
+        if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
             self._fail(data)
-            return
-        self._chunk(data)
+        if self.failure is None or "choices" in data:
+            # Beside an error, too: nothing that was received is dropped.
+            self._chunk(data)
 
     def _chunk(self, data: dict[str, Any]) -> None:
         self._builder.named(data.get("id"))
@@ -138,18 +139,16 @@ class FrameReader:
         if not is_object(extra):
             return
         self._count(extra.get("usage"))
-        if extra.get("error"):
+        if failures.is_error(extra.get("error")):
             self._fail(extra)
 
     def _choice(self, choice: dict[str, Any]) -> None:
-        if choice.get("error"):
+        if failures.is_error(choice.get("error")):
             self._fail(choice)
-            return
+        before = self._builder.progress if self.finish is not None else None
         finish = finish_word(choice.get("finish_reason"))
         delta, message = choice.get("delta"), choice.get("message")
         is_last = finish is not None and self.finish is None
-        if self.finish is not None and delta and is_object(delta) and any(delta.get(name) for name in _CONTENT):
-            self._is_on_every_chunk = True
         if delta and is_object(delta):
             self._delta(delta, says_all=is_last)
         elif isinstance(choice.get("text"), str):
@@ -160,6 +159,8 @@ class FrameReader:
         if choice.get("tool_calls"):
             self._calls(choice["tool_calls"], is_whole=self._has_deltas)
         self._count(choice.get("usage"))
+        if before is not None and self._builder.progress != before:
+            self._is_on_every_chunk = True
         if finish is not None:
             self.finish = finish
             self.failure = self.failure or failure_of(finish, failures.request_id(self._headers))
