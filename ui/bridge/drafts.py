@@ -50,7 +50,7 @@ class KeptDrafts:
         self._refused: dict[str, tuple[OpenConversation | str, KeptDraft]] = {}
         """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
         self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
-        """What belongs behind drafts that the disk did not even let be read."""
+        """What the disk did not take behind the drafts of conversations."""
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
@@ -62,13 +62,10 @@ class KeptDrafts:
         async with self._lock:
             for of, kept in tuple(self._refused.values()):
                 await self._keep(of, kept)
-        behind, self._behind = self._behind, []
-        for at, (of, added) in enumerate(behind):
-            try:
-                await self.add(of, added)
-            except StorageFailed:
-                self._behind += behind[at + 1 :]
-                raise
+            while self._behind:
+                of, added = self._behind[0]
+                await self._add(of, await self._as_record(added))
+                del self._behind[0]
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
@@ -79,67 +76,85 @@ class KeptDrafts:
         """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
         async with self._lock:
             try:
-                before = await self._current(of)
-            except WrongUse:
-                # As in `_keep`.
-                before = await self._read(await self._store.load_draft(None))
+                await self._add(of, await self._as_record(added))
             except StorageFailed:
                 self._behind.append((of, added))
                 raise
-            await self._keep(of, together((before, added)))
 
     async def load(self, conversation: OpenConversation) -> KeptDraft:
         """What was being written there; pictures that are gone are left out."""
         async with self._lock:
-            return await self._current(conversation)
+            name = _name(conversation)
+            refused = self._refused.get(name)
+            current = await self._read(await self._load(conversation)) if refused is None else refused[1]
+            behind = [each for each in self._behind if _name(each[0]) == name]
+            if behind:
+                current = together((current, *(added for _, added in behind)))
+                self._refused[name] = conversation, current
+                self._behind = [each for each in self._behind if each not in behind]
+            return current
 
     async def give_back(self, of: OpenConversation | str, message: Message) -> None:
         """A message was not delivered while nobody looked: it is to be written again, after what is. As `keep`."""
-        await self.add(of, KeptDraft(*await self.content_of(message)))
+        async with self._lock:
+            try:
+                await self._add(of, Draft(message.text, _images(message)))
+            except StorageFailed:
+                self._behind.append((of, KeptDraft(*await self.content_of(message))))
+                raise
 
     async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
         """A message as it was written; pictures that are gone are left out."""
         return message.text, await self._taken(_images(message))
 
-    async def _current(self, of: OpenConversation | str) -> KeptDraft:
-        if (refused := self._refused.get(_name(of))) is not None:
-            return refused[1]
-        return await self._read(await (self._store.load_draft(of) if isinstance(of, str) else self._load(of)))
+    async def _add(self, of: OpenConversation | str, added: Draft) -> None:
+        # As a record: a picture that cannot be read now would be left out for good.
+        try:
+            if (refused := self._refused.get(_name(of))) is not None:
+                before = await self._as_record(refused[1])
+            else:
+                before = await (self._store.load_draft(of) if isinstance(of, str) else self._load(of))
+            await self._save(of, _joined(before, added))
+        except WrongUse:
+            # The conversation went away with a file that was replaced: what comes back to it did not.
+            await self._store.save_draft(None, _joined(await self._store.load_draft(None), added))
+        self._forget_refused(of)
 
     async def _read(self, draft: Draft) -> KeptDraft:
         return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
 
     async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
         try:
-            await self._save(of, kept)
+            draft = await self._as_record(kept)
+            try:
+                await self._save(of, draft)
+            except WrongUse:
+                # As in `_add`.
+                await self._store.save_draft(None, draft)
         except StorageFailed:
             self._refused[_name(of)] = of, kept
             raise
+        self._forget_refused(of)
+
+    def _forget_refused(self, of: OpenConversation | str) -> None:
         self._refused.pop(_name(of), None)
         # It may have been sent since.
         never_sent, _ = self._refused.get("", ("", None))
         if not isinstance(never_sent, str) and never_sent.id == _name(of):
             del self._refused[""]
 
-    async def _save(self, of: OpenConversation | str, kept: KeptDraft) -> None:
-        draft = await self._as_record(kept)
+    async def _save(self, of: OpenConversation | str, draft: Draft) -> None:
         if isinstance(of, str):
             await self._store.save_draft(of, draft)
             return
-        conversation = of
-        key = conversation.id if await conversation.has_place() else None
-        try:
-            await self._store.save_draft(key, draft)
-        except WrongUse:
-            # The conversation went away with a file that was replaced: what is being written did not.
-            await self._store.save_draft(None, draft)
-            return
+        key = of.id if await of.has_place() else None
+        await self._store.save_draft(key, draft)
         if key is None:
-            self._under_none.add(conversation.id)
-        elif conversation.id in self._under_none:
+            self._under_none.add(of.id)
+        elif of.id in self._under_none:
             # What was written before the first prompt has been sent by now.
             await self._store.save_draft(None, Draft())
-            self._under_none.discard(conversation.id)
+            self._under_none.discard(of.id)
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
@@ -176,6 +191,16 @@ def _name(of: OpenConversation | str) -> str:
     if isinstance(of, str):
         return of
     return of.id if of.is_kept else ""
+
+
+def _joined(draft: Draft, added: Draft) -> Draft:
+    return Draft(
+        "\n\n".join(each for each in (draft.text, added.text) if each),
+        (*draft.images, *added.images),
+        (*draft.resources, *added.resources),
+        tuple(dict.fromkeys((*draft.outside, *added.outside))),
+        (*draft.pasted, *added.pasted),
+    )
 
 
 def _images(message: Message) -> tuple[Image, ...]:

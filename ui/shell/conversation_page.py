@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from desktop_agent.conversation.items import Change
 from desktop_agent.vocabulary.conduct.queue import When
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, WrongUse
+from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import KeptDraft, together
@@ -103,9 +104,9 @@ class ConversationPage(QObject):
             await self._drafts.kept()
         elif written != self._kept_early:
             conversation = await place()
-            # What the disk refuses is held there, too.
+            with suppress(StorageFailed):  # held there, and raised by what comes next
+                await self._library.drafts.add(conversation, together([draft_of(*each) for each in written]))
             self._kept_early = written
-            await self._library.drafts.add(conversation, together([draft_of(*each) for each in written]))
         await self._library.drafts.keep_refused()
         if not is_whole:
             raise AgentError(Sentence("Something that is attached was still on its way in."))
@@ -217,7 +218,7 @@ class ConversationPage(QObject):
                 self._drafts.keep()
             else:
                 self.banners.show_error(error, conversation.id)
-                await self._drafts.keep_for(conversation, text, attached)
+                await self._library.drafts.add(conversation, draft_of(text, attached))
         else:
             # Where it was sent is where one looks; what waits stands over the composer.
             if conversation is self._conversation and not waits:

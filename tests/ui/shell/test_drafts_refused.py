@@ -115,3 +115,28 @@ def test_what_was_written_early_stands_once_in_what_is_saved_elsewhere(on_screen
         page._early = []
 
     on_screen(work)
+
+
+def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        composer(screen).attachments.add_pasted(png())
+        await until(lambda: composer(screen).draft()[1])
+        await new_conversation(screen)
+        await screen.idle()
+        with monkeypatch.context() as unreadable:
+            unreadable.setattr(Pictures, "again", refuse)
+            await screen.window.page._drafts.give_back(first, Message.user("handed back"))
+        kept = await screen.engine.store.load_draft(first.id)
+        assert (kept.text, len(kept.images)) == ("handed back", 1)
+
+    on_screen(work, answers())
+
+
+def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_screen):
+    async def work(screen):
+        await screen.desk.library.drafts.give_back("f" * 32, Message.user("handed back"))
+        assert await on_disk(screen, None) == "handed back"
+
+    on_screen(work)
