@@ -222,7 +222,7 @@ class Desk:
         async def save() -> None:
             await self._engine.write_all(at_once=True)
             if conversation is not None:
-                await self.library.drafts.keep(conversation, draft)
+                await self.library.drafts.keep_at_once(conversation, draft)
             elif draft != KeptDraft("", []):
                 # There is no conversation that it could be kept in, and none can be made without the window's loop.
                 raise AgentError(Sentence("No conversation was shown yet."))

@@ -57,6 +57,10 @@ class KeptDrafts:
         async with self._lock:
             await self._keep(conversation, kept)
 
+    async def keep_at_once(self, conversation: OpenConversation, kept: KeptDraft) -> None:
+        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more."""
+        await self._keep(conversation, kept)
+
     async def keep_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""
         async with self._lock:

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from desktop_agent.storage.store import Store
-from desktop_agent.vocabulary.errors import DiskFull
+from desktop_agent.vocabulary.errors import DiskFull, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
 from ui.bridge.pictures import Pictures
+from ui.shell import conversation_page
 
 
 async def refuse(*_):
@@ -140,3 +141,34 @@ def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_
         assert await on_disk(screen, None) == "handed back"
 
     on_screen(work)
+
+
+def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen, monkeypatch):
+    async def refused(*_):
+        raise WrongUse("It cannot be sent.")
+
+    async def work(screen):
+        await screen.say("One")
+        first, page = screen.conversation, screen.window.page
+        monkeypatch.setattr(conversation_page, "blocks_of", refused)
+        async with page._sending:
+            screen.write("two")
+            screen.press("Send")
+            screen.write("more")
+            await until(lambda: screen.kept_draft() == "more")
+            await new_conversation(screen)
+        async with page._sending:
+            assert await on_disk(screen, first.id) == "more\n\ntwo"
+
+    on_screen(work, answers())
+
+
+def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        screen.write("half a")
+        async with screen.desk.library.drafts._lock:
+            assert screen.desk.save_at_once()
+            assert await on_disk(screen, screen.conversation.id) == "half a"
+
+    on_screen(work, answers())
