@@ -112,13 +112,11 @@ class AnswerSize:
                 return _BLOCK
 
 
-def characters_of(value: Any) -> int:
-    """The characters of a JSON value, roughly; without recursion, however deep it is. Raises NoJson."""
-    return _measured(value)[0]
-
-
 def _of_json(value: Any) -> int:
-    """The same of a value that will be kept. Raises NoJson where no reader and writer on its way could carry it."""
+    """The characters, roughly, of a JSON value that will be kept.
+
+    Raises NoJson where no reader and writer on its way could carry it.
+    """
     count, depth = _measured(value)
     if depth > DEEPEST:
         raise NoJson(f"nested {depth} deep")
@@ -126,7 +124,7 @@ def _of_json(value: Any) -> int:
 
 
 def _measured(value: Any) -> tuple[int, int]:
-    """Characters, and levels of nesting."""
+    """Characters, and levels of nesting; without recursion, however deep it is. Raises NoJson."""
     count, depth, level = 0, 0, [value]
     while level:
         below: list[Any] = []

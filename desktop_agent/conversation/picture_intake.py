@@ -6,7 +6,6 @@ pictures. BMP, TIFF and AVIF become PNG.
 """
 
 import asyncio
-import math
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -63,17 +62,6 @@ def take_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> Ta
 async def take(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> TakenPicture:
     """The same in a worker thread."""
     return await asyncio.to_thread(take_picture, data, name, max_edge=max_edge)
-
-
-def tokens_estimate(width: int, height: int) -> int:
-    """About how many tokens a picture costs, by the tiles of OpenAI's high detail; other models count differently.
-
-    It is scaled to fit 2048 x 2048 and then to a short edge of 768; each tile of 512 x 512 costs 170, the whole 85.
-    """
-    scale = min(1.0, 2048 / max(width, height))
-    scale = min(scale, 768 / min(width, height))
-    tiles = math.ceil(width * scale / 512) * math.ceil(height * scale / 512)
-    return 85 + 170 * tiles
 
 
 def _prepared(image: "Image", data: bytes, max_edge: int) -> TakenPicture:

@@ -181,11 +181,6 @@ def decide(
     return Allowed(case.digest, "default") if _is_harmless(case.tool) else Ask(case.digest, (suspension.why,))
 
 
-def still_allowed(verdict: Verdict, tool: AnyTool, arguments: JsonObject) -> bool:
-    """The last look before the start: the tool and the arguments are those that were allowed, and no others."""
-    return isinstance(verdict, Allowed) and verdict.digest == tool.digest(arguments)
-
-
 def denied(template: str, **values: str) -> Refused:
     """Refused by what the person, or the program, has laid down."""
     return Refused(Outcome.DENIED, Sentence(template, values))

@@ -42,16 +42,11 @@ ALL_NAMES = NamePolicy()
 
 
 class _Heard:
-    """Tells who listens here, and below, what changes and which rule was used."""
+    """Tells who listens here, and below, when rules or mode change."""
 
     def __init__(self, above: "_Heard | None") -> None:
         self._above = above
         self._changed: list[Listener] = []
-        self._used: list[Callable[[str], None]] = []
-
-    def on_used(self, listener: Callable[[str], None]) -> None:
-        """Be told the id of each rule that let a call run, here and below."""
-        self._used.append(listener)
 
     def on_change(self, listener: Listener) -> None:
         """Be told when rules or mode change, here or above."""
@@ -244,8 +239,6 @@ class Standing(_Heard):
         self._rules = tuple(
             each.model_copy(update={"last_used_at": moment}) if each.id == rule_id else each for each in self._rules
         )
-        for listener in tuple(self._used):
-            listener(rule_id)
         if self._parent is not None:
             self._parent.used(rule_id)
 

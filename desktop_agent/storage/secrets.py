@@ -65,7 +65,6 @@ class SecretStore:
         self._service = service
         self._timeout = timeout
         self._session: dict[str, SecretStr] = {}
-        self._backend_name: str | None = None
         self._one_at_a_time = asyncio.Lock()
         self._under_way: _Call[Any] | None = None
 
@@ -102,15 +101,9 @@ class SecretStore:
         """The secret if it lives in memory; the keyring is not asked."""
         return self._session.get(name)
 
-    def backend_name(self) -> str | None:
-        """What the keyring calls itself, as `find_backend` learned; None before."""
-        return self._backend_name
-
     async def find_backend(self) -> str:
         """Look for the keyring and tell its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
-        name = await self._ask(_name_of_backend)
-        self._backend_name = name
-        return name
+        return await self._ask(_name_of_backend)
 
     async def _ask(self, question: Callable[[], _Answer]) -> _Answer:
         async with self._one_at_a_time:

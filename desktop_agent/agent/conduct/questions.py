@@ -102,10 +102,3 @@ class QuestionBroker:
         if question is not None:
             question.end(None)
         return question is not None
-
-    def withdraw_all(self) -> tuple[Question, ...]:
-        """Take back all that wait; returns them, oldest first."""
-        waiting = self.open_questions
-        for question in waiting:
-            self.withdraw(question.question_id)
-        return waiting

@@ -2,9 +2,9 @@
 
 import pytest
 
-from desktop_agent.agent.answer_size import AnswerSize, AnswerTooLong, characters_of
+from desktop_agent.agent.answer_size import AnswerSize, AnswerTooLong, NoJson
 from desktop_agent.vocabulary.blocks import ToolUse
-from desktop_agent.vocabulary.provider_events import ContentDelta, Done, ToolArgsDelta
+from desktop_agent.vocabulary.provider_events import ContentDelta, Done, TextClosed, ToolArgsDelta
 
 
 def test_the_event_that_passes_the_limit_is_not_taken() -> None:
@@ -34,9 +34,15 @@ def test_a_call_is_not_counted_twice_after_its_pieces() -> None:
     assert whole.characters >= 1000
 
 
-def test_however_deep_it_is_it_is_counted() -> None:
+def test_a_value_however_deep_is_looked_at_to_its_end_and_refused() -> None:
     value: object = "x"
     for _ in range(100_000):
         value = [value]
-    assert characters_of(value) > 100_000
-    assert characters_of({"key": ["ab", 1, None]}) >= 5
+    with pytest.raises(NoJson, match="100002 deep"):
+        AnswerSize(1_000_000).add(TextClosed(provider="p", metadata={"value": value}))
+
+
+def test_all_that_stands_beside_a_text_is_counted() -> None:
+    size = AnswerSize(1_000_000)
+    size.add(TextClosed(provider="p", metadata={"key": ["ab" * 500, 1, None]}))
+    assert size.characters >= 1000

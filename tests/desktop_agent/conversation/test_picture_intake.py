@@ -9,7 +9,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from desktop_agent.conversation import picture_intake
-from desktop_agent.conversation.picture_intake import take, take_picture, tokens_estimate
+from desktop_agent.conversation.picture_intake import take, take_picture
 from desktop_agent.conversation.picture_metadata import has_metadata
 from desktop_agent.vocabulary.errors import ImageRefused
 from desktop_agent.vocabulary.images import media_type_of
@@ -233,11 +233,3 @@ async def test_the_same_in_a_thread() -> None:
 
 def test_bytes_do_not_show_in_the_representation() -> None:
     assert "IHDR" not in repr(take_picture(saved(noise(), "PNG")))
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "tokens"),
-    [(1, 1, 255), (512, 512, 255), (513, 512, 425), (1024, 1024, 765), (2048, 4096, 1105), (8192, 16, 765)],
-)
-def test_tokens_are_counted_in_tiles(width: int, height: int, tokens: int) -> None:
-    assert tokens_estimate(width, height) == tokens

@@ -11,7 +11,6 @@ from desktop_agent.permissions.gate import (
     Suspension,
     admitted,
     decide,
-    still_allowed,
     strictest,
 )
 from desktop_agent.permissions.rule_matching import Case
@@ -201,14 +200,3 @@ def test_the_strictest_of_two_counts() -> None:
     assert strictest(allowed, ask) == strictest(ask, allowed) == ask
     assert strictest(refused, ask) == strictest(allowed, refused) == refused
     assert strictest(Ask("d", (Sentence("first"),)), Ask("d", (Sentence("second"),))) == Ask("d", (Sentence("first"),))
-
-
-def test_the_last_look_sees_other_arguments_and_another_tool(make_tool: MakeTool) -> None:
-    tool = make_tool(scope="/here")
-    arguments = {"path": "a", "more": {"x": 1, "y": 2}}
-    verdict = decide(Case(tool, tool.digest(arguments)), (rule(),), DEFAULT_MODE)
-    assert still_allowed(verdict, tool, {"more": {"y": 2, "x": 1}, "path": "a"})
-    assert not still_allowed(verdict, tool, {"path": "a", "more": {"x": 1}})
-    assert not still_allowed(verdict, make_tool(scope="/there"), arguments)
-    asked = decide(case(tool), (), DEFAULT_MODE)
-    assert not still_allowed(asked, tool, {"path": "a"})

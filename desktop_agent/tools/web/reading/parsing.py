@@ -36,13 +36,8 @@ _UNREAD = names(
 )
 
 
-def tree_of(html: str) -> BeautifulSoup:
-    """The page. What nobody would see or read is not in it."""
-    return page_of(html)[0]
-
-
 def page_of(html: str) -> tuple[BeautifulSoup, int]:
-    """The same, and how many characters are not in it because they are transparent."""
+    """Parse a page, leaving out what nobody would see or read; also, how many characters were transparent."""
     builder = _Builder(html)
     # Of a short text Beautiful Soup would ask whether it is an address; the builder has the page.
     return BeautifulSoup("\n", builder=builder, element_classes={Tag: _Element}), builder.transparent

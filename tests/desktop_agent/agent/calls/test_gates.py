@@ -250,14 +250,14 @@ class TestAsThingsAreNow:
         async def subjects(_given: Words) -> tuple[PathSubject, ...]:
             looking.set()
             await gate.wait()
-            return (PathSubject("/work/a"),)
+            return (PathSubject("/project/a"),)
 
         desk = Desk(
             call("1", "act"), call("2", "look"), tools=[tool("act"), tool("look", reads=True, subjects=subjects)]
         )
         running = desk.start()
         await looking.wait()
-        desk.standing.add(rule(RuleEffect.DENY, "look", pattern=PathPattern(prefix="/work")))
+        desk.standing.add(rule(RuleEffect.DENY, "look", pattern=PathPattern(prefix="/project")))
         desk.standing.add(rule(RuleEffect.DENY))
         gate.set()
         await running
@@ -265,12 +265,11 @@ class TestAsThingsAreNow:
         assert not desk.memory.of(ToolStarted)
 
     async def test_the_rule_that_let_a_call_run_is_noted_as_used(self) -> None:
-        used: list[str] = []
         allow = rule(RuleEffect.ALLOW)
         desk = Desk(call("1", "act"), tools=[tool("act")], standing=Standing([allow]))
-        desk.standing.on_used(used.append)
+        assert [each.last_used_at for each in desk.standing.rules] == [None]
         await desk.run()
-        assert used == [allow.id]
+        assert [each.last_used_at is not None for each in desk.standing.rules] == [True]
 
 
 class TestArguments:

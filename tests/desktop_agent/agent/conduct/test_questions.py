@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -29,7 +30,8 @@ class Asked(RuleBasedStateMachine):
         self.ended: dict[str, tuple[str, ...] | None] = {}
 
     def teardown(self) -> None:
-        self.on_loop(self.broker.withdraw_all)
+        for question_id in self.open:
+            self.on_loop(partial(self.broker.withdraw, question_id))
         self.runner.run(asyncio.sleep(0))
         self.runner.close()
 
@@ -92,13 +94,6 @@ class Asked(RuleBasedStateMachine):
         assert self.on_loop(lambda: self.broker.withdraw(question_id))
         del self.open[question_id]
         self.ended[question_id] = None
-
-    @rule()
-    def withdraw_all(self) -> None:
-        taken = self.on_loop(self.broker.withdraw_all)
-        assert [question.question_id for question in taken] == list(self.open)
-        self.ended.update(dict.fromkeys(self.open))
-        self.open.clear()
 
     @invariant()
     def it_holds_what_is_open(self) -> None:

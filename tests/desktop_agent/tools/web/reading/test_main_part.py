@@ -3,13 +3,13 @@
 import pytest
 
 from desktop_agent.tools.web.reading.main_part import main_part
-from desktop_agent.tools.web.reading.parsing import tree_of
+from desktop_agent.tools.web.reading.parsing import page_of
 
 LONG = "What this is about. " * 30
 
 
 def read(html: str) -> str:
-    return " ".join(" ".join(main_part(tree_of(html)).strings).split())
+    return " ".join(" ".join(main_part(page_of(html)[0]).strings).split())
 
 
 @pytest.mark.parametrize(

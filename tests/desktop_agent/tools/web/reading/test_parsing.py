@@ -4,7 +4,7 @@ import pytest
 from bs4 import Tag
 from bs4.element import NavigableString
 
-from desktop_agent.tools.web.reading.parsing import DEEPEST, all_elements, elements, tree_of, words
+from desktop_agent.tools.web.reading.parsing import DEEPEST, all_elements, elements, page_of, words
 
 
 def shape(element: Tag) -> str:
@@ -39,12 +39,12 @@ def shape(element: Tag) -> str:
     ],
 )
 def test_shapes(html, expected):
-    body = next(each for each in all_elements(tree_of(f"<body>{html}")) if each.name == "body")
+    body = next(each for each in all_elements(page_of(f"<body>{html}")[0]) if each.name == "body")
     assert shape(body) == f"body({expected})"
 
 
 def test_too_deep_elements_are_left_out_and_what_is_in_them_stays():
-    page = tree_of("<div>" * 5000 + "<p>deep</p>" + "</div>" * 5000 + "<p>after")
+    page = page_of("<div>" * 5000 + "<p>deep</p>" + "</div>" * 5000 + "<p>after")[0]
     assert page.get_text().split() == ["deep", "after"]
     depth, at = 0, page
     while at := next(reversed(list(elements(at))) if at.name in {"[document]", "html"} else elements(at), None):
@@ -53,10 +53,10 @@ def test_too_deep_elements_are_left_out_and_what_is_in_them_stays():
 
 
 def test_words_that_too_deep_elements_kept_apart_stay_apart():
-    page = tree_of("<div>" * 200 + "<p>one</p><p>two</p>")
+    page = page_of("<div>" * 200 + "<p>one</p><p>two</p>")[0]
     assert page.get_text().split() == ["one", "two"]
 
 
 def test_classes_and_ids_are_words():
-    found = {each.name: words(each) for each in all_elements(tree_of("<p class='A b' id=C>x<b>y"))}
+    found = {each.name: words(each) for each in all_elements(page_of("<p class='A b' id=C>x<b>y")[0])}
     assert (found["p"], found["b"]) == ({"a", "b", "c"}, set())

@@ -6,14 +6,14 @@ import pytest
 from bs4 import Tag
 
 from desktop_agent.tools.web.reading.main_part import main_part
-from desktop_agent.tools.web.reading.parsing import all_elements, elements, take_out, tree_of
+from desktop_agent.tools.web.reading.parsing import all_elements, elements, page_of, take_out
 from desktop_agent.tools.web.reading.writing import markdown_of
 
 BASE = "https://docs.example.org/"
 
 
 def body(html: str) -> Tag:
-    return next(each for each in all_elements(tree_of(html)) if each.name == "body")
+    return next(each for each in all_elements(page_of(html)[0]) if each.name == "body")
 
 
 def linked(part: Tag) -> None:
@@ -61,7 +61,7 @@ def test_a_list_beside_an_item_comes_to_be_in_it():
     ],
 )
 def test_nothing_is_looked_for_among_its_neighbours(html: str, monkeypatch: pytest.MonkeyPatch):
-    page = tree_of(html)
+    page = page_of(html)[0]
     looked: list[Tag] = []
     true = Tag.index
     monkeypatch.setattr(Tag, "index", lambda self, element: looked.append(self) or true(self, element))
