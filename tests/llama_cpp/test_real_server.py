@@ -25,6 +25,7 @@ from desktop_agent.vocabulary.errors import ContextLengthExceeded
 from desktop_agent.vocabulary.messages import MessageState, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.requests import ProviderConfig
+from tests.frame.patience import PATIENCE
 from tests.llama_cpp import build
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +36,6 @@ pytestmark = pytest.mark.skipif(
 DIALECTS: list[Dialect] = ["openai-chat", "openai-responses", "anthropic"]
 CONTEXT = 4096
 LONG = 3000
-PATIENCE = 60
 
 
 class LlamaServer:
@@ -134,21 +134,25 @@ def text_of(events: list[Event]) -> str:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_text_appears_while_it_is_written(llama: LlamaServer, dialect: Dialect) -> None:
-    async with Client(model="m", dialect=dialect, base_url=llama.address(dialect), config=endless(600)) as client:
-        events: list[Event] = []
-        slot: dict[str, Any] | None = None
-        async with asyncio.timeout(PATIENCE), client.stream("Hello") as stream:
-            async for event in stream:
-                events.append(event)
-                if slot is None and isinstance(event, ContentDelta):
-                    # The first piece is here, and the server is still at work on the rest.
-                    slot = await llama.slot()
-        assert slot is not None
-        assert slot["is_processing"]
-        pieces = [event for event in events if isinstance(event, ContentDelta)]
-        assert len(pieces) > 10
-        assert client.history[-1].text == text_of(events)
-    await llama.until_idle()
+    # On a loaded machine the server may have written all before this process gets its turn, but not each time.
+    for _ in range(20):
+        async with Client(model="m", dialect=dialect, base_url=llama.address(dialect), config=endless(600)) as client:
+            events: list[Event] = []
+            slot: dict[str, Any] | None = None
+            async with asyncio.timeout(PATIENCE), client.stream("Hello") as stream:
+                async for event in stream:
+                    events.append(event)
+                    if slot is None and isinstance(event, ContentDelta):
+                        # The first piece is here; is the server still at work on the rest?
+                        slot = await llama.slot()
+            assert slot is not None
+            pieces = [event for event in events if isinstance(event, ContentDelta)]
+            assert len(pieces) > 10
+            assert client.history[-1].text == text_of(events)
+        await llama.until_idle()
+        if slot["is_processing"]:
+            return
+    pytest.fail("the server was always ready before the first piece was heard of")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -26,7 +26,7 @@ def test_the_window_reads_along_and_takes_over_when_the_other_process_dies(
     with ModelServer(Story(numbered(), pace=0.05)) as server:
         ask = asking(real_display, data, server.url)
         try:
-            wait_until("ask has an answer", lambda: server.streams and len(server.streams[0].text) > 20, 60.0)
+            wait_until("ask has an answer", lambda: server.streams and len(server.streams[0].text) > 20)
             with opened(real_display, tmp_path / "link") as (running, screen):
                 screen.wait_for("Assistant said")
                 screen.wait_last("You said", "story")

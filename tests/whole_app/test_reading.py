@@ -1,6 +1,7 @@
 """Reading and copying in a real window while an answer is still being written."""
 
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +17,15 @@ WORDS = "One of **many** words that `arrive` one by one, and [a link](https://x.
 PACE = 0.02
 
 
-def story(beginning: str, rounds: int) -> Iterator[str]:
-    """A beginning at once, then words: a round takes a third of a second."""
+def story(beginning: str, seen: threading.Event) -> Iterator[str]:
+    """A beginning at once, then words until the test has seen what it must, and a few more."""
     yield beginning
-    for number in range(rounds):
+    number = left = 0
+    while left < 2:
+        left += seen.is_set()
         yield from (f"{word} " for word in WORDS.split(" "))
         yield f"\n\n- item {number}\n\n"
+        number += 1
 
 
 class Hands:
@@ -56,6 +60,19 @@ def grown(stream: Stream, length: int) -> None:
     wait_until("more text arrives", lambda: len(stream.text) > length or stream.ended)
 
 
+def settled(hands: Hands, box: tuple[int, int, int, int]) -> Image.Image:
+    """What is seen in the box once nothing fades or moves there."""
+    pictures = [hands.picture(box)]
+
+    def same() -> bool:
+        time.sleep(0.3)
+        pictures.append(hands.picture(box))
+        return ImageChops.difference(*pictures[-2:]).getbbox() is None
+
+    wait_until("nothing moves", same)
+    return pictures[-1]
+
+
 def asked(screen: Screen) -> None:
     screen.wait_for("Message")
     screen.send("Write something long")
@@ -65,18 +82,19 @@ def asked(screen: Screen) -> None:
 def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:
-    hands = Hands(real_display)
-    with ModelServer(Story(story("The first *words* of an answer ", 15), PACE)) as server:
+    hands, seen = Hands(real_display), threading.Event()
+    with ModelServer(Story(story("The first *words* of an answer ", seen), PACE)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
             asked(screen)
             left, top, width, _ = screen.wait_for("Assistant said")["box"]
             line = top + 18
             hands.drag((left + 30, line), (left + width // 6, line), (left + width // 3, line))
-            assert screen.find("Stop"), "it was over before the drag was"
+            assert screen.find("Stop")
             screen.keys("ctrl+c")
             early = wait_until("it is copied", hands.clipboard)
             arrived = len(server.streams[0].text)
+            seen.set()
             screen.wait_for("Send")
             assert len(server.streams[0].text) > arrived, "nothing came after the copy"
             with screen.clipboard(b"something else", "UTF8_STRING"):
@@ -98,9 +116,9 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
 def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:
-    hands = Hands(real_display)
+    hands, enough = Hands(real_display), threading.Event()
     above = "".join(f"## Part {number}\n\nSome words of part {number}.\n\n- an item\n\n" for number in range(40))
-    with ModelServer(Story(story(above, 24), PACE)) as server:
+    with ModelServer(Story(story(above, enough), PACE)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
             asked(screen)
@@ -110,17 +128,16 @@ def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
             wait_until("it stays", lambda: screen.find("Jump to latest"))
             # Beside the scroll bar, whose handle shrinks, and above the button that leads to the end.
             seen = (left, top, width - 40, height - 80)
-            first = hands.picture(seen)
-            time.sleep(0.3)
-            first = hands.picture(seen)
+            first = settled(hands, seen)
             compared = 0
-            while screen.find("Stop"):
+            while compared < 5:
+                assert screen.find("Stop")
                 arrived = len(server.streams[0].text)
                 grown(server.streams[0], arrived)
                 difference = ImageChops.difference(first, hands.picture(seen)).getbbox()
                 assert difference is None, f"other pixels after {arrived} characters: {difference}"
                 compared += 1
-            assert compared > 3
+            enough.set()
             assert len(first.getcolors(1 << 24) or ()) > 10, "an empty picture"
             wait_until("the end is there", lambda: screen.find("Send"))
             assert ImageChops.difference(first, hands.picture(seen)).getbbox() is None
