@@ -2,6 +2,9 @@
 # make test    set up what the tests need, and run every check
 # The others: lint format docs bench fuzz invariants soak llama-server gallery package package-check lock clean
 
+# Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
