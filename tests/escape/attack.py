@@ -73,7 +73,7 @@ class Trial(Office):
                 for card in session.approvals.open_approvals:
                     self.cards.append(card)
                     session.approvals.answer(card.approval_id, self.person(card))
-                await asyncio.sleep(0.001)
+                await asyncio.wait([idle], timeout=0.005)
         await idle
 
     @property
