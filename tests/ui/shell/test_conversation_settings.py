@@ -154,6 +154,8 @@ def test_what_a_dialog_was_opened_for_gets_it_although_another_one_is_shown_by_t
         picker.findChild(QFileDialog).fileSelected.emit(str(tmp_path))
         picker.findChild(QFileDialog).close()
         await screen.idle()
+        # What was changed of one that is not shown is written a moment later.
+        await screen.engine.write_all()
         kept = {each.id: each for each in await screen.engine.store.list_conversations()}
         assert [kept[each].parameters.temperature for each in (first, second)] == [0.2, None]
         assert [kept[each].workspace for each in (first, second)] == [str(tmp_path), None]
