@@ -122,7 +122,7 @@ def keys(program: Path, environment: dict[str, str], home: Path) -> Iterator[Che
     with serving() as server:
         data = home / "keyed"
         data.mkdir()
-        endpoint = {"id": f"custom:{server.url}", "title": "Checked", "base_url": server.url}
+        endpoint = {"id": f"custom:{server.url}", "title": "Checked", "base_url": server.url, "has_key": True}
         (data / "preferences.json").write_text(json.dumps({"providers": {"endpoints": [endpoint]}}))
         bare = {name: value for name, value in environment.items() if name != "PYTHON_KEYRING_BACKEND"}
         with session_bus(bare) as bus, keyring(bus) as unlocked:
