@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from desktop_agent.storage.database.connection import is_damage
+from desktop_agent.storage.database.messages import NOT_A_BRANCH, are_misplaced
 
 _MOST = 100
 # What `integrity_check` says of an index that disagrees with its table. The table is right then: an index is made from
@@ -41,6 +42,8 @@ class Check:
                 self._connection = connection
             try:
                 found = [str(row[0]) for row in connection.execute(f"PRAGMA {self._pragma}({_MOST})")]
+                if found == ["ok"]:
+                    found = [NOT_A_BRANCH] if are_misplaced(connection) else []
             except sqlite3.Error as error:
                 if self.is_cancelled:
                     return None
@@ -50,7 +53,7 @@ class Check:
             finally:
                 with self._turn:
                     self._connection = None
-        return [] if found == ["ok"] else found
+        return found
 
     def cancel(self) -> None:
         """End it early."""

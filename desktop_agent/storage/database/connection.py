@@ -30,8 +30,11 @@ _NO_LOCKS = {
 _READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
-class IndexDamaged(Exception):
-    """An index does not lead to a row that is in its table."""
+class Contradiction(Exception):
+    """What is stored in one place says otherwise than what is stored in another: one of them is damaged."""
+
+
+MISLEADING_INDEX = "an index does not lead to its row"
 
 
 class Connection(sqlite3.Connection):

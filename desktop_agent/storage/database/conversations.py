@@ -4,7 +4,13 @@ import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from desktop_agent.storage.database.connection import IndexDamaged, text_of, text_or_none, transaction
+from desktop_agent.storage.database.connection import (
+    MISLEADING_INDEX,
+    Contradiction,
+    text_of,
+    text_or_none,
+    transaction,
+)
 from desktop_agent.storage.json_form import (
     draft_text,
     parameters_text,
@@ -82,9 +88,9 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
 
 
 def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool) -> tuple[ConversationRecord, ...]:
-    """The newest first. Raises IndexDamaged where the index by which they are found lacks one, or has one too many."""
+    """The newest first. Raises Contradiction where the index by which they are found lacks one, or has one too many."""
     if not in_trash and len(set(connection.execute(_COUNTS).fetchone())) > 1:
-        raise IndexDamaged
+        raise Contradiction(MISLEADING_INDEX)
     which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
     order = "deleted_at" if in_trash else "updated_at"
     sql = f"{_COLUMNS} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
@@ -92,12 +98,12 @@ def listed(connection: sqlite3.Connection, limit: int | None, *, in_trash: bool)
 
 
 def number_of(connection: sqlite3.Connection, id_: str) -> int:
-    """The row number. Raises WrongUse if there is no such conversation, and IndexDamaged if only its index says so."""
+    """The row number. Raises WrongUse if there is no such conversation, and Contradiction if only its index says so."""
     row = connection.execute(_BY_ID, (id_,)).fetchone()
     if row is None or text_or_none(row[1]) != id_:
         # Unknown ids are rare: then all rows are gone through.
         if row is not None or connection.execute(_BY_ROW, (id_,)).fetchone() is not None:
-            raise IndexDamaged
+            raise Contradiction(MISLEADING_INDEX)
         raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
     return int(row[0])
 

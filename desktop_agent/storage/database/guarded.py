@@ -11,7 +11,7 @@ from typing import TypeVar
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.database.connection import (
     Connection,
-    IndexDamaged,
+    Contradiction,
     code_of,
     connect,
     damaged,
@@ -65,7 +65,7 @@ class GuardedDatabase:
         """Why nothing can be written; None where things can."""
 
     def run(self, work: Callable[[Connection], T], pin: Pin | None = None) -> T:
-        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for an index that misleads.
+        """Do the work. Raises StorageFailed and what is below it; DatabaseDamaged also for what contradicts itself.
 
         Where the file was replaced it is done on the new one; what is pinned to the old one raises DatabaseReplaced.
         """
@@ -80,8 +80,8 @@ class GuardedDatabase:
                 raise self.replacements[pin.replacements]
         try:
             return work(self._connection)
-        except IndexDamaged as error:
-            raise damaged(self._path, "an index does not lead to its row") from error
+        except Contradiction as error:
+            raise damaged(self._path, str(error)) from error
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise  # our own mistakes, not the disk's
         except sqlite3.DatabaseError as error:

@@ -2,37 +2,63 @@
 
 import sqlite3
 
-from desktop_agent.storage.database.connection import text_of
+from desktop_agent.storage.database.connection import Contradiction, text_of
 from desktop_agent.storage.database.conversations import microseconds
 from desktop_agent.storage.json_form import message_text, read_message
 from desktop_agent.vocabulary.messages import Message, now
 
-# Looking up by row number and sorting by position is what keeps a branch quick; a parent's number is smaller than
-# its child's (schema), so the walk ends.
+# Looking up by row number and sorting by it is what keeps a branch quick. A parent's number is smaller than its child's
+# (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
 _BRANCH = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT m.number, m.parent FROM conversations c JOIN messages m ON m.number = c.head WHERE c.number = ?
         UNION ALL
-        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
     )
-    SELECT m.id, m.role, m.state, m.body FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+    SELECT m.id, m.role, m.state, m.body, m.conversation, m.position
+    FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
+
+# A message that does not follow the one that it names, or a head that is not the end that was counted: a changed byte
+# in a number is nothing that SQLite itself could see.
+_MISPLACED = """
+    SELECT 1 FROM messages m LEFT JOIN messages p ON p.number = m.parent AND p.number < m.number
+    WHERE CASE WHEN m.parent IS NULL THEN m.position <> 1
+        ELSE p.number IS NULL OR p.conversation <> m.conversation OR p.position <> m.position - 1 END
+    UNION ALL
+    SELECT 1 FROM conversations c LEFT JOIN messages h ON h.number = c.head
+    WHERE CASE WHEN c.head IS NULL THEN c.message_count <> 0
+        ELSE h.number IS NULL OR h.conversation <> c.number OR h.position <> c.message_count END
+    LIMIT 1"""
+NOT_A_BRANCH = "a message does not follow the one before it"
 
 _BEHIND = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = :head AND number > :before
         UNION ALL
-        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent WHERE m.number > :before
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+        WHERE m.number > :before
     )
     SELECT m.id, m.role, m.state, m.body, b.parent
     FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
 
 
 def branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
-    """The branch in view, oldest first."""
+    """The branch in view, oldest first. Raises Contradiction where a part of it cannot be reached."""
+    rows = connection.execute(_BRANCH, (conversation,)).fetchall()
+    (count,) = connection.execute(
+        "SELECT message_count FROM conversations WHERE number = ?", (conversation,)
+    ).fetchone()
+    if [row[-2:] for row in rows] != [(conversation, position) for position in range(1, count + 1)]:
+        raise Contradiction(NOT_A_BRANCH)
     return tuple(
         read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
-        for id_, role, state, body in connection.execute(_BRANCH, (conversation,))
+        for id_, role, state, body, *_ in rows
     )
+
+
+def are_misplaced(connection: sqlite3.Connection) -> bool:
+    """Whether any conversation has a message that is not where its branch has it."""
+    return connection.execute(_MISPLACED).fetchone() is not None
 
 
 def behind(connection: sqlite3.Connection, head: int | None, before: int | None) -> tuple[tuple[Message, ...], bool]:

@@ -25,13 +25,24 @@ _MENDS = (
     "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
     "DELETE FROM checkpoints WHERE conversation NOT IN (SELECT number FROM conversations)",
     "DELETE FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations)",
-    """UPDATE messages SET parent = (SELECT max(b.number) FROM messages b
-           WHERE b.conversation = messages.conversation AND b.number < messages.number)
-       WHERE parent IS NOT NULL AND (parent >= number OR parent NOT IN
-           (SELECT number FROM messages b WHERE b.conversation = messages.conversation))""",
-    """UPDATE conversations SET head = (SELECT max(number) FROM messages WHERE conversation = conversations.number)
-       WHERE head IS NOT NULL AND head NOT IN
-           (SELECT number FROM messages WHERE conversation = conversations.number)""",
+    # First by its position; where that leads nowhere it was wrong itself, or the one before is lost.
+    """UPDATE messages SET parent = coalesce(
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND b.position = messages.position - 1),
+           (SELECT b.number FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND b.number = messages.parent),
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
+               AND b.number < messages.number AND messages.parent IS NOT NULL))
+       WHERE (parent IS NOT NULL OR position > 1) AND NOT EXISTS (SELECT 1 FROM messages b
+           WHERE b.number = messages.parent AND b.number < messages.number
+               AND b.conversation = messages.conversation AND b.position = messages.position - 1)""",
+    """UPDATE conversations SET head = coalesce(
+           (SELECT max(b.number) FROM messages b
+               WHERE b.conversation = conversations.number AND b.position = message_count),
+           (SELECT b.number FROM messages b WHERE b.conversation = conversations.number AND b.number = head),
+           (SELECT max(b.number) FROM messages b WHERE b.conversation = conversations.number))
+       WHERE (head IS NOT NULL OR message_count > 0) AND NOT EXISTS (SELECT 1 FROM messages b
+           WHERE b.number = head AND b.conversation = conversations.number AND b.position = message_count)""",
 )
 _LOST_CONVERSATIONS = """
     SELECT conversation, min(created_at), max(number) FROM messages

@@ -111,6 +111,48 @@ async def test_damage_is_told_and_rescued_at_the_next_start(tmp_path: Path, *, f
     await again.close()
 
 
+CHANGED_NUMBERS = {
+    "a parent that is not there": "UPDATE messages SET parent = 60 WHERE number = 3",
+    "a parent that comes later": "UPDATE messages SET parent = 5 WHERE number = 3",
+    "an earlier parent": "UPDATE messages SET parent = 1 WHERE number = 7",
+    "a parent elsewhere": "UPDATE messages SET parent = 4 WHERE number = 5",
+    "no parent": "UPDATE messages SET parent = NULL WHERE number = 5",
+    "a position": "UPDATE messages SET position = 66 WHERE number = 3",
+    "an earlier end": "UPDATE conversations SET head = 3 WHERE number = 1",
+    "an end elsewhere": "UPDATE conversations SET head = 8 WHERE number = 1",
+    "an end that is not there": "UPDATE conversations SET head = 71 WHERE number = 1",
+    "no end": "UPDATE conversations SET head = NULL WHERE number = 1",
+    "a count": "UPDATE conversations SET message_count = 68 WHERE number = 1",
+}
+
+
+@pytest.mark.parametrize("statement", CHANGED_NUMBERS.values(), ids=CHANGED_NUMBERS)
+async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str) -> None:
+    """SQLite finds nothing wrong with it; what was said last names what was said before by such numbers."""
+    store = await Store.open(tmp_path)
+    made = [await store.create_conversation(title=title) for title in ("one", "two")]
+    said = [[f"{each.title} {turn}" for turn in range(4)] for each in made]
+    for turn in range(4):
+        for each, texts in zip(made, said, strict=True):
+            await store.commit(each.id, Message.user(texts[turn]))
+    with closing(sqlite3.connect(tmp_path / NAME)) as db:
+        db.execute("PRAGMA foreign_keys=OFF")
+        db.execute(statement)
+        db.commit()
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with pytest.raises(DatabaseDamaged):
+        await store.checkup.run(full=False)
+    with pytest.raises(DatabaseDamaged) as told:
+        await store.load(made[0].id)
+    assert "start it again" in str(told.value.remedy)
+    await store.close()
+    again = await Store.open(tmp_path)
+    assert again.report.notices
+    assert [[message.text for message in (await again.load(each.id)).messages] for each in made] == said
+    assert await again.checkup.run(full=True) == WHOLE
+    await again.close()
+
+
 async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await filled(tmp_path, "one")
     store = await Store.open(tmp_path)
