@@ -7,10 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
-from PyInstaller.archive.readers import CArchiveReader
 
 from loopback import ANSWER, own_certificate, serving
 from prune import libraries
@@ -71,9 +69,10 @@ def headless(program: Path, environment: dict[str, str], home: Path) -> Iterator
 
 def late(program: Path) -> Iterator[Check]:
     """What is loaded late is there: modules, fonts and schemas, and the parser of shell lines, which parses."""
-    archive: Any = CArchiveReader(str(program)).open_embedded_archive("PYZ.pyz")
-    lacking = [name for name in LATE if name not in archive.toc]
-    seen = f"missing: {lacking}" if lacking else f"{len(archive.toc)} modules"
+    inside = program.parent / "_internal"
+    modules = {path.relative_to(inside).with_suffix("").as_posix() for path in inside.rglob("*.pyc")}
+    lacking = [name for name in LATE if not modules & {name.replace(".", "/"), f"{name.replace('.', '/')}/__init__"}]
+    seen = f"missing: {lacking}" if lacking else f"{len(modules)} modules"
     yield "modules that are loaded late", not lacking, seen
     inside = program.parent / "_internal"
     empty = [pattern for pattern in DATA if not list(inside.glob(pattern))]
