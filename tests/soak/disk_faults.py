@@ -303,7 +303,9 @@ class Run:
         self.told += acted.said
         if "Traceback" in acted.said:
             self.faults.append(f"a traceback: {acted.said[-2000:]}")
-        if acted.code not in {None, 0, 1}:
+        # The one that was to be gone on with may be what was destroyed: then nobody can name it any more.
+        is_gone = acted.code == 2 and "damaged" in acted.said and "There is no conversation" in acted.said
+        if acted.code not in {None, 0, 1} and not is_gone:
             self.faults.append(f"it ended with {acted.code}: {acted.said[-500:]}")
         word = FAULTS[self.fault]
         if acted.code == 1 and word not in acted.said:

@@ -147,9 +147,10 @@ class Library(QObject):
     def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
         """Another title, endpoint, model, workspace, way to reason or parameters, of one that need not be shown.
 
-        Of the one that is shown it holds at once: what is sent next goes by it. Raises WrongUse then, when closed.
+        Of the one that is shown it holds at once: what is sent next goes by it. One that another process works in is
+        not changed, and it is said who that is.
         """
-        if self._open is not None and self._open.id == conversation_id:
+        if self._open is not None and self._open.id == conversation_id and self._open.held_by is None:
             self._open.change(**changes)
         else:
             self._tasks.start(self._change(conversation_id, changes))

@@ -68,13 +68,16 @@ class ModelControls(QObject):
             return
         place = conversation.endpoint_id, conversation.model
         able = self._servers.capabilities(*place)
-        if lacks(able, conversation.reasoning):
-            words = words_for(conversation.reasoning)
-            conversation.change(reasoning=None)
-            template = "This model does not offer the reasoning “{choice}”: it is on Default again."
-            self.remark.emit(Sentence(template, {"choice": words}))
+        reasoning = conversation.reasoning
+        if lacks(able, reasoning):
+            # What another process works in is only shown: its choice is left to that one.
+            if conversation.held_by is None:
+                conversation.change(reasoning=None)
+                template = "This model does not offer the reasoning “{choice}”: it is on Default again."
+                self.remark.emit(Sentence(template, {"choice": words_for(reasoning)}))
+            reasoning = None
         self.picker.set_current(*place)
-        self.reasoning.show_choices(able, conversation.reasoning)
+        self.reasoning.show_choices(able, reasoning)
         self.parameters.show_parameters(conversation.parameters)
         self._composer.set_can_see(able.images, self._servers.picture_limits(*place))
 
@@ -101,13 +104,13 @@ class ModelControls(QObject):
     def choose_model(self, endpoint_id: str, model: str) -> None:
         """Have this one answer from now on, here and in new conversations."""
         if self._conversation is not None:
-            self._conversation.change(endpoint_id=endpoint_id, model=model)
+            self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
             self._tasks.start(self._servers.kept.choose(endpoint_id, model))
 
     @Slot(object)
     def _choose_reasoning(self, reasoning: Reasoning | None) -> None:
         if self._conversation is not None:
-            self._conversation.change(reasoning=reasoning)
+            self._library.change(self._conversation.id, reasoning=reasoning)
 
     @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:

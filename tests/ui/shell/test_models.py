@@ -1,5 +1,6 @@
 """The model, how it reasons and what it costs, in the whole window."""
 
+import asyncio
 import sys
 
 import pytest
@@ -8,10 +9,13 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
+from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.providers.scripted import ScriptedProvider, Turn
+from desktop_agent.vocabulary.errors import ConversationInUse
 from desktop_agent.vocabulary.provider_events import ContentDelta, UsageUpdate
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
 from desktop_agent.vocabulary.usage import Usage
+from tests.frame.patience import PATIENCE
 from tests.ui.bridge.fake_opener import fake_opener
 from tests.ui.bridge.in_loop import until
 
@@ -183,3 +187,48 @@ def test_settings_lead_to_the_welcome_page(on_screen):
         await screen.idle()
 
     on_screen(work)
+
+
+def test_what_another_process_works_in_is_shown_and_not_changed(on_screen, tmp_path):
+    async def work(screen):
+        await begin(screen, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
+        await screen.say("First")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.say("Second")
+        second = screen.conversation.id
+        # As good as another process: locks of its own, connections of its own.
+        other = await Engine.open(tmp_path / "data", RunDefaults(program="ask"))
+        session = await let_go(other, first)
+        session.change_record(reasoning=MAX, model="plain")
+        await session.settle()
+        screen.write("for the second")
+        await until(lambda: screen.kept_draft() == "for the second")
+
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        assert screen.conversation.held_by is not None
+        await until(lambda: screen.kept_draft() == "")
+        assert screen.editor.toPlainText() == ""
+        assert screen.find(QToolButton, "Reasoning") is None or not switch(screen).isEnabled()
+        # By the palette.
+        screen.window.page.models.choose_model("scripted", "n")
+        await until(lambda: any("desktop-agent ask" in words for words in screen.words(screen.banners)))
+        assert (session.record.model, session.record.reasoning) == ("plain", MAX)
+
+        screen.desk.library.open(second)
+        await until(lambda: screen.editor.toPlainText() == "for the second")
+        await other.close()
+
+    on_screen(work, folder=tmp_path / "data")
+
+
+async def let_go(engine, conversation_id):
+    """The conversation, once the window has left it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await engine.session(conversation_id)
+            except ConversationInUse:
+                await asyncio.sleep(0.01)
