@@ -217,12 +217,13 @@ class Desk:
 
     def save_at_once(self) -> bool:
         """Keep what is said and written while the loop of the window does not go on; whether all of it is kept."""
-        conversation, draft = self.library.current, self.window.page.written
+        page, conversation = self.window.page, self.library.current
+        draft, behind = page.written, not page.has_loaded_draft
 
         async def save() -> None:
             await self._engine.write_all(at_once=True)
             if conversation is not None:
-                await self.library.drafts.keep_at_once(conversation, draft)
+                await self.library.drafts.keep_at_once(conversation, draft, behind=behind)
             elif draft != KeptDraft("", []):
                 # There is no conversation that it could be kept in, and none can be made without the window's loop.
                 raise AgentError(Sentence("No conversation was shown yet."))

@@ -57,9 +57,15 @@ class KeptDrafts:
         async with self._lock:
             await self._keep(conversation, kept)
 
-    async def keep_at_once(self, conversation: OpenConversation, kept: KeptDraft) -> None:
-        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more."""
-        await self._keep(conversation, kept)
+    async def keep_at_once(self, conversation: OpenConversation, kept: KeptDraft, *, behind: bool) -> None:
+        """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
+
+        `behind`: the draft that is kept had not been loaded yet, so this goes behind it.
+        """
+        if not behind:
+            await self._keep(conversation, kept)
+        elif kept != KeptDraft("", []):
+            await self._add(conversation, await self._as_record(kept))
 
     async def keep_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""

@@ -120,6 +120,11 @@ class ConversationPage(QObject):
         here = draft_of(text, [each for _, attached in every for each in attached])
         return together([here, *(each for each in self._library.drafts.refused if each != here)])
 
+    @property
+    def has_loaded_draft(self) -> bool:
+        """Whether what was being written in this conversation before is in the composer by now."""
+        return self._drafts.is_loaded
+
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this one; the one before goes on without being shown."""
         if self._conversation is not None and self._conversation.id != conversation.id:

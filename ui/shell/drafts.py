@@ -56,6 +56,11 @@ class Drafts(QObject):
         self._shown, self._wanted = None, conversation
         self._tasks.start(self._load(conversation))
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether what stands in the composer is the whole draft: the kept one comes a moment after its conversation."""
+        return self._shown is not None
+
     async def settled(self) -> bool:
         """Wait until all that is on its way into a message has come, for a while; whether it has.
 

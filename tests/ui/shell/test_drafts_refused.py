@@ -172,3 +172,28 @@ def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
             assert await on_disk(screen, screen.conversation.id) == "half a"
 
     on_screen(work, answers())
+
+
+def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        screen.write("half a thought")
+        await until(lambda: screen.kept_draft() == "half a thought")
+        await new_conversation(screen)
+        saved = []
+
+        def lose(_conversation):
+            # The window has just changed over; the draft comes from the disk a moment later.
+            assert screen.editor.toPlainText() == ""
+            saved.append(screen.desk.save_at_once())
+            screen.editor.setPlainText("and more")
+            saved.append(screen.desk.save_at_once())
+
+        screen.desk.library.opened.connect(lose)
+        screen.desk.library.open(first)
+        await until(lambda: len(saved) == 2)
+        assert saved == [True, True]
+        assert await on_disk(screen, first) == "half a thought\n\nand more"
+
+    on_screen(work, answers())
