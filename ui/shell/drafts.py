@@ -58,7 +58,7 @@ class Drafts(QObject):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether what stands in the composer is the whole draft: the kept one comes a moment after its conversation."""
+        """Whether the whole draft stands in the composer: what was kept comes a moment after its conversation."""
         return self._shown is not None
 
     async def settled(self) -> bool:

@@ -5,7 +5,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Generic, TypeVar
 
 from desktop_agent.tools.foreign_code import told, trace_of
@@ -92,9 +91,12 @@ class WriteBehind(ABC, Generic[Write]):
         Raises StorageFailed, and what else makes a write impossible.
         """
         while self._pending:
-            # What the other loop had prepared or handed to the disk is done already.
-            with suppress(Exception):
+            try:
                 await self._prepare(self._pending[0])
+            except OVERTAKEN:
+                raise  # somebody else writes there now
+            except Exception:  # noqa: BLE001, S110 - what the other loop had prepared or handed to the disk is done already
+                pass
             write = self._pending.popleft()
             try:
                 await self._write(write)

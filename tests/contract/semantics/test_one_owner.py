@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,8 @@ async def test_one_owner__a_conversation_is_taken_before_it_can_be_found(ask: As
     with pytest.raises(ConversationInUse, match=rf"the window \(process {os.getpid()}\)"):
         await other.session(session.record.id)
     await session.close()
-    assert (await other.session(session.record.id)).history[0].text == "go"
+    theirs = await other.session(session.record.id)
+    assert theirs.history[0].text == "go"
     with pytest.raises(ConversationInUse):
         await engine.session(session.record.id)
     await other.close()
@@ -276,6 +278,32 @@ async def test_one_owner__where_the_locks_were_removed_who_was_overtaken_writes_
     on_disk = [message.text for message in (await second.store.load(id_)).messages]
     assert on_disk == ["hi", "ho", "from the second", "answer of the second"]
     assert mine.is_closed
+    await first.close()
+    await second.close()
+
+
+async def test_one_owner__who_was_overtaken_writes_nothing_at_the_last_moment_either(tmp_path: Path) -> None:
+    """The loop of the window stands still then, and the writing is done on another one."""
+    first, second, id_ = await _two_on(tmp_path)
+    mine = await first.session(id_)
+    shutil.rmtree(tmp_path / "locks")
+    theirs = await second.session(id_)
+    theirs.send(Message.user("from the second"))
+    await theirs.wait_idle()
+    mine.change_record(title="late")
+    raised: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            asyncio.run(mine.write_at_once())
+        except WrittenElsewhere as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    assert len(raised) == 1
+    assert (await second.store.record(id_)).title == "t"
     await first.close()
     await second.close()
 
