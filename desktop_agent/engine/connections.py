@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_PATIENCE = 2.0
+_PRESETS = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
 _NOT_OFFERED = {405, 501}
 
 
@@ -71,6 +72,7 @@ class Connections:
         self._given = given
         self._given_key = given_key
         self._providers: dict[str, Provider] = {}
+        self._forgotten = 0  # how often one was
         self._catalogue = catalogue or Catalogue()
         self._listings = Listings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
         self._demo: DemoServer | None = None
@@ -85,11 +87,17 @@ class Connections:
         return (*first, *added, *demo)
 
     def endpoint(self, endpoint_id: str) -> Endpoint:
-        """One of them, or a preset. Raises WrongUse."""
-        for endpoint in (*self.endpoints(), *LOCAL_SERVERS, *CLOUD_PROVIDERS):
+        """One of them. Raises WrongUse."""
+        for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        raise WrongUse(f"The server “{endpoint_id}” is no longer set up.", "Choose another model.")
+        title = next((each.title for each in _PRESETS if each.id == endpoint_id), endpoint_id)
+        raise WrongUse(f"The server “{title}” is no longer set up.", "Choose another model.")
+
+    def refuse_removed(self, endpoint_id: str | None) -> None:
+        """Raises WrongUse for a server that is no longer set up."""
+        if endpoint_id not in (None, DEMO) and endpoint_id not in self._providers:
+            self.endpoint(endpoint_id)
 
     async def start_demo(self) -> Endpoint:
         """The demo's loopback server, started on first use."""
@@ -107,10 +115,12 @@ class Connections:
         """The provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
         if endpoint_id == DEMO:
             await self.start_demo()
-        if endpoint_id not in self._providers:
+        while endpoint_id not in self._providers:
             await self._catalogue.warm_up()
-            endpoint = self.endpoint(endpoint_id)
+            endpoint, forgotten = self.endpoint(endpoint_id), self._forgotten
             key = await self._key_for(endpoint)
+            if forgotten != self._forgotten:
+                continue  # meanwhile it was removed or changed, or its key was
             if key is None and endpoint.needs_key:
                 raise AuthenticationFailed(f"there is no key for {endpoint.title} yet.")
             self._providers[endpoint_id] = self._make(endpoint, key)
@@ -133,9 +143,8 @@ class Connections:
 
     def known_model(self, endpoint_id: str, model: str) -> ModelInfo | None:
         """What is known about a model without asking anybody: listed, told by its provider, or in the catalogue."""
-        try:
-            endpoint = self.endpoint(endpoint_id)
-        except WrongUse:
+        endpoint = next((each for each in (*self.endpoints(), *_PRESETS) if each.id == endpoint_id), None)
+        if endpoint is None:
             return None
         listed = next((each for each in self._listings.known(endpoint) if each.id == model), None)
         if listed is not None:
@@ -175,6 +184,7 @@ class Connections:
     def forget(self, endpoint_id: str, *, prices_only: bool = False) -> None:
         """Make the provider anew next time. `prices_only`: the catalogue has other prices, the listing stays."""
         self._providers.pop(endpoint_id, None)
+        self._forgotten += 1
         if prices_only:
             self._listings.forget_prices(endpoint_id)
         else:

@@ -330,6 +330,8 @@ class Engine:
 
         return SessionSetup(
             open_provider=self._open_provider,
+            refuse_removed=lambda record: self.connections.refuse_removed(record.endpoint_id),
+            tools_ready=self._tools_ready,
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
             config_for=lambda record: _config(record, self._preferences, self._defaults.config),
@@ -344,13 +346,11 @@ class Engine:
         )
 
     async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
-        if record.endpoint_id is None:
-            raise WrongUse("No model server is set up yet.", "Connect a model first.")
-        if not model:
-            raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+        return await self.connections.provider(_chosen_endpoint(record, model))
+
+    async def _tools_ready(self, record: ConversationRecord) -> None:
         if self._defaults.toolset != "none":
             await self.mcp.ready(_folder(record))
-        return await self.connections.provider(record.endpoint_id)
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _folder(record), self._defaults.toolset
@@ -377,6 +377,14 @@ def _model_in_use(defaults: RunDefaults, preferences: Preferences) -> tuple[str 
     """Of new conversations: the ids of an endpoint and of a model."""
     chosen, given = preferences.providers, defaults.endpoint
     return (given.id if given else chosen.endpoint_id), defaults.model or (None if given else chosen.model)
+
+
+def _chosen_endpoint(record: ConversationRecord, model: str) -> str:
+    if record.endpoint_id is None:
+        raise WrongUse("No model server is set up yet.", "Connect a model first.")
+    if not model:
+        raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+    return record.endpoint_id
 
 
 def _folder(record: ConversationRecord) -> Path | None:

@@ -9,6 +9,7 @@ from weakref import ref
 import pytest
 from pydantic import SecretStr
 
+from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
@@ -80,7 +81,7 @@ async def test_an_unknown_conversation_is_wrong_use(tmp_path: Path) -> None:
     await engine.close()
 
 
-@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), ("scripted", None)])
+@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), (DEMO, None)])
 async def test_a_conversation_without_server_or_model_says_so(
     tmp_path: Path, endpoint_id: str | None, model: str | None
 ) -> None:
