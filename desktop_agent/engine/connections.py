@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from desktop_agent.providers.connect import load_dialects, make_provider, vendor
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
@@ -211,12 +213,13 @@ class Connections:
 
     async def close(self) -> None:
         """End the demo, what is being asked, and all connections."""
-        await self._listings.close()
-        # Prompts that a server keeps for them cost money until they are deleted.
-        await asyncio.gather(*(provider.aclose() for provider in self._providers.values()))
-        if self._demo is not None:
-            await self._demo.aclose()
-        await self._http.aclose()
+        async with AsyncExitStack() as rest:
+            rest.push_async_callback(self._http.aclose)
+            if self._demo is not None:
+                rest.push_async_callback(self._demo.aclose)
+            await self._listings.close()
+            # Prompts that a server keeps for them cost money until they are deleted.
+            await all_ended(*(provider.aclose() for provider in self._providers.values()))
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         return await _listed(endpoint, await self.provider(endpoint.id))
