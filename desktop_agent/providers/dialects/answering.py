@@ -157,7 +157,7 @@ def _failure_at_the_end(
     if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
         opened.builder.told["unended"] = True
         failure = None
-    elif reader.has_ended or (reader.has_finished and failure is None):
+    elif reader.has_ended or (reader.has_finished and failure is None and not decoder.broke_off):
         # After its end mark an answer is whole, however the connection ended; after a finish alone, if it ended well.
         failure = None
     else:
