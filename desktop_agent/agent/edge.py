@@ -152,6 +152,8 @@ class Edge:
         queue = self._around.queue
         delivered = False
         while (entry := next((each for each in queue.entries if each.when == "soon"), None)) is not None:
+            # What nobody would answer goes on waiting.
+            await self._around.open_provider(self._settings.model)
             ruling = await self._judged(entry.message)
             if entry not in queue.entries:
                 # The person changed it, or took it back, while the hooks looked at it: what they said counts no more.

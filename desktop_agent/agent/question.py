@@ -56,6 +56,7 @@ class Question:
                 delay, why = wait, str(error)
             self._recorder.emit(RetryScheduled(delay, why, attempt))
             await asyncio.sleep(delay)
+            self._provider = await self._around.open_provider(self._settings.model)
             attempt += 1
 
     async def _answered(self, answer: AnswerBuilder, *, may_repeat: bool) -> bool:

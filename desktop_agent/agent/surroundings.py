@@ -22,11 +22,16 @@ from desktop_agent.vocabulary.conduct.hooks import Hooks
 from desktop_agent.vocabulary.conduct.specialists import Specialist
 
 
+async def _ready() -> None:
+    """Wait for nobody."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """Whom a run works with. What the person may change while it runs is an object of the session's own.
 
-    `open_provider` takes the name of a model and answers who serves it. `files` keeps what calls are about to change;
+    `open_provider` takes the name of a model and answers who serves it just now; it raises AgentError where nobody does
+    any more. `tools_ready` is awaited before the first turn. `files` keeps what calls are about to change;
     None keeps nothing. `prepared` remembers what was prepared of this conversation for earlier requests. `agent_path`
     names the specialists from the root down; the root agent's is empty.
     """
@@ -48,4 +53,5 @@ class Surroundings:
     fitter: PictureFitter = field(default_factory=PictureFitter)
     prepared: Prepared = field(default_factory=Prepared)
     agent_path: tuple[str, ...] = ()
+    tools_ready: Callable[[], Awaitable[None]] = _ready
     slots: Slots = field(default_factory=Slots)

@@ -68,8 +68,11 @@ class Turns:
             return end
         if prompt is not None and not await self._edge.admit(prompt):
             return RunEnd.ABORTED
-        provider = await self._around.open_provider(self._settings.model)
+        await self._around.open_provider(self._settings.model)
+        await self._around.tools_ready()
         while True:
+            # Anew for each turn: its server may have been removed meanwhile, or given another key.
+            provider = await self._around.open_provider(self._settings.model)
             if self._budget.exceeded is None:
                 await self._edge.cross(provider)
             which = self._budget.exceeded

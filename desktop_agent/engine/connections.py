@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from desktop_agent.providers.connect import load_dialects, make_provider, vendor
 from desktop_agent.providers.failover import Failover
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.vocabulary.endpoints import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 DEMO = "demo"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_PATIENCE = 2.0
+_PRESETS = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
 _NOT_OFFERED = {405, 501}
 
 
@@ -71,6 +74,7 @@ class Connections:
         self._given = given
         self._given_key = given_key
         self._providers: dict[str, Provider] = {}
+        self._forgotten = 0  # how often one was
         self._catalogue = catalogue or Catalogue()
         self._listings = Listings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
         self._demo: DemoServer | None = None
@@ -85,11 +89,17 @@ class Connections:
         return (*first, *added, *demo)
 
     def endpoint(self, endpoint_id: str) -> Endpoint:
-        """One of them, or a preset. Raises WrongUse."""
-        for endpoint in (*self.endpoints(), *LOCAL_SERVERS, *CLOUD_PROVIDERS):
+        """One of them. Raises WrongUse."""
+        for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        raise WrongUse(f"The server “{endpoint_id}” is no longer set up.", "Choose another model.")
+        title = next((each.title for each in _PRESETS if each.id == endpoint_id), endpoint_id)
+        raise WrongUse(f"The server “{title}” is no longer set up.", "Choose another model.")
+
+    def refuse_removed(self, endpoint_id: str | None) -> None:
+        """Raises WrongUse for a server that is no longer set up."""
+        if endpoint_id not in (None, DEMO) and endpoint_id not in self._providers:
+            self.endpoint(endpoint_id)
 
     async def start_demo(self) -> Endpoint:
         """The demo's loopback server, started on first use."""
@@ -107,10 +117,12 @@ class Connections:
         """The provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
         if endpoint_id == DEMO:
             await self.start_demo()
-        if endpoint_id not in self._providers:
+        while endpoint_id not in self._providers:
             await self._catalogue.warm_up()
-            endpoint = self.endpoint(endpoint_id)
+            endpoint, forgotten = self.endpoint(endpoint_id), self._forgotten
             key = await self._key_for(endpoint)
+            if forgotten != self._forgotten:
+                continue  # meanwhile it was removed or changed, or its key was
             if key is None and endpoint.needs_key:
                 raise AuthenticationFailed(f"there is no key for {endpoint.title} yet.")
             self._providers[endpoint_id] = self._make(endpoint, key)
@@ -133,9 +145,8 @@ class Connections:
 
     def known_model(self, endpoint_id: str, model: str) -> ModelInfo | None:
         """What is known about a model without asking anybody: listed, told by its provider, or in the catalogue."""
-        try:
-            endpoint = self.endpoint(endpoint_id)
-        except WrongUse:
+        endpoint = next((each for each in (*self.endpoints(), *_PRESETS) if each.id == endpoint_id), None)
+        if endpoint is None:
             return None
         listed = next((each for each in self._listings.known(endpoint) if each.id == model), None)
         if listed is not None:
@@ -175,6 +186,7 @@ class Connections:
     def forget(self, endpoint_id: str, *, prices_only: bool = False) -> None:
         """Make the provider anew next time. `prices_only`: the catalogue has other prices, the listing stays."""
         self._providers.pop(endpoint_id, None)
+        self._forgotten += 1
         if prices_only:
             self._listings.forget_prices(endpoint_id)
         else:
@@ -201,12 +213,13 @@ class Connections:
 
     async def close(self) -> None:
         """End the demo, what is being asked, and all connections."""
-        await self._listings.close()
-        # Prompts that a server keeps for them cost money until they are deleted.
-        await asyncio.gather(*(provider.aclose() for provider in self._providers.values()))
-        if self._demo is not None:
-            await self._demo.aclose()
-        await self._http.aclose()
+        async with AsyncExitStack() as rest:
+            rest.push_async_callback(self._http.aclose)
+            if self._demo is not None:
+                rest.push_async_callback(self._demo.aclose)
+            await self._listings.close()
+            # Prompts that a server keeps for them cost money until they are deleted.
+            await all_ended(*(provider.aclose() for provider in self._providers.values()))
 
     async def _listed_by_server(self, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         return await _listed(endpoint, await self.provider(endpoint.id))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.storage.listings_file import ListingsFile
 from desktop_agent.storage.paths import data_folder, make_private
 from desktop_agent.storage.pictures import PictureFiles
@@ -297,7 +298,7 @@ class Engine:
 
     async def write_all(self, *, at_once: bool = False) -> None:
         """Try to write what waits everywhere; `unsaved` says what was refused. `at_once`: see Session.write_at_once."""
-        await asyncio.gather(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
+        await all_ended(*(each.write_at_once() if at_once else each.write_all() for each in tuple(self._busy)))
 
     @property
     def unsaved(self) -> "tuple[Unsaved, ...]":
@@ -311,15 +312,12 @@ class Engine:
         return {*self._sessions.values(), *self._busy}
 
     async def close(self) -> None:
-        """Stop everything, write what is left, and let go of the folder."""
-        await self._leaving.close()
-        try:
-            await asyncio.gather(*(session.close() for session in self._all_sessions), self._new_file.close())
-            await self.connections.close()
-            await self.mcp.close()
-        finally:
-            await self.store.close()
-            await self._locks.close()
+        """Stop everything, write what is left, and let go of the folder: whatever fails, the rest is done."""
+        async with AsyncExitStack() as rest:
+            for close in (self._locks.close, self.store.close, self.mcp.close, self.connections.close):
+                rest.push_async_callback(close)
+            await self._leaving.close()
+            await all_ended(*(session.close() for session in self._all_sessions), self._new_file.close())
 
     def _tools_changed(self) -> None:
         for session in tuple(self._busy):
@@ -330,6 +328,8 @@ class Engine:
 
         return SessionSetup(
             open_provider=self._open_provider,
+            refuse_removed=lambda record: self.connections.refuse_removed(record.endpoint_id),
+            tools_ready=self._tools_ready,
             read_picture=self.pictures.get,
             tools_for=self._tools_for,
             config_for=lambda record: _config(record, self._preferences, self._defaults.config),
@@ -344,13 +344,11 @@ class Engine:
         )
 
     async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
-        if record.endpoint_id is None:
-            raise WrongUse("No model server is set up yet.", "Connect a model first.")
-        if not model:
-            raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+        return await self.connections.provider(_chosen_endpoint(record, model))
+
+    async def _tools_ready(self, record: ConversationRecord) -> None:
         if self._defaults.toolset != "none":
             await self.mcp.ready(_folder(record))
-        return await self.connections.provider(record.endpoint_id)
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _folder(record), self._defaults.toolset
@@ -377,6 +375,14 @@ def _model_in_use(defaults: RunDefaults, preferences: Preferences) -> tuple[str 
     """Of new conversations: the ids of an endpoint and of a model."""
     chosen, given = preferences.providers, defaults.endpoint
     return (given.id if given else chosen.endpoint_id), defaults.model or (None if given else chosen.model)
+
+
+def _chosen_endpoint(record: ConversationRecord, model: str) -> str:
+    if record.endpoint_id is None:
+        raise WrongUse("No model server is set up yet.", "Connect a model first.")
+    if not model:
+        raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+    return record.endpoint_id
 
 
 def _folder(record: ConversationRecord) -> Path | None:

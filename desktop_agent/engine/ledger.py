@@ -12,9 +12,9 @@ from desktop_agent.storage.file_lock import Retaken
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.conduct.rules import Rule
-from desktop_agent.vocabulary.engine_events import Envelope, Event, ToolProgress
+from desktop_agent.vocabulary.engine_events import Envelope, Event, RunFinished, ToolProgress
 from desktop_agent.vocabulary.errors import StorageFailed
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from desktop_agent.vocabulary.requests import ConversationParameters, Reasoning
 
@@ -101,7 +101,7 @@ class Ledger(WriteBehind[_Write]):
         self._owner_lock = lock
         self.record = record
         self._is_new = is_new
-        self._has_lost_messages = False
+        self._has_lost_an_answer = False
         self._own_heads = {record.head_message_id}
         self._may_be_overtaken = False
 
@@ -225,7 +225,7 @@ class Ledger(WriteBehind[_Write]):
     async def _write(self, write: _Write) -> None:
         match write:
             case _Journal():
-                await self._store.append_journal(self.record.id, write.rows())
+                await self._store.append_journal(self.record.id, self._rows_of(write))
             case _Commit():
                 # Before: what is tried again may have reached the disk.
                 self._own_heads.update(message.id for message in write.messages)
@@ -234,7 +234,7 @@ class Ledger(WriteBehind[_Write]):
                 if "head_message_id" in write.changes:
                     self._own_heads.add(write.changes["head_message_id"])
                 await self._store.update_conversation(self.record.id, **write.changes)
-            case _FinishRun() if self._has_lost_messages:
+            case _FinishRun() if self._has_lost_an_answer:
                 return
             case _FinishRun():
                 await self._store.finish_run(self.record.id, write.run_id)
@@ -250,7 +250,7 @@ class Ledger(WriteBehind[_Write]):
             await self._store.commit(self.record.id, *write.messages)
             return
         try:
-            await self._store.commit(self.record.id, *write.messages, envelopes=write.journal.rows())
+            await self._store.commit(self.record.id, *write.messages, envelopes=self._rows_of(write.journal))
         except StorageFailed:
             raise
         except Exception:  # noqa: BLE001 - which of the two can never be written shows when each is tried alone
@@ -258,8 +258,14 @@ class Ledger(WriteBehind[_Write]):
             self._pending.appendleft(write.journal)
 
     def _give_up(self, write: _Write) -> None:
-        # The streamed pieces are then the only copy on disk.
-        self._has_lost_messages = self._has_lost_messages or isinstance(write, _Commit)
+        messages = write.messages if isinstance(write, _Commit) else ()
+        self._has_lost_an_answer = self._has_lost_an_answer or any(each.role is Role.ASSISTANT for each in messages)
+
+    def _rows_of(self, journal: _Journal) -> list[Envelope]:
+        """Of an answer that was lost the streamed pieces are the only copy: they are read at the next opening, which
+        reads no run that is called finished."""
+        rows = journal.rows()
+        return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
 
 
 class _Listed(TypedDict):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from desktop_agent.engine.rule_book import RuleBook
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import StorageFailed
 
@@ -27,7 +28,7 @@ class NewFile:
 
     async def close(self) -> None:
         """Return when what was begun is done."""
-        await asyncio.gather(*self._tasks)
+        await all_ended(*self._tasks)
 
     def _start(self) -> None:
         # Those of now: what is opened later is read from the new file. A new one has written nothing yet.
@@ -37,7 +38,7 @@ class NewFile:
         task.add_done_callback(self._tasks.discard)
 
     async def _change_over(self, sessions: "list[Session]") -> None:
-        closing = asyncio.gather(*(session.close() for session in sessions))
+        closing = asyncio.ensure_future(all_ended(*(session.close() for session in sessions)))
         try:
             self._book.follow((await self._store.rules.load()).rules)
         except StorageFailed:

@@ -49,6 +49,7 @@ class _Call:
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
     `is_beside_others`: pieces that belong to nobody follow it. `is_doubtful`: it may be a piece of its neighbour.
     `list_number`: which list of several calls it came in. `is_begun`: it is certain that a call begins here.
+    `ends_as_object`: its last piece that says anything ends as an object does.
     """
 
     index: int | None
@@ -64,6 +65,7 @@ class _Call:
     is_beside_others: bool = False
     is_doubtful: bool = False
     is_begun: bool = False
+    ends_as_object: bool = False
     list_number: int | None = None
     state: JsonObject | None = None
     metadata: JsonObject = field(default_factory=dict[str, Any])
@@ -73,8 +75,22 @@ class _Call:
         return "".join(self.pieces)
 
     @property
+    def parsed(self) -> JsonObject | None:
+        # Parsed only where they end as one: all that came, again with each piece, would cost the square of its length.
+        return loads_object(self.arguments) if self.ends_as_object else None
+
+    @property
     def is_whole(self) -> bool:
-        return self.is_object or (self.size <= LONGEST_LOOKED_AT and loads_object(self.arguments) is not None)
+        return self.is_object or (self.size <= LONGEST_LOOKED_AT and self.parsed is not None)
+
+    def append(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
+        words = piece.rstrip()
+        self.ends_as_object = words.endswith("}") if words else self.ends_as_object
+
+    def clear(self) -> None:
+        self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
 
 
 class CallBuilder:
@@ -130,16 +146,15 @@ class CallBuilder:
             call.name = name
         if arguments is not None and not isinstance(arguments, str):
             piece = dumps(arguments).decode()
-            if not call.is_whole or _says_again(call.arguments, arguments):
-                call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
+            if not call.is_whole or _says_again(call.parsed, arguments):
+                call.clear()
                 call.is_object = True
         elif piece:
-            if call.is_whole and loads_object(piece) is not None and _says_again(call.arguments, piece):
-                call.pieces, call.shown, call.size = [], min(call.shown, 0), 0
+            if loads_object(piece) is not None and call.is_whole and _says_again(call.parsed, piece):
+                call.clear()
             call.is_object = False
         if piece:
-            call.pieces.append(piece)
-            call.size += len(piece)
+            call.append(piece)
         self.characters += len(piece)
         if not call.id and (call.size > LONGEST_LOOKED_AT or self._opened > MOST_UNNAMED):
             # Nobody would see the pieces of a call that is never named, nor count them.
@@ -158,7 +173,7 @@ class CallBuilder:
     def goes_on(self, name: str | None, arguments: Any) -> bool:
         """Whether this is the last call, said again."""
         last = self._calls[-1] if self._calls else None
-        return last is not None and last.name == name and _says_again(last.arguments or "{}", arguments)
+        return last is not None and last.name == name and _says_again(last.parsed if last.pieces else {}, arguments)
 
     def has(self, name: str, arguments: Any) -> bool:
         """Whether a call like this is open: of what a server repeats at the end, ids may be others."""
@@ -263,8 +278,9 @@ class CallBuilder:
         if name and call.name and name != call.name:
             return True
         if not name:
-            lacks_some = not loads_object(call.arguments) or _is_empty(arguments) or self._goes_on(call, arguments)
-            return has_other_id and not (call.name and lacks_some)
+            return has_other_id and not (
+                call.name and (not call.parsed or _is_empty(arguments) or self._goes_on(call, arguments))
+            )
         if has_other_id:
             is_piece = isinstance(arguments, str) and bool(arguments) and loads_object(arguments) is None
             return not (is_piece and call.name and not call.is_whole)
@@ -274,26 +290,21 @@ class CallBuilder:
             return False
         if wire_id or call.wire_id:
             # A server that gives ids gives the next call one, too; one id for two calls is told by their arguments.
-            is_again = _as_object(arguments) is None or self._goes_on(call, arguments)
-            return bool(loads_object(call.arguments)) and not is_again
+            return _as_object(arguments) is not None and bool(call.parsed) and not self._goes_on(call, arguments)
         # No ids at all: a name that comes again, beside whole arguments.
-        is_said_again = _is_empty(arguments) and not loads_object(call.arguments)
+        is_said_again = _is_empty(arguments) and not call.parsed
         return call.is_whole and not is_said_again and not self._goes_on(call, arguments)
 
     @staticmethod
     def _is_same(call: _Call, index: int, name: str, arguments: Any) -> bool:
         """Whether a call's id under another index means that call."""
-        return call.index == index or not name or (name == call.name and _says_again(call.arguments, arguments))
+        return call.index == index or not name or (name == call.name and _says_again(call.parsed, arguments))
 
     @staticmethod
     def _goes_on(call: _Call, arguments: Any) -> bool:
         """Whether arguments beside a name but without an id are those of this call, said again. Empty ones may be
         another call's."""
-        return (
-            _as_object(arguments) is not None
-            and bool(loads_object(call.arguments))
-            and _says_again(call.arguments, arguments)
-        )
+        return bool(call.parsed) and _says_again(call.parsed, arguments)
 
     def _open(self, index: int | None) -> _Call:
         self._opened += 1
@@ -395,10 +406,10 @@ def _as_object(arguments: Any) -> JsonObject | None:
     return {} if arguments is None else loads_object(dumps(arguments).decode())
 
 
-def _says_again(before: str, arguments: Any) -> bool:
+def _says_again(before: JsonObject | None, arguments: Any) -> bool:
     """Whether these are the arguments that came before, with more in them or as they were; `{}` may become anything."""
-    old, new = loads_object(before), _as_object(arguments)
-    return old is not None and new is not None and _holds(new, old)
+    new = None if before is None else _as_object(arguments)
+    return before is not None and new is not None and _holds(new, before)
 
 
 def _holds(new: JsonObject, old: JsonObject) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.storage.file_lock import FileLock, Holder, Retaken, lock_path
 from desktop_agent.vocabulary.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
@@ -61,7 +62,7 @@ class ConversationLocks:
 
     async def close(self) -> None:
         """Release all of them: nothing can be written any more."""
-        await asyncio.gather(*(lock.release() for lock in tuple(self._made)))
+        await all_ended(*(lock.release() for lock in tuple(self._made)))
 
 
 class ConversationLock:

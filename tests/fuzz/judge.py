@@ -72,6 +72,8 @@ class _Answer(HttpAnswer):
 
     def hear_event(self) -> None: ...
 
+    def hear_sign_of_life(self) -> None: ...
+
     async def aclose(self) -> None:
         pass
 

@@ -201,12 +201,15 @@ class MortalEngine(Engine):
         async def open_provider(*_: object) -> Model:
             return model
 
+        def refuse_none(_: object) -> None: ...
+
         def tools_for(_: object) -> ToolRegistry:
             return ToolRegistry(effect_tool(name, life) for name in TOOLS)
 
         return replace(
             super()._setup(store),
             open_provider=open_provider,
+            refuse_removed=refuse_none,
             tools_for=tools_for,
             specialists=lambda: (FINDER,) if life.delegates else (),
         )

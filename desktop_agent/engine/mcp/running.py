@@ -11,6 +11,7 @@ from desktop_agent.engine.mcp.place import Running, is_same
 from desktop_agent.engine.mcp.seen_tools import SeenTools
 from desktop_agent.engine.mcp.told import Told
 from desktop_agent.engine.mcp.trials import Trials
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.tools.mcp.offering.tools import Offer, changed_tools, offer_of
 from desktop_agent.tools.mcp.server import LiveServer
 from desktop_agent.tools.mcp.upkeep import Setting
@@ -123,7 +124,7 @@ class RunningServers(Told):
         """End all servers and all that they started."""
         running = list(self._running.values())
         self._running.clear()
-        await asyncio.gather(self._trials.close(), *(each.end() for each in running), *self._ending)
+        await all_ended(self._trials.close(), *(each.end() for each in running), *self._ending)
 
     def _on(self) -> dict[str, McpServer]:
         return {each.id: each for each in reversed(self._configured()) if each.on}

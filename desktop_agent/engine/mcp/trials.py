@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from desktop_agent.engine.mcp.place import Running, is_same
+from desktop_agent.storage.ending import all_ended
 from desktop_agent.vocabulary.errors import Sentence
 from desktop_agent.vocabulary.mcp.log import LogLine
 from desktop_agent.vocabulary.mcp.servers import McpServer
@@ -79,6 +80,6 @@ class Trials:
     async def close(self) -> None:
         """End those that run."""
         under_way = tuple(self._under_way.values())
-        await asyncio.gather(*(running.end() for _, running in under_way))
+        await all_ended(*(running.end() for _, running in under_way))
         if under_way:
             await asyncio.wait([task for task, _ in under_way])

@@ -79,11 +79,13 @@ class RunMaking:
 
     def _around(self, recorder: RunRecorder, budget: Budget) -> Surroundings:
         setup, conduct = self._setup, self._conduct
-        tools, files = self._tools(recorder, budget), self._files()
+        tools, files, record = self._tools(recorder, budget), self._files(), self._record()
         # In one moment with the tools: rules of one folder never decide about tools of another.
-        conduct.standing.move_to(self._record().workspace)
+        conduct.standing.move_to(record.workspace)
         return Surroundings(
-            open_provider=lambda model: setup.open_provider(self._record(), model),
+            # Of one moment with the model: another server that is chosen while it runs is for the next run.
+            open_provider=lambda model: setup.open_provider(record, model),
+            tools_ready=lambda: setup.tools_ready(record),
             recorder=recorder,
             tools=tools,
             approvals=conduct.approvals,
@@ -104,6 +106,7 @@ class RunMaking:
         record, setup = self._record(), self._setup
         if setup.store is not None and setup.store.read_only is not None:
             raise setup.store.read_only
+        setup.refuse_removed(record)
         return RunSettings(
             model=record.model or "",
             config=setup.config_for(record),

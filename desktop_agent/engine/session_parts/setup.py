@@ -20,12 +20,17 @@ from desktop_agent.vocabulary.conduct.specialists import Specialist
 from desktop_agent.vocabulary.requests import ProviderConfig
 
 
+async def _ready(_: ConversationRecord) -> None:
+    """Wait for nobody."""
+
+
 @dataclass(frozen=True)
 class SessionSetup:
     """What sessions are made with. Functions are called afresh for each run, so changes hold from the next prompt on;
     `modes` are asked for whenever one is looked for, so changes hold at once, see `ModeSwitch.follow`.
 
-    `open_provider` also takes the name of a model: a specialist may have its own. `rules` hold while a session is
+    `open_provider` also takes the name of a model: a specialist may have its own; `refuse_removed` raises WrongUse
+    where it is certain to. A run begins with `tools_ready`. `rules` hold while a session is
     open and are kept nowhere; `book` has those that are kept. `names` says which tools may be named at all.
     `own_folders` are the program's own, where no call writes. `files`
     saves what calls change; None saves nothing. `questions`: the agent may ask the person something, so somebody must
@@ -36,6 +41,8 @@ class SessionSetup:
     read_picture: ReadPicture
     tools_for: Callable[[ConversationRecord], ToolRegistry]
     config_for: Callable[[ConversationRecord], ProviderConfig]
+    refuse_removed: Callable[[ConversationRecord], None] = lambda _: None
+    tools_ready: Callable[[ConversationRecord], Awaitable[None]] = _ready
     limits: Callable[[], Limits] = Limits
     files_for: Callable[[ConversationRecord], FileKeeper | None] | None = None
     store: Store | None = None

@@ -115,13 +115,13 @@ async def answered(
         answer.wait_for_first_event()
         async with answer.body() as body:
             yield _started(opened)
-            has_begun = False
+            progress = -1
             chunks = _UntilSilent(body, reader, builder)
             async for chunk in chunks:
                 ready = iter(_events(decoder.feed(chunk), opened))
                 for event in ready:
                     yield event
-                has_begun = has_begun or _has_begun(reader, answer)
+                progress = _heard(opened, progress)
                 if reader.failure is not None or _is_a_page(decoder):
                     break
             else:
@@ -157,7 +157,7 @@ def _failure_at_the_end(
     if (was_silent or isinstance(failure, TimedOut)) and reader.has_finished and not reader.done:
         opened.builder.told["unended"] = True
         failure = None
-    elif reader.has_ended or (reader.has_finished and failure is None):
+    elif reader.has_ended or (reader.has_finished and failure is None and not decoder.broke_off):
         # After its end mark an answer is whole, however the connection ended; after a finish alone, if it ended well.
         failure = None
     else:
@@ -319,11 +319,16 @@ def _is_a_page(decoder: SseDecoder) -> bool:
     return decoder.strange.lstrip()[:1] == "<" and not decoder.frames
 
 
-def _has_begun(reader: FrameReader, answer: HttpAnswer) -> bool:
-    """Whether the first event that is none of signs of life has come; from then on other limits hold."""
-    if reader.recognised:
-        answer.hear_event()
-    return reader.recognised
+def _heard(opened: Opened, before: int) -> int:
+    """How far the answer is: from its first event on each piece is waited for anew, signs of life only for so long."""
+    if not opened.reader.recognised:
+        return before
+    progress = opened.builder.progress
+    if progress == before:
+        opened.answer.hear_sign_of_life()
+    else:
+        opened.answer.hear_event()
+    return progress
 
 
 def _damaged(count: int) -> Sentence:

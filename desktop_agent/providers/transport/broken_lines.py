@@ -70,7 +70,7 @@ def from_reading(error: Exception, where: str, limits: "WaitLimits") -> Provider
     """In the middle of a body; `limits` are those that held."""
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
-        message = f"{where} gave signs of life, but did not begin to answer"
+        message = f"{where} gave signs of life, but nothing more of an answer"
         remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
         return TimedOut(message, retryable=False, remedy=remedy)
     if name == "ReadTimeout":

@@ -298,6 +298,26 @@ def is_bare_error(data: Any) -> bool:
     return data.get("success") is False or any(data.get(n) and isinstance(data[n], str) for n in _MESSAGES)
 
 
+def in_place_of_models(body: bytes) -> ProviderError:
+    """For a success that lists no models: what it says, in whatever shape an error has, or that nobody can read it."""
+    try:
+        data = loads(body)
+    except ValueError:
+        data = None
+    said: Any = data[0] if is_array(data) and data else data
+    if is_object(said) and is_error(said.get("error")):
+        return from_stream(said, {})
+    if is_object(said) and (
+        "error" in (said.get("object"), said.get("type")) or said.get("detail") or is_bare_error(said)
+    ):
+        error = from_stream(said, {})
+        if type(error) is not ServerFailed or error.status is not None:
+            return error
+        # It may be how a server says that it has no listing.
+        return UnreadableAnswer(error.message, detail=error.detail)
+    return not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+
+
 def named_words(error: ProviderError) -> frozenset[str]:
     """Every word of the server's message, and the field that it named as `param`."""
     param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)

@@ -28,9 +28,10 @@ ERROR_BODY_LIMIT = 64 * 1024
 REFUSAL_PATIENCE = 10.0
 # Shorter ones are words that stand in for a key, such as “ollama” or “lm-studio”.
 _SHORTEST_REAL_KEY = 10
-# Seconds to the first event, however often a server shows signs of life. What is known to do so for longest, DeepSeek
-# under load, gives up after ten minutes (https://api-docs.deepseek.com/quick_start/rate_limit).
-LONGEST_START = 3600.0
+# Seconds to the first event, and from one piece of an answer to the next, however often a server shows signs of life.
+# What is known to do so for longest, DeepSeek under load, gives up after ten minutes
+# (https://api-docs.deepseek.com/quick_start/rate_limit).
+LONGEST_QUIET = 3600.0
 LISTING_LIMIT = 16 * 1024 * 1024
 
 
@@ -164,16 +165,21 @@ class HttpAnswer:
             raise failure
 
     def wait_for_first_event(self) -> None:
-        """From now on the limits of the first event hold, until `hear_event`: one of silence, and LONGEST_START."""
-        limits = self._stream.limits
-        limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
-        # Who set a longer limit means it.
-        limits.until = asyncio.get_running_loop().time() + max(LONGEST_START, 2 * limits.silence)
+        """From now on the limits of the first event hold, until `hear_event`: one of silence, and LONGEST_QUIET."""
+        self._stream.limits.silence = self._call.timeouts.for_start(slow=False).first_event or FIRST_EVENT
+        self.hear_sign_of_life()
 
     def hear_event(self) -> None:
-        """The first event has come: the limit of silence within an answer holds."""
+        """A piece of the answer has come: the limit of silence within an answer holds."""
         limits = self._stream.limits
         limits.silence, limits.until = self._call.timeouts.idle, None
+
+    def hear_sign_of_life(self) -> None:
+        """Nothing of the answer has come: from the first such moment on LONGEST_QUIET holds, until `hear_event`."""
+        limits = self._stream.limits
+        if limits.until is None:
+            # Who set a longer limit means it.
+            limits.until = asyncio.get_running_loop().time() + max(LONGEST_QUIET, 2 * limits.silence)
 
     async def read(self, limit: int) -> bytes:
         """The body up to `limit` bytes; what lies beyond is not fetched. Raises like `body`."""

@@ -33,13 +33,15 @@ class SseDecoder:
     """Feed chunks as they come, then call `finish` once at the end of the body.
 
     `bad_events` counts events whose data was not JSON. `strange` is the first line that is no field of an event
-    stream, for telling a login page from a model. `frames` counts what was handed out.
+    stream, for telling a login page from a model. `frames` counts what was handed out. `broke_off`: the body ended in
+    the middle of an event.
     """
 
     def __init__(self, limit: int = SIZE_LIMIT) -> None:
         self.bad_events = 0
         self.frames = 0
         self.strange = ""
+        self.broke_off = False
         self._limit = limit
         self._waiting = bytearray()  # a line whose end has not come
         self._skip_lf = False
@@ -121,6 +123,7 @@ class SseDecoder:
             self._close_bare()
         if self._data:
             self._dispatch()
+        self.broke_off = self.bad_events > bad_events
         if is_cut:
             self.bad_events = bad_events
         return self._handed_out()

@@ -354,11 +354,12 @@ async def test_a_check_keeps_nothing(setting: Setting) -> None:
             await setting.secrets.get("mine")
 
 
-async def test_presets_are_found_and_others_are_not(setting: Setting) -> None:
+@pytest.mark.parametrize(("endpoint_id", "named"), [("nowhere", "nowhere"), ("ollama", "Ollama")])
+async def test_a_server_that_is_not_set_up_is_refused_by_name(setting: Setting, endpoint_id: str, named: str) -> None:
     connections = setting.connections()
-    assert connections.endpoint("ollama").base_url.endswith(":11434/v1")
-    with pytest.raises(WrongUse, match="nowhere"):
-        connections.endpoint("nowhere")
+    for refused in (connections.endpoint, connections.refuse_removed):
+        with pytest.raises(WrongUse, match=named):
+            refused(endpoint_id)
     assert connections.endpoints() == ()
 
 

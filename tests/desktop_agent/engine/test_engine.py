@@ -4,11 +4,13 @@ import asyncio
 import gc
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 from weakref import ref
 
 import pytest
 from pydantic import SecretStr
 
+from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
@@ -80,7 +82,7 @@ async def test_an_unknown_conversation_is_wrong_use(tmp_path: Path) -> None:
     await engine.close()
 
 
-@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), ("scripted", None)])
+@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), (DEMO, None)])
 async def test_a_conversation_without_server_or_model_says_so(
     tmp_path: Path, endpoint_id: str | None, model: str | None
 ) -> None:
@@ -271,6 +273,35 @@ async def test_close_ends_every_run_and_keeps_it(tmp_path: Path) -> None:
         loaded = await engine.store.load(each.id)
         assert [message.text for message in loaded.messages] == ["p", "half"]
         assert loaded.journal == ()
+    await engine.close()
+
+
+async def test_what_cannot_be_closed_keeps_nothing_else_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    engine, provider = await opened(tmp_path, Turn(ContentDelta("half"), wait))
+
+    async def broken() -> None:
+        raise RuntimeError("cannot be closed")
+
+    demo = (await engine.connections.start_demo()).base_url
+    broken_session, session = engine.new_session(), engine.new_session()
+    monkeypatch.setattr(broken_session, "close", broken)
+    monkeypatch.setattr(provider, "aclose", broken)
+    before = asyncio.all_tasks()
+    session.send(Message.user("p"))
+    await wait.reached.wait()  # type: ignore[union-attr]
+    with pytest.raises(RuntimeError, match="cannot be closed"):
+        await engine.close()
+    assert asyncio.all_tasks() <= before
+    assert session.is_closed
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", urlsplit(demo).port)
+    engine = await Engine.open(tmp_path)
+    loaded = await engine.store.load(session.record.id)
+    assert [message.text for message in loaded.messages] == ["p", "half"]
+    assert loaded.journal == ()
     await engine.close()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.engine.reopening import reopened
 from desktop_agent.engine.writer import SAVED
 from desktop_agent.providers.scripted import Turn
 from desktop_agent.tools.decorator import tool
@@ -14,7 +15,7 @@ from desktop_agent.vocabulary.blocks import Outcome, ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.engine_events import ErrorOccurred, ToolFinished, ToolStarted
 from desktop_agent.vocabulary.errors import DatabaseReplaced, DiskFull, StorageFailed, WrittenElsewhere, WrongUse
-from desktop_agent.vocabulary.messages import Message
+from desktop_agent.vocabulary.messages import Message, MessageState
 from desktop_agent.vocabulary.provider_events import ContentDelta
 from desktop_agent.vocabulary.tool_calls import ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
@@ -62,6 +63,35 @@ async def test_what_can_never_be_written_is_not_called_saved(shaky: Shaky, monke
     await stage.session.write_all()
     assert notices(stage) == ["A part of the conversation could not be written (ValueError)."]
     await stage.session.close()
+
+
+async def test_an_answer_that_could_not_be_written_is_read_from_its_pieces_when_it_is_opened_again(
+    shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(shaky, Turn(ContentDelta("one")), Turn(ContentDelta("two")), Turn(ContentDelta("three")))
+    await stage.say("hello")
+    real, is_refused = shaky.store.commit, True
+
+    async def commit(id_: str, *messages: Message, **more: Any) -> Any:
+        if is_refused and any(each.text == "two" for each in messages):
+            raise ValueError("never")
+        return await real(id_, *messages, **more)
+
+    monkeypatch.setattr(shaky.store, "commit", commit)
+    await stage.say("second")
+    await stage.say("third")
+    await stage.session.close()
+    said = ["hello", "one", "second", "third", "three"]
+    assert [each.text for each in (await shaky.store.load(stage.session.record.id)).messages] == said
+    for again in (True, False, False):
+        is_refused = again
+        session = await reopened(shaky.store, stage.session.record.id, stage.session._setup)
+        assert [each.text for each in session.history] == [*said, "two"]
+        assert session.history[-1].state is MessageState.INTERRUPTED
+        await session.close()
+    loaded = await shaky.store.load(stage.session.record.id)
+    assert [each.text for each in loaded.messages] == [*said, "two"]
+    assert loaded.journal == ()
 
 
 async def test_no_call_of_several_runs_where_their_start_cannot_be_journalled(

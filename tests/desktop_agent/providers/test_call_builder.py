@@ -1,8 +1,11 @@
 import json
+from typing import Any
 
 import pytest
 
+from desktop_agent.providers import call_builder
 from desktop_agent.providers.call_builder import LONGEST_LOOKED_AT, LONGEST_NAME, CallBuilder
+from desktop_agent.providers.transport.json_text import loads_object
 from desktop_agent.vocabulary.blocks import ToolUse
 
 
@@ -106,6 +109,39 @@ def test_a_large_call_said_again_is_one(as_text: bool) -> None:
     for _ in range(3):
         builder.fragment(name="write_file", arguments=json.dumps(wanted) if as_text else wanted)
     assert [call.input for _, call in builder.end()] == [wanted]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"index": 0},
+        {"index": 0, "id": "c"},
+        {"index": 0, "id": "c", "name": "write_file"},
+        {"index": 0, "name": "write_file"},
+        {"id": "c"},
+        {},
+    ],
+    ids=lambda head: " ".join(head) or "nothing",
+)
+def test_arguments_in_many_pieces_cost_no_square_of_their_length(
+    head: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+
+    def counting(text: str) -> Any:
+        parsed.append(len(text))
+        return loads_object(text)
+
+    monkeypatch.setattr(call_builder, "loads_object", counting)
+    builder = CallBuilder("p", lambda: "made")
+    builder.fragment(index=head.get("index"), id=head.get("id"), name="write_file")
+    text = json.dumps({"text": ("a line of words\n" * 500 + "{}\n") * 4})
+    for at in range(0, len(text), 4):
+        builder.fragment(**head, arguments=text[at : at + 4])
+    ((_, call),) = builder.end()
+    assert call.input == json.loads(text)
+    # All pieces, and the whole for each piece at whose end it may be over.
+    assert sum(parsed) < 20 * len(text)
 
 
 def test_names_and_ids_without_end_are_bounded() -> None:

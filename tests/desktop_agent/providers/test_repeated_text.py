@@ -141,15 +141,16 @@ def gemini(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "gemini"])
-@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut"])
-async def test_a_finish_on_every_chunk_is_no_end_mark(dialect: str, is_whole: bool) -> None:
+@pytest.mark.parametrize("end", ["whole", "cut", "in the middle of an event"])
+async def test_a_finish_on_every_chunk_is_no_end_mark(dialect: str, end: str) -> None:
     events = [sse(chunk({"content": word}, finish="stop"), done=False) for word in ("one ", "two ", "three")]
     if dialect == "gemini":
         events = [gemini(word) for word in ("one ", "two ", "three")]
+    events += [events[-1][:40]] if end == "in the middle of an event" else []
     body = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events)
     chunked = head("200 OK", "text/event-stream", "transfer-encoding: chunked")
-    async with raw(chunked, body + (b"0\r\n\r\n" if is_whole else b"")) as address:
-        if is_whole:
+    async with raw(chunked, body + (b"0\r\n\r\n" if end != "cut" else b"")) as address:
+        if end == "whole":
             assert await answer_of(address, dialect) == "one two three"
         else:
             assert isinstance(await failure_of(address, dialect), Truncated)

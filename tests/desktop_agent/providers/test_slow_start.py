@@ -146,14 +146,15 @@ async def test_signs_of_life_before_the_first_event_count(sign: bytes) -> None:
         assert await heard("openai-chat", port, first_event=0.5) == "done"
 
 
+@pytest.mark.parametrize("at_start", [True, False])
 @pytest.mark.parametrize("sign", [SIGNS_OF_LIFE["comment"], SIGNS_OF_LIFE["ping"], b"x"])
 async def test_signs_of_life_alone_are_not_waited_for_without_end(
-    http: HttpClient, sign: bytes, monkeypatch: pytest.MonkeyPatch
+    http: HttpClient, sign: bytes, at_start: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "LONGEST_START", SOON)
-    async with quiet_server(Pause(PATIENCE, every=SOON / 10, sign=sign, at_start=True)) as port:
+    monkeypatch.setattr(http_client, "LONGEST_QUIET", SOON)
+    async with quiet_server(Pause(PATIENCE, every=SOON / 10, sign=sign, at_start=at_start)) as port:
         provider = make_provider("openai-chat", f"http://127.0.0.1:{port}/v1", None, http)
-        error = await failure_of(provider, Timeouts(first_event=1))
+        error = await failure_of(provider, Timeouts(first_event=1, idle=1))
         assert isinstance(error, TimedOut)
         assert RetryPolicy().delay(error, 1) is None
         assert "may be billed" in str(error.remedy)
@@ -168,7 +169,7 @@ async def test_what_is_said_of_a_server_that_only_showed_signs_of_life() -> None
 
 
 async def test_a_limit_of_more_than_an_hour_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "LONGEST_START", SOON)
+    monkeypatch.setattr(http_client, "LONGEST_QUIET", SOON)
     async with quiet_server(Pause(3 * SOON, every=SOON / 10, sign=SIGNS_OF_LIFE["comment"], at_start=True)) as port:
         assert await heard("openai-chat", port, first_event=60) == "done"
 
@@ -180,14 +181,14 @@ async def test_an_answer_that_has_begun_may_take_as_long_as_it_likes(
     first, rest = sse(chunk({"content": "Hel"}), done=False), sse(chunk({"content": "lo"}), chunk(finish="stop"))
     async with Loopback(Reply([first], framing="chunked", hold=release, late=rest)) as server:
         provider = make_provider("openai-chat", server.url, None, http)
-        stream = provider.stream(question(Timeouts(idle=10 * http_client.LONGEST_START)))
+        stream = provider.stream(question(Timeouts(idle=10 * http_client.LONGEST_QUIET)))
         text = ""
         async for event in stream:
             if isinstance(event, ContentDelta):
                 text += event.text
                 if not release.is_set():
-                    later = loop.time() + 2 * http_client.LONGEST_START
-                    monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + 2 * http_client.LONGEST_START)
+                    later = loop.time() + 2 * http_client.LONGEST_QUIET
+                    monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + 2 * http_client.LONGEST_QUIET)
                     assert loop.time() >= later
                     release.set()
         assert text == "Hello"

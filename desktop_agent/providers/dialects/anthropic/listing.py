@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from desktop_agent.providers.dialects.anthropic.usage import count
-from desktop_agent.providers.transport.failures import from_stream, not_a_model_server
+from desktop_agent.providers.transport.failures import in_place_of_models, is_error
 from desktop_agent.providers.transport.json_text import is_array, is_object, loads, mended, object_in, objects_in
 from desktop_agent.vocabulary.requests import Capabilities, Effort, ModelInfo, ReasoningMode
 
@@ -59,11 +59,9 @@ def _page(body: bytes) -> dict[str, Any]:
         data = loads(body)
     except ValueError:
         data = None
-    if is_object(data) and data.get("error"):
-        raise from_stream(data, {})
-    if is_object(data) and is_array(data.get("data")):
+    if is_object(data) and is_array(data.get("data")) and not is_error(data.get("error")):
         return data
-    raise not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+    raise in_place_of_models(body)
 
 
 def _capabilities(entry: dict[str, Any]) -> Capabilities:

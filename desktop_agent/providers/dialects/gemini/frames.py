@@ -88,9 +88,10 @@ class FrameReader:
     def read(self, frame: Frame) -> None:
         """Fold one frame in."""
         name, data = frame
-        text = None if name or self.finish is not None or self._blocked else _only_text(data)
+        is_first = self._index in (None, "0")
+        text = _only_text(data) if is_first and not name and self.finish is None and not self._blocked else None
         if text is not None and (self._response_id is not None or "responseId" not in data):
-            self.recognised, self._index = True, self._index or "0"
+            self.recognised, self._index = True, "0"
             self._count(data)
             self._parts.text(text)
             return
@@ -165,10 +166,13 @@ class FrameReader:
             self._fail(data)
 
     def _first_of(self, candidates: Any) -> dict[str, Any] | None:
-        """The one answer that is read: 0, which may be left out, or with which number the server begins."""
+        """The one answer that is read: with which number the server begins. One without a number is 0, or that one
+        where it stands alone."""
         found = [each for each in (candidates if is_array(candidates) else [candidates]) if is_object(each)]
         if self._index is None and found:
             self._index = min((str(each.get("index") or 0) for each in found), key=lambda index: (len(index), index))
+        if len(found) == 1 and found[0].get("index") is None:
+            return found[0]
         return next((each for each in found if str(each.get("index") or 0) == self._index), None)
 
     def _count(self, data: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from desktop_agent.providers.transport.failures import from_stream, not_a_model_server
+from desktop_agent.providers.transport.failures import in_place_of_models, is_error
 from desktop_agent.providers.transport.json_text import array_in, is_object, loads, mended, objects_in
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
 
@@ -34,11 +34,10 @@ def _page(body: bytes) -> dict[str, Any]:
         data = loads(body)
     except ValueError:
         data = None
-    if is_object(data) and data.get("error"):
-        raise from_stream(data, {})
     # A server without any model sends an empty object.
-    if not is_object(data) or (data and not {"models", "nextPageToken"} & data.keys()):
-        raise not_a_model_server({}, body[:200].decode("utf-8", "replace"))
+    is_page = is_object(data) and (not data or bool({"models", "nextPageToken"} & data.keys()))
+    if not is_object(data) or not is_page or is_error(data.get("error")):
+        raise in_place_of_models(body)
     return data
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from desktop_agent.providers.dialects.servers import Quirks, by_listing
 from desktop_agent.providers.transport.addresses import beside_v1, joined
-from desktop_agent.providers.transport.failures import from_stream, not_a_model_server
+from desktop_agent.providers.transport.failures import in_place_of_models, is_bare_error, is_error
 from desktop_agent.providers.transport.json_text import (
     array_in,
     dumps,
@@ -54,15 +54,16 @@ def _entries(body: bytes) -> list[dict[str, Any]]:
     try:
         data = loads(body)
     except ValueError:
-        raise not_a_model_server({}, body[:200].decode("utf-8", "replace")) from None
-    if is_object(data) and data.get("error"):
-        raise from_stream(data, {})
-    found = data.get("data", data.get("models", ...)) if is_object(data) else data
-    if found is None:  # Ollama without any model
-        return []
-    if not is_array(found):
-        raise not_a_model_server({}, body[:200].decode("utf-8", "replace"))
-    return [entry for entry in found if is_object(entry) and isinstance(entry.get("id"), str) and entry["id"]]
+        data = ...
+    said = data if is_object(data) else {}
+    found = said.get("data", said.get("models", ...)) if is_object(data) else data
+    if found is None and not is_bare_error(data):  # Ollama without any model
+        found = []
+    entries = [each for each in found if is_object(each)] if is_array(found) else []
+    is_listing = is_array(found) and not (is_error(said.get("error")) or (said.get("success") is False and not found))
+    if not is_listing or any(is_error(each.get("error")) for each in entries[:1]):
+        raise in_place_of_models(body)
+    return [each for each in entries if isinstance(each.get("id"), str) and each["id"]]
 
 
 def _model(entry: dict[str, Any], more: Capabilities | None) -> ModelInfo:

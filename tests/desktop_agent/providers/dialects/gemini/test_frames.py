@@ -315,6 +315,30 @@ def test_text_in_other_shapes_is_read(content: Any, shown: list[str]) -> None:
     assert fold([sse({"candidates": [{"content": content, "index": "0"}]}, STOP)]) == [*map(text, shown), *stop()]
 
 
+def piece(words: str | None, index: int | None) -> dict[str, Any]:
+    """One chunk of text, or the end of the answer, with its number or without."""
+    candidate = {"finishReason": "STOP"} if words is None else {"content": {"parts": [{"text": words}]}}
+    return {"candidates": [candidate if index is None else {**candidate, "index": index}]}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [("a", 1), ("x", 0), ("b", 1), ("y", 0), (None, 1)],
+        [("a", 0), ("x", 1), ("b", 0), (None, 0)],
+        [("a", None), ("x", 1), ("b", 0), (None, None)],
+        [("a", 1), ("b", None), (None, None)],
+    ],
+)
+def test_one_answer_is_read_and_nothing_of_it_dropped(pieces: list[tuple[str | None, int | None]]) -> None:
+    assert fold([sse(*(piece(*each) for each in pieces))]) == [text("a"), text("b"), *stop()]
+
+
+def test_the_answer_that_is_read_may_stand_behind_one_without_a_number() -> None:
+    both = piece("x", None)["candidates"] + piece("b", 1)["candidates"]
+    assert fold([sse(piece("a", 1), {"candidates": both}, piece(None, 1))]) == [text("a"), text("b"), *stop()]
+
+
 def test_ids_of_the_server_are_remembered() -> None:
     data = sse(
         chunk({"functionCall": {"name": "f", "id": "a"}}, {"functionCall": {"name": "f", "id": "b"}}),
