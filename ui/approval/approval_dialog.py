@@ -6,7 +6,15 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.tool_calls import Decision, Preview
+from desktop_agent.vocabulary.tool_calls import (
+    AllowAlways,
+    AllowForConversation,
+    AllowOnce,
+    Decision,
+    Deny,
+    DenyAndStop,
+    Preview,
+)
 from ui.approval.arguments_view import ArgumentsView
 from ui.approval.call_header import CallHeader
 from ui.approval.call_list import CallList
@@ -91,6 +99,13 @@ class ApprovalDialog(QDialog):
         if approval_id == self._current and not self._preview_pause.isActive():
             self._preview.show_preview(preview)
 
+    def refuse(self, approval_id: str, why: str) -> None:
+        """A decision was not taken: its call waits on, with those that were to be decided with it."""
+        self._decided.clear()
+        if approval_id == self._current:
+            self._arguments.refuse(why)
+            self._middle.bring([self._arguments])
+
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Sized before Qt puts it over the middle of the window."""
         if visible and not self.isVisible():
@@ -161,12 +176,14 @@ class ApprovalDialog(QDialog):
             return
         ids = [call.approval_id]
         if for_others:
-            # Edited arguments are this call's own; the others run as they were asked for.
             ids += [each.approval_id for each in self._others(call)]
         self._decided.update(ids)
         for approval_id in ids:
             own = approval_id == call.approval_id
-            self.decided.emit(approval_id, decision if own else _without_edits(decision))
+            self.decided.emit(approval_id, decision if own else _for_another(decision))
+            if approval_id not in self._decided:
+                # It was refused. The others wait with it: the person has to answer once more.
+                break
         # Only now: a listener may have called set_approvals already, and what it removed must not come back.
         self.set_approvals(list(self._calls.values()))
 
@@ -241,5 +258,12 @@ class ApprovalDialog(QDialog):
         layout.addLayout(line)
 
 
-def _without_edits(decision: Decision) -> Decision:
-    return decision.model_copy(update={"edited_input": None}) if hasattr(decision, "edited_input") else decision
+def _for_another(decision: Decision) -> Decision:
+    """What it means for another call: edited arguments and a rule are of the one that they were made for."""
+    match decision:
+        case AllowOnce() | AllowAlways():
+            return AllowOnce()
+        case AllowForConversation():
+            return AllowForConversation()
+        case Deny() | DenyAndStop():
+            return decision

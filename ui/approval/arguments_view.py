@@ -116,6 +116,13 @@ class ArgumentsView(QWidget):
         self._close()
         self.changed.emit()
 
+    def refuse(self, problem: str) -> None:
+        """Say why these arguments were not taken; edited ones have to be changed."""
+        if self.is_editing:
+            self._parsed = None
+        self._say(problem)
+        self.changed.emit()
+
     def _close(self) -> None:
         self._editor.hide()
         self._view.show()
@@ -146,7 +153,7 @@ class ArgumentsView(QWidget):
     def _say(self, problem: str) -> None:
         self._problem.setText(problem)
         # Its line is kept while one writes: the buttons under it would jump.
-        self._problem.setVisible(self.is_editing)
+        self._problem.setVisible(self.is_editing or bool(problem))
         self._editor.setAccessibleDescription(problem)
         set_kind(self._editor, "invalid", "true" if problem else "false")
 
