@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from desktop_agent.vocabulary.blocks import JsonObject
 from desktop_agent.vocabulary.tool_calls import (
     AllowAlways,
     AllowForConversation,
@@ -48,8 +49,9 @@ class ApprovalDialog(QDialog):
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
+        # Also of calls that are not here now: they may wait in a conversation that the person comes back to.
         self._edits: dict[str, str] = {}
-        self._previews: dict[str, Preview | None] = {}
+        self._messages: dict[str, str] = {}
         self._current: str | None = None
         self._list = CallList(themes)
         self.mode = ModePicker(themes)
@@ -77,9 +79,6 @@ class ApprovalDialog(QDialog):
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
         """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
         waiting = {call.approval_id: call for call in calls if call.approval_id not in self._decided}
-        for gone in set(self._calls) - set(waiting):
-            self._edits.pop(gone, None)
-            self._previews.pop(gone, None)
         self._calls = waiting
         if not waiting:
             self._current = None
@@ -93,10 +92,9 @@ class ApprovalDialog(QDialog):
             self._list.show_calls(waiting.values(), self._current)
             self._offer_others()
 
-    def set_preview(self, approval_id: str, preview: Preview | None) -> None:
-        """The effect of a call's arguments as they stand now."""
-        self._previews[approval_id] = preview
-        if approval_id == self._current and not self._preview_pause.isActive():
+    def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
+        """The effect of these very arguments, as `preview_requested` gave them. Others may be written by now."""
+        if approval_id == self._current and arguments is self._arguments.arguments:
             self._preview.show_preview(preview)
 
     def refuse(self, approval_id: str, why: str) -> None:
@@ -141,6 +139,7 @@ class ApprovalDialog(QDialog):
         self._list.chosen.connect(self._show)
         self._bar.decided.connect(self._decide)
         self._bar.edit_toggled.connect(self._arguments.toggle)
+        self._bar.message_changed.connect(self._keep_message)
         self._arguments.changed.connect(self._arguments_changed)
         self._preview_pause.timeout.connect(self._ask_for_preview)
         self._reasons.trusted.connect(self._trust)
@@ -159,8 +158,10 @@ class ApprovalDialog(QDialog):
         self._rules.hide()
         self._rules.offer(call.offers)
         self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
+        self._preview.show_preview(call.preview)
+        # Where they are edited, their preview is asked for anew.
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
-        self._preview.show_preview(self._previews.setdefault(approval_id, call.preview))
+        self._bar.set_message(self._messages.get(approval_id, ""))
         self._set_editing()
         self._allow_what_stands()
         self._offer_others()
@@ -184,8 +185,15 @@ class ApprovalDialog(QDialog):
             if approval_id not in self._decided:
                 # It was refused. The others wait with it: the person has to answer once more.
                 break
+        for approval_id in self._decided.intersection(ids):
+            self._edits.pop(approval_id, None)
+            self._messages.pop(approval_id, None)
         # Only now: a listener may have called set_approvals already, and what it removed must not come back.
         self.set_approvals(list(self._calls.values()))
+
+    def _keep_message(self, text: str) -> None:
+        if self._current is not None:
+            self._messages[self._current] = text
 
     def _arguments_changed(self) -> None:
         call = self.current
@@ -224,7 +232,7 @@ class ApprovalDialog(QDialog):
             return
         if self._arguments.edited_input is None and self._arguments.is_valid:
             self._preview_pause.stop()
-            self.set_preview(call.approval_id, call.preview)
+            self._preview.show_preview(call.preview)
         else:
             self._preview.show_waiting(valid=self._arguments.is_valid)
             self._preview_pause.start()

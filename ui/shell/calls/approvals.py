@@ -110,7 +110,8 @@ class ApprovalPresenter(QObject):
             self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))
 
     async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
-        self._dialog.set_preview(approval_id, await conversation.approvals.preview(approval_id, arguments))
+        preview = await conversation.approvals.preview(approval_id, arguments)
+        self._dialog.set_preview(approval_id, arguments, preview)
 
 
 _IN_FILES = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
