@@ -351,6 +351,13 @@ def test_edits_that_change_nothing_are_no_edits(driver):
     assert driver.decisions == [("call-1", AllowOnce())]
 
 
+def test_true_is_another_value_than_one(driver):
+    driver.show(call(arguments={"content": "text", "deep": {"count": 1}}))
+    driver.edit('{"content": "text", "deep": {"count": true}}')
+    driver.click("Allow once")
+    assert driver.decisions[0][1].edited_input["deep"]["count"] is True
+
+
 def test_the_preview_follows_the_edits(driver):
     driver.show(call())
     driver.edit('{"path": "a.txt", "content": "new"}')
