@@ -11,7 +11,7 @@ from desktop_agent.vocabulary.blocks import JsonObject
 from ui.approval.parts.fitted_text import FittedText
 from ui.approval.parts.middle import GivesWay
 from ui.approval.parts.wrapped_text import WrappedText
-from ui.approval.visible_text import folded
+from ui.approval.visible_text import beginning, folded
 from ui.look.controls import set_kind
 from ui.look.fonts import mono_font
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
@@ -91,7 +91,10 @@ class ArgumentsView(QWidget):
     def show_call(self, arguments: JsonObject, check: Check, edited_text: str | None = None) -> None:
         """Show a call; `edited_text` opens the editor where it was left."""
         self._original, self._check = arguments, check
-        self._view.show_in_order(folded(arguments_as_json(arguments)))
+        text, left_out = beginning(arguments_as_json(arguments))
+        words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
+        self._heading.setText(words.format(f"{left_out:,}") if left_out else self.tr("Arguments"))
+        self._view.show_in_order(folded(text))
         self._close()
         if edited_text is not None:
             self.edit(edited_text)

@@ -485,3 +485,12 @@ def test_html_in_a_call_is_text(driver):
     driver.show(call(tool="<b>x</b>", preview=TextPreview("<img src='http://a/b'>")))
     assert "<b>x</b>" in driver.words
     assert driver.preview.toPlainText() == "<img src='http://a/b'>"
+
+
+def test_very_many_arguments_are_shown_in_part_and_said_to_be(driver):
+    driver.show(call(arguments={"content": "text", "numbers": [7] * 400_000}))
+    shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
+    assert shown.count("\n") < 40_000
+    assert any(each.startswith("Arguments, without the last ") for each in driver.words)
+    driver.dialog.set_approvals([call(2)])
+    assert "Arguments" in driver.words
