@@ -281,20 +281,19 @@ class Engine:
 
         One of which the disk still refuses something is not deleted: that would be lost.
         """
-        session = self._sessions.get(conversation_id)
-        if session is not None:
-            await session.close()
-            if session.is_new:
-                self._sessions.pop(conversation_id, None)
-                return
-            with suppress(*OVERTAKEN):
-                await session.settle()
-        lock = await self._locks.acquire(conversation_id)
-        try:
-            await self.store.delete_conversation(conversation_id)
-        finally:
-            await lock.release()
-        self._sessions.pop(conversation_id, None)
+        # As in `session`: who opens it meanwhile would meet our own lock.
+        async with self._opening:
+            session = self._sessions.get(conversation_id)
+            if session is not None:
+                await session.close()
+                if session.is_new:
+                    self._sessions.pop(conversation_id, None)
+                    return
+                with suppress(*OVERTAKEN):
+                    await session.settle()
+            async with self._locks.held(conversation_id):
+                await self.store.delete_conversation(conversation_id)
+            self._sessions.pop(conversation_id, None)
 
     async def write_all(self, *, at_once: bool = False) -> None:
         """Try to write what waits everywhere; `unsaved` says what was refused. `at_once`: see Session.write_at_once."""

@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import logging
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
@@ -59,6 +61,15 @@ class ConversationLocks:
         lock = self.lock(conversation_id)
         await lock.acquire()
         return lock
+
+    @asynccontextmanager
+    async def held(self, conversation_id: str) -> AsyncGenerator[None]:
+        """Hold it meanwhile. Raises ConversationInUse, and StorageFailed."""
+        lock = await self.acquire(conversation_id)
+        try:
+            yield
+        finally:
+            await lock.release()
 
     async def close(self) -> None:
         """Release all of them: nothing can be written any more."""

@@ -6,7 +6,16 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.tool_calls import Decision, Preview
+from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.tool_calls import (
+    AllowAlways,
+    AllowForConversation,
+    AllowOnce,
+    Decision,
+    Deny,
+    DenyAndStop,
+    Preview,
+)
 from ui.approval.arguments_view import ArgumentsView
 from ui.approval.call_header import CallHeader
 from ui.approval.call_list import CallList
@@ -40,8 +49,9 @@ class ApprovalDialog(QDialog):
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
+        # Also of calls that are not here now: they may wait in a conversation that the person comes back to.
         self._edits: dict[str, str] = {}
-        self._previews: dict[str, Preview | None] = {}
+        self._messages: dict[str, str] = {}
         self._current: str | None = None
         self._list = CallList(themes)
         self.mode = ModePicker(themes)
@@ -69,9 +79,6 @@ class ApprovalDialog(QDialog):
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
         """The calls that wait now, in order. Those answered elsewhere go; with none left the dialog closes."""
         waiting = {call.approval_id: call for call in calls if call.approval_id not in self._decided}
-        for gone in set(self._calls) - set(waiting):
-            self._edits.pop(gone, None)
-            self._previews.pop(gone, None)
         self._calls = waiting
         if not waiting:
             self._current = None
@@ -85,11 +92,17 @@ class ApprovalDialog(QDialog):
             self._list.show_calls(waiting.values(), self._current)
             self._offer_others()
 
-    def set_preview(self, approval_id: str, preview: Preview | None) -> None:
-        """The effect of a call's arguments as they stand now."""
-        self._previews[approval_id] = preview
-        if approval_id == self._current and not self._preview_pause.isActive():
+    def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
+        """The effect of these very arguments, as `preview_requested` gave them. Others may be written by now."""
+        if approval_id == self._current and arguments is self._arguments.arguments:
             self._preview.show_preview(preview)
+
+    def refuse(self, approval_id: str, why: str) -> None:
+        """A decision was not taken: its call waits on, with those that were to be decided with it."""
+        self._decided.clear()
+        if approval_id == self._current:
+            self._arguments.refuse(why)
+            self._middle.bring([self._arguments])
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Sized before Qt puts it over the middle of the window."""
@@ -126,6 +139,7 @@ class ApprovalDialog(QDialog):
         self._list.chosen.connect(self._show)
         self._bar.decided.connect(self._decide)
         self._bar.edit_toggled.connect(self._arguments.toggle)
+        self._bar.message_changed.connect(self._keep_message)
         self._arguments.changed.connect(self._arguments_changed)
         self._preview_pause.timeout.connect(self._ask_for_preview)
         self._reasons.trusted.connect(self._trust)
@@ -144,8 +158,10 @@ class ApprovalDialog(QDialog):
         self._rules.hide()
         self._rules.offer(call.offers)
         self.setAccessibleDescription(" ".join(filter(None, (self._header.words, self._reasons.words))))
+        self._preview.show_preview(call.preview)
+        # Where they are edited, their preview is asked for anew.
         self._arguments.show_call(call.arguments, call.validate, self._edits.get(approval_id))
-        self._preview.show_preview(self._previews.setdefault(approval_id, call.preview))
+        self._bar.set_message(self._messages.get(approval_id, ""))
         self._set_editing()
         self._allow_what_stands()
         self._offer_others()
@@ -161,14 +177,23 @@ class ApprovalDialog(QDialog):
             return
         ids = [call.approval_id]
         if for_others:
-            # Edited arguments are this call's own; the others run as they were asked for.
             ids += [each.approval_id for each in self._others(call)]
         self._decided.update(ids)
         for approval_id in ids:
             own = approval_id == call.approval_id
-            self.decided.emit(approval_id, decision if own else _without_edits(decision))
+            self.decided.emit(approval_id, decision if own else _for_another(decision))
+            if approval_id not in self._decided:
+                # It was refused. The others wait with it: the person has to answer once more.
+                break
+        for approval_id in self._decided.intersection(ids):
+            self._edits.pop(approval_id, None)
+            self._messages.pop(approval_id, None)
         # Only now: a listener may have called set_approvals already, and what it removed must not come back.
         self.set_approvals(list(self._calls.values()))
+
+    def _keep_message(self, text: str) -> None:
+        if self._current is not None:
+            self._messages[self._current] = text
 
     def _arguments_changed(self) -> None:
         call = self.current
@@ -207,7 +232,7 @@ class ApprovalDialog(QDialog):
             return
         if self._arguments.edited_input is None and self._arguments.is_valid:
             self._preview_pause.stop()
-            self.set_preview(call.approval_id, call.preview)
+            self._preview.show_preview(call.preview)
         else:
             self._preview.show_waiting(valid=self._arguments.is_valid)
             self._preview_pause.start()
@@ -241,5 +266,12 @@ class ApprovalDialog(QDialog):
         layout.addLayout(line)
 
 
-def _without_edits(decision: Decision) -> Decision:
-    return decision.model_copy(update={"edited_input": None}) if hasattr(decision, "edited_input") else decision
+def _for_another(decision: Decision) -> Decision:
+    """What it means for another call: edited arguments and a rule are of the one that they were made for."""
+    match decision:
+        case AllowOnce() | AllowAlways():
+            return AllowOnce()
+        case AllowForConversation():
+            return AllowForConversation()
+        case Deny() | DenyAndStop():
+            return decision

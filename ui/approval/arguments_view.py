@@ -1,5 +1,6 @@
 """The arguments of a call: shown whole, and edited as JSON that is checked while it is typed."""
 
+import json
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -10,7 +11,7 @@ from desktop_agent.vocabulary.blocks import JsonObject
 from ui.approval.parts.fitted_text import FittedText
 from ui.approval.parts.middle import GivesWay
 from ui.approval.parts.wrapped_text import WrappedText
-from ui.approval.visible_text import folded
+from ui.approval.visible_text import beginning, folded
 from ui.look.controls import set_kind
 from ui.look.fonts import mono_font
 from ui.look.parts.json_text import arguments_as_json, arguments_from_json
@@ -75,7 +76,7 @@ class ArgumentsView(QWidget):
     @property
     def edited_input(self) -> JsonObject | None:
         """The edited arguments, or None when they are what was asked for."""
-        return None if self.arguments == self._original else self.arguments
+        return None if _is_same(self.arguments, self._original) else self.arguments
 
     @property
     def problem(self) -> str:
@@ -90,7 +91,10 @@ class ArgumentsView(QWidget):
     def show_call(self, arguments: JsonObject, check: Check, edited_text: str | None = None) -> None:
         """Show a call; `edited_text` opens the editor where it was left."""
         self._original, self._check = arguments, check
-        self._view.show_in_order(folded(arguments_as_json(arguments)))
+        text, left_out = beginning(arguments_as_json(arguments))
+        words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
+        self._heading.setText(words.format(f"{left_out:,}") if left_out else self.tr("Arguments"))
+        self._view.show_in_order(folded(text))
         self._close()
         if edited_text is not None:
             self.edit(edited_text)
@@ -114,6 +118,13 @@ class ArgumentsView(QWidget):
     def discard(self) -> None:
         """Close the editor; the original arguments count again."""
         self._close()
+        self.changed.emit()
+
+    def refuse(self, problem: str) -> None:
+        """Say why these arguments were not taken; edited ones have to be changed."""
+        if self.is_editing:
+            self._parsed = None
+        self._say(problem)
         self.changed.emit()
 
     def _close(self) -> None:
@@ -146,7 +157,7 @@ class ArgumentsView(QWidget):
     def _say(self, problem: str) -> None:
         self._problem.setText(problem)
         # Its line is kept while one writes: the buttons under it would jump.
-        self._problem.setVisible(self.is_editing)
+        self._problem.setVisible(self.is_editing or bool(problem))
         self._editor.setAccessibleDescription(problem)
         set_kind(self._editor, "invalid", "true" if problem else "false")
 
@@ -174,3 +185,8 @@ class ArgumentsView(QWidget):
         font: QFont = mono_font(self._themes.theme, self._themes.zoom)
         self._view.setFont(font)
         self._editor.setFont(font)
+
+
+def _is_same(one: JsonObject, other: JsonObject) -> bool:
+    """To Python alone, 1 and true are equal."""
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))

@@ -186,6 +186,8 @@ class DecisionBar(QWidget):
 
     decided = Signal(object, bool)
     """The Decision, and whether it holds for the other waiting calls of the same tool too."""
+    message_changed = Signal(str)
+    """The message to the model, as far as it is written."""
     edit_toggled = Signal()
     rules_wanted = Signal()
     """The person wants to see which rules may be made of the call."""
@@ -200,6 +202,7 @@ class DecisionBar(QWidget):
         self._message = _Message(themes)
         self._message.setAccessibleName(self.tr("Message to the model"))
         self._message.returnPressed.connect(self._deny_with_message)
+        self._message.textChanged.connect(self.message_changed)
         self._for_others = _OthersBox()
         self._allow_once = self._command(themes, self.tr("Allow once"), "A", "primary", self.allow_once)
         self._allow_conversation = self._command(
@@ -222,9 +225,12 @@ class DecisionBar(QWidget):
 
     def settle(self) -> None:
         """A call has just appeared: ignore everything for a moment."""
-        self._message.clear()
         self._rest.start()
         self._refresh()
+
+    def set_message(self, text: str) -> None:
+        """Show what was written to the model about this call."""
+        self._message.setText(text)
 
     def still_arriving(self) -> None:
         """A key or click came while resting: what was on its way is still coming, so rest again."""

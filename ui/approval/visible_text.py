@@ -2,8 +2,18 @@
 
 from collections.abc import Sequence
 
+MOST_LINES, MOST_CHARACTERS = 10_000, 4_000_000
 FOLD_WIDTH = 1000
 FOLD_MARK = "\n↪ "
+
+
+def beginning(text: str) -> tuple[str, int]:
+    """As much of a text as can be shown at once, and how many characters are left out: Qt lays out every line."""
+    end, lines = -1, 0
+    while lines < MOST_LINES and (end := text.find("\n", end + 1)) >= 0:
+        lines += 1
+    kept = text[: min(len(text) if end < 0 else end, MOST_CHARACTERS)]
+    return kept, len(text) - len(kept)
 
 
 def folded(text: str, width: int = FOLD_WIDTH) -> str:

@@ -248,6 +248,24 @@ async def test_deleting_stops_and_puts_it_into_the_trash(tmp_path: Path) -> None
     await engine.close()
 
 
+@pytest.mark.parametrize("steps", range(0, 12, 2))
+async def test_who_opens_what_is_being_deleted_is_told_that_it_is_not_there(tmp_path: Path, steps: int) -> None:
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("whole")))
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+    deleting = asyncio.create_task(engine.delete_conversation(session.record.id))
+    while not session.is_closed:
+        await asyncio.sleep(0)
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    with pytest.raises(WrongUse):
+        await engine.session(session.record.id)
+    await deleting
+    assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
+    await engine.close()
+
+
 async def test_deleting_what_was_never_written_leaves_nothing(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path)
     session = engine.new_session()

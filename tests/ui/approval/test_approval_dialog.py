@@ -351,12 +351,19 @@ def test_edits_that_change_nothing_are_no_edits(driver):
     assert driver.decisions == [("call-1", AllowOnce())]
 
 
+def test_true_is_another_value_than_one(driver):
+    driver.show(call(arguments={"content": "text", "deep": {"count": 1}}))
+    driver.edit('{"content": "text", "deep": {"count": true}}')
+    driver.click("Allow once")
+    assert driver.decisions[0][1].edited_input["deep"]["count"] is True
+
+
 def test_the_preview_follows_the_edits(driver):
     driver.show(call())
     driver.edit('{"path": "a.txt", "content": "new"}')
     driver.bot.waitUntil(lambda: bool(driver.previews))
     assert driver.previews == [("call-1", {"path": "a.txt", "content": "new"})]
-    driver.dialog.set_preview("call-1", DiffPreview("a.txt", None, "new"))
+    driver.dialog.set_preview(*driver.previews[-1], DiffPreview("a.txt", None, "new"))
     assert "New file: a.txt" in driver.words
     assert driver.preview.toPlainText() == "new"
     driver.click("Edit arguments")  # discards
@@ -370,19 +377,68 @@ def test_what_cannot_be_used_yet_leaves_the_heading_of_the_last_preview(driver):
     assert {"a.txt: 1 line added, 1 removed", last} <= set(driver.words)
     driver.edit('{"path": "b.txt", "content": "new"}')
     assert "a.txt: 1 line added, 1 removed" in driver.words
-    driver.dialog.set_preview("call-1", DiffPreview("b.txt", None, "new"))
     driver.bot.waitUntil(lambda: bool(driver.previews))
-    driver.dialog.set_preview("call-1", DiffPreview("b.txt", None, "new"))
+    driver.dialog.set_preview(*driver.previews[-1], DiffPreview("b.txt", None, "new"))
     assert "New file: b.txt" in driver.words
     assert not any("preview" in each for each in driver.words)
 
 
-def test_an_answer_for_another_call_is_kept_for_it(driver):
-    driver.show(call(1), call(2))
-    driver.dialog.set_preview("call-2", TextPreview("of the second"))
+@pytest.mark.parametrize("later", ["edited again", "edited to what cannot be used", "discarded"])
+def test_a_preview_is_never_shown_beside_other_arguments(driver, later):
+    driver.show(call())
+    driver.edit('{"path": "b.txt", "content": "new"}')
+    driver.bot.waitUntil(lambda: bool(driver.previews))
+    if later == "discarded":
+        driver.click("Edit arguments")
+    else:
+        driver.edit('{"path": "c.txt", "content": "new"}' if later == "edited again" else "{")
+    driver.dialog.set_preview(*driver.previews[0], DiffPreview("b.txt", None, "new"))
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
-    driver.part(QListWidget, "Waiting calls").setCurrentRow(1)
-    assert driver.preview.toPlainText() == "of the second"
+    assert "New file: b.txt" not in driver.words
+    if later == "edited again":
+        driver.bot.waitUntil(lambda: len(driver.previews) == 2)
+        # What is asked about next may have the same arguments as one before it.
+        driver.dialog.set_preview(*driver.previews[0], DiffPreview("b.txt", None, "new"))
+        assert driver.preview.toPlainText() == "one\ntwo\nthree"
+        driver.dialog.set_preview(*driver.previews[1], DiffPreview("c.txt", None, "new"))
+        assert "New file: c.txt" in driver.words
+
+
+def test_who_comes_back_to_an_edited_call_gets_a_new_preview_of_it(driver):
+    driver.show(call(1), call(2))
+    driver.edit('{"path": "b.txt", "content": "new"}')
+    rows = driver.part(QListWidget, "Waiting calls")
+    rows.setCurrentRow(1)
+    rows.setCurrentRow(0)
+    assert "Updating the preview for the edited arguments…" in driver.words
+    driver.bot.waitUntil(lambda: bool(driver.previews))
+    driver.dialog.set_preview(*driver.previews[-1], TextPreview("of the edited ones"))
+    assert driver.preview.toPlainText() == "of the edited ones"
+
+
+def test_edits_and_message_wait_for_who_looks_at_another_conversation(driver):
+    driver.show(call(1))
+    driver.edit('{"path": "b.txt", "content": "kept"}')
+    driver.part(QLineEdit, "Message to the model").setText("Not there.")
+    driver.dialog.set_approvals([call(2)])
+    driver.settled()
+    assert driver.part(QLineEdit, "Message to the model").text() == ""
+    driver.click("Deny")
+    assert driver.decisions == [("call-2", Deny(message=""))]
+    driver.show(call(1))
+    assert driver.part(QLineEdit, "Message to the model").text() == "Not there."
+    driver.click("Allow once")
+    assert driver.decisions[-1] == ("call-1", AllowOnce(edited_input={"path": "b.txt", "content": "kept"}))
+
+
+def test_the_message_waits_for_who_comes_back_later(driver):
+    driver.show(call())
+    message = driver.part(QLineEdit, "Message to the model")
+    driver.bot.keyClicks(message, "Use another file.")
+    driver.key(Qt.Key.Key_Escape)
+    assert not driver.dialog.isVisible()
+    driver.show(call())
+    assert message.text() == "Use another file."
 
 
 def test_edits_survive_a_look_at_another_call(driver):
@@ -429,3 +485,12 @@ def test_html_in_a_call_is_text(driver):
     driver.show(call(tool="<b>x</b>", preview=TextPreview("<img src='http://a/b'>")))
     assert "<b>x</b>" in driver.words
     assert driver.preview.toPlainText() == "<img src='http://a/b'>"
+
+
+def test_very_many_arguments_are_shown_in_part_and_said_to_be(driver):
+    driver.show(call(arguments={"content": "text", "numbers": [7] * 400_000}))
+    shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
+    assert shown.count("\n") < 40_000
+    assert any(each.startswith("Arguments, without the last ") for each in driver.words)
+    driver.dialog.set_approvals([call(2)])
+    assert "Arguments" in driver.words

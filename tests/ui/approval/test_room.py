@@ -221,7 +221,7 @@ def test_the_buttons_stay_where_they_are_while_the_arguments_cannot_be_used(room
     long = '{"path": "a.txt", "content": "longer"' + 12 * "\n"
     driver.edit(long + "}")
     driver.bot.waitUntil(lambda: bool(driver.previews))
-    driver.dialog.set_preview("call-1", driver.dialog.current.preview)
+    driver.dialog.set_preview(*driver.previews[-1], driver.dialog.current.preview)
     settle(driver)
     allow = driver.button("Allow once")
     before = area_in(driver.dialog, allow)

@@ -12,7 +12,7 @@ from ui.look.fonts import mono_font
 from ui.look.theme import ThemeSource
 from ui.look.written.order import drawn_places
 
-_SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯"}
+_SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯", "more": "⋯"}
 
 
 class CodeView(FittedText):
@@ -110,6 +110,7 @@ class CodeView(FittedText):
         theme = self._themes.theme
         kind = self._lines[number].kind if number < len(self._lines) else "same"
         grounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
+        grounds["more"] = grounds["gap"]
         return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
 
     def _show_caret(self) -> None:

@@ -6,15 +6,19 @@ anchors go to difflib, whose worst case is cubic.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
+
+from ui.approval.visible_text import MOST_LINES
 
 CONTEXT = 3
 SHORT = 60
 
-Kind = Literal["same", "added", "removed", "gap"]
+MOST_COMPARED = 40_000
+
+Kind = Literal["same", "added", "removed", "gap", "more"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +31,103 @@ class DiffLine:
     new: int | None = None
 
 
+def all_lines(kind: Literal["added", "removed"], text: str, most: int = MOST_LINES, first: int = 1) -> list[DiffLine]:
+    """The lines of a file that comes or goes, the first of them numbered `first`; of very many the first `most`."""
+    if not text:
+        return []
+    # What ends with a line break has no line after it.
+    count = text.count("\n") + (not text.endswith("\n"))
+    texts = text.split("\n", most)[: min(count, most)]
+    if kind == "added":
+        lines = [DiffLine(kind, each, None, number) for number, each in enumerate(texts, first)]
+    else:
+        lines = [DiffLine(kind, each, number) for number, each in enumerate(texts, first)]
+    return [*lines, DiffLine("more", str(count - most))] if count > most else lines
+
+
+def lines_in(lines: Sequence[DiffLine], kind: Kind) -> int:
+    """How many of a kind, with those that are not shown."""
+    count, last = 0, None
+    for each in lines:
+        if each.kind == "more":
+            count += int(each.text) if last == kind else 0
+        else:
+            count += each.kind == kind
+            last = each.kind
+    return count
+
+
 def diff_lines(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:
-    """What changes between two texts, with `context` equal lines around each change."""
+    """What changes between two texts, with `context` equal lines around each change.
+
+    Where very many lines change they are not compared: all of them go, and all others come.
+    """
+    start, end = _changed_part(before, after, context)
+    is_long = before.count("\n", start, len(before) - end) + after.count("\n", start, len(after) - end) > MOST_COMPARED
+    if is_long:
+        start, end = _changed_part(before, after, 0)
+    above, below = before.count("\n", 0, start), before[len(before) - end :]
+    left, right = before[start : len(before) - end], after[start : len(after) - end]
+    if is_long:
+        most = MOST_LINES // 2
+        lines = all_lines("removed", left, most, above + 1) + all_lines("added", right, most, above + 1)
+    else:
+        lines = [_moved(each, above) for each in _compared(left, right, context)]
+    rest = below.count("\n") + (bool(below) and not below.endswith("\n"))
+    return _joined([DiffLine("gap", str(above)), *lines, DiffLine("gap", str(rest))])
+
+
+def _compared(before: str, after: str, context: int) -> list[DiffLine]:
     old, new = before.split("\n"), after.split("\n")
     if not old[-1] and not new[-1]:
         # What ends with a line break has no line after it.
         old, new = old[:-1], new[:-1]
     return list(_collapsed(list(_all_lines(old, new)), context))
+
+
+def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
+    """How many characters of whole lines are the same at the start and at the end, without the context."""
+    shorter = min(len(before), len(after))
+    same = _rising(shorter, lambda at, end: before[at:end] == after[at:end])
+    start = before.rfind("\n", 0, same) + 1
+    for _ in range(context):
+        start = before.rfind("\n", 0, max(0, start - 1)) + 1
+    old, new = len(before), len(after)
+    same = _rising(shorter - same, lambda at, end: before[old - end : old - at] == after[new - end : new - at])
+    tail = old - same
+    is_line = before[max(0, tail - 1) : tail] == after[max(0, new - same - 1) : new - same] == "\n"
+    for _ in range(context if is_line else context + 1):
+        tail = before.find("\n", tail) + 1 or old
+    return start, old - tail
+
+
+def _rising(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """The largest number up to which all is the same."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _moved(line: DiffLine, by: int) -> DiffLine:
+    if not by or line.kind == "gap":
+        return line
+    return replace(line, old=line.old and line.old + by, new=line.new and line.new + by)
+
+
+def _joined(lines: Sequence[DiffLine]) -> list[DiffLine]:
+    """Gaps beside each other are one, and one of nothing is none."""
+    joined: list[DiffLine] = []
+    for each in lines:
+        if each.kind == "gap" and joined and joined[-1].kind == "gap":
+            joined[-1] = DiffLine("gap", str(int(joined[-1].text) + int(each.text)))
+        else:
+            joined.append(each)
+    return [each for each in joined if each.kind != "gap" or each.text != "0"]
 
 
 def _all_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:

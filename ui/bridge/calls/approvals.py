@@ -61,7 +61,7 @@ class Approvals:
         return found
 
     def answer(self, approval_id: str, decision: Decision) -> None:
-        """Decide. Raises ToolInputInvalid for an edit that does not fit; the call waits on then."""
+        """Decide. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; the call waits on then."""
         self._session.approvals.answer(approval_id, decision)
 
     def trust(self) -> None:
@@ -72,23 +72,27 @@ class Approvals:
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """What the call would do with these arguments; where that cannot be told, why."""
         # Late, here and below: what decides about calls comes with the first conversation.
+        from desktop_agent.permissions.gate import fitting
         from desktop_agent.permissions.previews import shown
 
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
-                    return shown(await approval.tool.preview(approval.tool.checked(arguments)))
+                    fitted = fitting(arguments, approval.tool)
+                    return shown(await approval.tool.preview(approval.tool.checked(fitted)))
                 except ToolFailed as error:
                     return TextPreview(str(error))
         return None
 
 
 def _waiting(approval: "Approval", outsiders: tuple[str, ...]) -> WaitingCall:
+    from desktop_agent.permissions.gate import fitting
     from desktop_agent.permissions.rule_words import in_words
 
     def validate(arguments: JsonObject) -> str | None:
         try:
-            approval.tool.checked(arguments)
+            # Just as the decision will be looked at.
+            fitting(arguments, approval.tool)
         except ToolFailed as error:
             return str(error)
         return None

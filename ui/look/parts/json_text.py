@@ -1,11 +1,14 @@
 """Arguments of calls as JSON that a person reads and writes: hidden characters can be seen, and nothing is guessed."""
 
 import json
+from math import isinf
 
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.vocabulary.blocks import JsonObject
 from ui.look.visible_text import hidden_written
+
+_LONGEST_NUMBER = 40
 
 
 def _escaped(character: str) -> str:
@@ -21,7 +24,7 @@ def arguments_as_json(arguments: JsonObject) -> str:
 def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     """The arguments written in `text`, or None and why not. Strict JSON: no NaN, no key twice, an object outside."""
     try:
-        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         place = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
         return None, place.format(error.lineno, error.colno, _mistake(error))
@@ -72,6 +75,14 @@ def _mistake(error: json.JSONDecodeError) -> str:
 def _no_constant(name: str) -> None:
     words = QCoreApplication.translate("Json", "{0} is not JSON. Write a number, or null.")
     raise _Refused(words.format(name))
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        words = QCoreApplication.translate("Json", "The number {0} is too large. Write a smaller one, or a text.")
+        raise _Refused(words.format(text[:_LONGEST_NUMBER]))
+    return number
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

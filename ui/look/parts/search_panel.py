@@ -93,10 +93,14 @@ class SearchPanel(QWidget):
         self._go_to(at if at >= 0 else self.rows.next_choosable(-1, 1))
         self.narrowed.emit()
 
-    def whole_height(self) -> int:
-        """Return the pixels in which every row is seen without scrolling."""
-        rows = sum(self._list.sizeHintForIndex(self.rows.index(each)).height() for each in range(self.rows.rowCount()))
-        return self.field.sizeHint().height() + self.column.spacing() + rows + 2 * self._list.frameWidth()
+    def whole_height(self, most: int) -> int:
+        """Return the pixels in which every row is seen without scrolling; where that is more than `most`, `most`."""
+        height = self.field.sizeHint().height() + self.column.spacing() + 2 * self._list.frameWidth()
+        for each in range(self.rows.rowCount()):
+            if height >= most:
+                break
+            height += self._list.sizeHintForIndex(self.rows.index(each)).height()
+        return min(height, most)
 
     def choose(self, index: QModelIndex) -> None:
         """Take this row, where it can be chosen."""

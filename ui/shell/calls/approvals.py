@@ -6,11 +6,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.vocabulary.blocks import JsonObject
+from desktop_agent.vocabulary.errors import AgentError
 from desktop_agent.vocabulary.tool_calls import Decision, Effect
 from ui.approval.pending_approval import PendingApproval, RuleOffer
 from ui.bridge.calls.approvals import WaitingCall
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.tasks import Tasks
+from ui.look.sentences import spoken
 from ui.look.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -90,7 +92,10 @@ class ApprovalPresenter(QObject):
     @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
         if self._conversation is not None:
-            self._conversation.approvals.answer(approval_id, decision)
+            try:
+                self._conversation.approvals.answer(approval_id, decision)
+            except AgentError as error:
+                self._dialog.refuse(approval_id, spoken(error.sentence))
             self.refresh()
 
     @Slot()
@@ -105,7 +110,8 @@ class ApprovalPresenter(QObject):
             self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))
 
     async def _fetch_preview(self, conversation: OpenConversation, approval_id: str, arguments: JsonObject) -> None:
-        self._dialog.set_preview(approval_id, await conversation.approvals.preview(approval_id, arguments))
+        preview = await conversation.approvals.preview(approval_id, arguments)
+        self._dialog.set_preview(approval_id, arguments, preview)
 
 
 _IN_FILES = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})

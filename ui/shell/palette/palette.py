@@ -88,8 +88,9 @@ class CommandPalette(QWidget):
     def _fit(self) -> None:
         self.setGeometry(self._window.rect())
         wanted = SIZE * (self._themes.zoom / 100)
+        around = 2 * SPACE_S + 2 * _BORDER
         # No higher than what is found.
-        wanted.setHeight(min(wanted.height(), self._panel.whole_height() + 2 * SPACE_S + 2 * _BORDER))
+        wanted.setHeight(self._panel.whole_height(wanted.height() - around) + around)
         self._frame.setFixedSize(wanted.boundedTo(self._window.size() - QSize(2 * SPACE_L, 2 * SPACE_XL)))
 
     def _build(self) -> None:

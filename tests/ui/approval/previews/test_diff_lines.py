@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.approval.previews.diff_lines import diff_lines
+from ui.approval.previews.diff_lines import MOST_COMPARED, _compared, diff_lines, lines_in
+from ui.approval.visible_text import MOST_LINES
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "same", ""]), max_size=40)
 
@@ -58,3 +59,26 @@ def test_a_hostile_file_costs_no_more_than_its_length():
     after = "\n".join(f"{(i * 31) % 97}" for i in range(20_000))
     lines = diff_lines(before, after)
     assert {line.kind for line in lines} >= {"added", "removed"}
+
+
+@given(LINES, LINES, st.integers(0, 4))
+def test_what_is_the_same_around_the_changes_needs_no_comparison(before, after, context):
+    old, new = "\n".join(before), "\n".join(after)
+    assert diff_lines(old, new, context) == _compared(old, new, context)
+
+
+def test_one_changed_line_of_a_million_is_found():
+    before = [f"line {number}" for number in range(1_000_000)]
+    after = [*before[:700_000], "new", *before[700_001:]]
+    lines = diff_lines("\n".join(before), "\n".join(after))
+    assert [(line.kind, line.text) for line in (lines[0], lines[-1])] == [("gap", "699997"), ("gap", "299996")]
+    changed = [(line.kind, line.old, line.new) for line in lines[4:6]]
+    assert changed == [("removed", 700_001, None), ("added", None, 700_001)]
+
+
+def test_of_very_many_changed_lines_the_first_are_shown_and_all_are_counted():
+    count = MOST_COMPARED
+    lines = diff_lines("same\n" + "old\n" * count, "same\n" + "new\n" * (count + 1))
+    assert len(lines) <= MOST_LINES + 3
+    assert (lines_in(lines, "removed"), lines_in(lines, "added")) == (count, count + 1)
+    assert {line.text for line in lines if line.kind == "added"} == {"new"}

@@ -247,3 +247,31 @@ def test_marks_that_are_piled_up_are_written_out(view):
 
     assert "\u0301" * 5 not in view.shown_text
     assert "⟨U+0301⟩" in view.shown_text
+
+
+LONG = 400_000
+
+
+@pytest.mark.parametrize(
+    ("preview", "heading"),
+    [
+        (DiffPreview("a.txt", None, "a\n" * LONG), "New file: a.txt. Not all of it is shown."),
+        (DiffPreview("a.txt", "a\n" * LONG, None), f"Deletes a.txt: {LONG} lines. Not all of it is shown."),
+        (
+            DiffPreview("a.txt", "a\n" * LONG, "b\n" * LONG),
+            f"a.txt: {LONG} lines added, {LONG} removed. Not all of it is shown.",
+        ),
+        (TextPreview("a\n" * LONG), "What will happen. Not all of it is shown: 780,001 characters more"),
+    ],
+)
+def test_what_is_too_long_is_shown_in_part_and_said_to_be(view, preview, heading):
+    view.show_preview(preview)
+    assert view.heading == heading
+    assert view.shown_text.count("\n") < LONG / 10
+
+
+def test_each_of_many_long_lines_counts_by_its_length(view):
+    view.show_preview(DiffPreview("a.txt", None, ("x" * 9_999 + "\n") * 5_000))
+    assert view.heading == "New file: a.txt. Not all of it is shown."
+    assert view.shown_text.endswith(" more lines, not shown")
+    assert len(view.shown_text) < 5_000_000

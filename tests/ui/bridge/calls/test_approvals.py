@@ -107,3 +107,19 @@ def test_only_those_outside_who_were_shown_are_trusted():
 
     assert asyncio.run(trusted_after(first)) == (later,)
     assert asyncio.run(trusted_after(first, later)) == ()
+
+
+def test_edited_arguments_are_looked_at_as_the_decision_will_be():
+    def careless(given):
+        raise KeyError(given)
+
+    deep: object = 1
+    for _ in range(250):
+        deep = [deep]
+    tool = Tool("tickets__write", "Writes.", JsonSchema({"type": "object"}), _run)
+    found = waiting(tool, {"text": "as asked"})
+    assert found.validate({"text": "edited"}) is None
+    assert "nested too deep" in found.validate({"text": deep})
+    assert found.validate({"text": float("inf")}) is not None
+    schema = SimpleNamespace(json_schema={}, checked=careless)
+    assert waiting(Tool("own", "Its check fails.", schema, _run), {}).validate({}) is not None

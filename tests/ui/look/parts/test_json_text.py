@@ -25,6 +25,7 @@ CASES = {
     "[1]": "write {…}",
     "[" * 100_000: "nested too deep",
     '{"a": ' + "1" * 5000 + "}": "too many digits",
+    '{"a": 1e999}': "1e999 is too large",
     "\ufeff{}": "no JSON",
 }
 

@@ -1,0 +1,90 @@
+"""Decisions about waiting calls, from the dialog to the engine and back."""
+
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
+
+from desktop_agent.providers.scripted import Turn
+from desktop_agent.vocabulary.provider_events import ContentDelta
+from desktop_agent.vocabulary.tool_calls import AllowAlways, AllowOnce
+from tests.desktop_agent.agent.desk import call
+from tests.ui.bridge.in_loop import until
+
+DONE = Turn(ContentDelta("Done"))
+
+
+def write(id_, path):
+    return call(id_, "write_file").model_copy(update={"input": {"path": path, "content": "Hello"}})
+
+
+async def ask(screen, folder):
+    """Start a run whose calls wait, and return the open dialog and the engine's questions."""
+    folder.mkdir()
+    screen.conversation.change(workspace=str(folder))
+    screen.write("Write")
+    screen.press("Send")
+    approvals = screen.engine._sessions[screen.conversation.id].approvals
+    await until(lambda: approvals.open_approvals)
+    await until(lambda: screen.find(QPushButton, "Allow once"))
+    await ready(screen)
+    return screen.window.approvals._dialog, approvals
+
+
+async def ready(screen):
+    await until(lambda: screen.find(QPushButton, "Allow once").isEnabled())
+
+
+def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        screen.find(QCheckBox, "Also for the other call of write_file").setChecked(True)
+        screen.press("Always allow…")
+        rules = await until(lambda: [each for each in dialog.findChildren(QRadioButton) if each.isVisible()])
+        rules[0].click()
+        screen.press("Allow and keep this rule")
+        await until(lambda: not approvals.open_approvals)
+        await until(lambda: screen.answers() == ["Done"])
+        assert {each.name for each in (tmp_path / "work").iterdir()} == {"a.txt", "b.txt"}
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+def test_a_decision_that_is_refused_leaves_its_call_to_be_decided(on_screen, tmp_path):
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        first, second = (each.approval_id for each in approvals.open_approvals)
+        # The others wait with it: it was one answer.
+        screen.find(QCheckBox, "Also for the other call of write_file").setChecked(True)
+        dialog._decide(AllowAlways(rule_id="unknown"), True)
+        assert [each.approval_id for each in approvals.open_approvals] == [first, second]
+        assert dialog.isVisible()
+        assert dialog.current.approval_id == first
+        assert any("not proposed for this call" in each for each in screen.words(dialog))
+        await ready(screen)
+        screen.press("Allow once")
+        await until(lambda: [each.approval_id for each in approvals.open_approvals] == [second])
+        await ready(screen)
+        screen.press("Allow once")
+        await until(lambda: screen.answers() == ["Done"])
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+def test_edited_arguments_that_are_refused_can_be_written_again(on_screen, tmp_path):
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        screen.press("Edit arguments")
+        editor = await screen.wait_for(QPlainTextEdit, "Arguments as JSON")
+        editor.setPlainText('{"path": "b.txt", "content": "Edited"}')
+        # Whatever the dialog let pass.
+        dialog._decide(AllowOnce(edited_input={"path": "b.txt", "content": float("inf")}), False)
+        assert len(approvals.open_approvals) == 1
+        assert not screen.find(QPushButton, "Allow once").isEnabled()
+        assert any("cannot be used" in each.text() for each in dialog.findChildren(QLabel) if each.isVisible())
+        editor.setPlainText('{"path": "c.txt", "content": "Edited"}')
+        screen.press("Allow once")
+        await until(lambda: screen.answers() == ["Done"])
+        assert [each.name for each in (tmp_path / "work").iterdir()] == ["c.txt"]
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
