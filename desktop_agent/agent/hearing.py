@@ -103,7 +103,9 @@ async def heard(
                         raise
                     is_stopped = True
                     _stop_where_it_waits()
-                pause_at = monotonic() + min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
+                # After Stop there is no second turn: what was received by then is taken, as far as a slice may go.
+                slice_ = LONGEST_SLICE if is_stopped else min(max(SLICE, monotonic() - paused_at), LONGEST_SLICE)
+                pause_at = monotonic() + slice_
     finally:
         if waiting is not None:
             waiting.stop()
