@@ -87,12 +87,17 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
             asked(screen)
-            left, top, width, _ = screen.wait_for("Assistant said")["box"]
-            line = top + 18
-            hands.drag((left + 30, line), (left + width // 6, line), (left + width // 3, line))
+
+            def dragged_over() -> str:
+                # The text goes on: by the time of the drag there may be a gap between two lines.
+                left, top, width, _ = screen.wait_for("Assistant said")["box"]
+                line = max(top, screen.wait_for("Transcript")["box"][1]) + 18
+                hands.drag((left + 30, line), (left + width // 6, line), (left + width // 3, line))
+                screen.keys("ctrl+c")
+                return hands.clipboard().strip()
+
+            early = wait_until("it is copied", dragged_over)
             assert screen.find("Stop")
-            screen.keys("ctrl+c")
-            early = wait_until("it is copied", hands.clipboard)
             arrived = len(server.streams[0].text)
             seen.set()
             screen.wait_for("Send")
@@ -100,8 +105,7 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
             with screen.clipboard(b"something else", "UTF8_STRING"):
                 pass
             screen.keys("ctrl+c")
-            wait_until("it is copied again", lambda: hands.clipboard() == early)
-            assert early.strip()
+            wait_until("it is copied again", lambda: hands.clipboard().strip() == early)
             assert early.replace("\n", " ") in " ".join(screen.last("Assistant said").split())
             kinds = hands.clipboard("TARGETS").split()
             assert {"text/markdown", "text/html", "UTF8_STRING"} <= set(kinds)

@@ -229,6 +229,9 @@ class Library(QObject):
                 pass
 
     async def _refresh(self) -> None:
+        if self._session is not None:
+            # Its new title may be on the way to the disk.
+            await self._session.write_all()
         records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(LISTED)
         self._listed = {record.id for record in records}
         self.listed.emit(list(records))
@@ -297,6 +300,7 @@ class Library(QObject):
             self._open.change(**changes)
         else:
             session.change_record(**changes)
+            await session.write_all()
             self._engine.leave(session)
         await self._refresh()
 

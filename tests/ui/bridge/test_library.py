@@ -7,6 +7,7 @@ import pytest
 from PIL import Image as Picture
 from shiboken6 import isValid
 
+from desktop_agent.engine.ledger import Ledger
 from desktop_agent.providers.scripted import Turn, Wait
 from desktop_agent.storage.database.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
@@ -184,13 +185,22 @@ def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
     run(in_loop, tmp_path, work)
 
 
-def test_renaming_lasts(in_loop, tmp_path):
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, monkeypatch, is_shown):
+    stay_the_writer = Ledger._stay_the_writer
+
+    async def slowly(ledger):
+        await asyncio.sleep(0.2)
+        await stay_the_writer(ledger)
+
     async def work(bridge):
         id_ = await say(bridge, "Hello")
+        if not is_shown:
+            bridge.library.new()
+            await bridge.idle()
+        monkeypatch.setattr(Ledger, "_stay_the_writer", slowly)
         listed = Heard(bridge.library.listed)
         bridge.library.rename(id_, "Mine")
-        await bridge.idle()
-        bridge.library.refresh()
         await bridge.idle()
         assert listed[-1][0].title == "Mine"
         assert not listed[-1][0].title_is_automatic
