@@ -20,7 +20,7 @@ from ui.look.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.sidebar.conversation_model import Conversation, ConversationModel
 
 _NOWHERE = QModelIndex()
-_BUTTON_MARGIN = 7
+_BUTTON_MARGIN = 6
 """Between the edge of the button and its drawing."""
 
 
