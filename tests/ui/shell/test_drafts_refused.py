@@ -163,6 +163,57 @@ def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen,
     on_screen(work, answers())
 
 
+@pytest.mark.parametrize("is_new", [False, True], ids=["a stored one", "one that was never sent"])
+def test_a_message_that_is_refused_is_seen_by_who_left_and_came_back(on_screen, monkeypatch, is_new):
+    async def refused(*_):
+        raise WrongUse("It cannot be sent.")
+
+    async def work(screen):
+        await screen.say("One")
+        first, page = screen.conversation, screen.window.page
+        if is_new:
+            await new_conversation(screen)
+        monkeypatch.setattr(conversation_page, "blocks_of", refused)
+        async with page._sending:
+            screen.write("two")
+            screen.press("Send")
+            await until(lambda: screen.editor.toPlainText() == "")
+            if is_new:
+                await show(screen, first.id)
+                await new_conversation(screen)
+            else:
+                await new_conversation(screen)
+                await show(screen, first.id)
+        async with page._sending:
+            assert screen.editor.toPlainText() == "two"
+        screen.write(", more")
+        await until(lambda: screen.kept_draft() == "two, more")
+
+    on_screen(work, answers())
+
+
+def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, drafts = screen.conversation, screen.window.page._drafts
+        may_read, real = asyncio.Event(), type(screen.desk.library.drafts).content_of
+
+        async def content_of(*given):
+            await may_read.wait()
+            return await real(*given)
+
+        monkeypatch.setattr(type(screen.desk.library.drafts), "content_of", content_of)
+        giving = asyncio.ensure_future(drafts.give_back(first, Message.user("handed back")))
+        await new_conversation(screen)
+        await show(screen, first.id)
+        may_read.set()
+        await giving
+        assert screen.editor.toPlainText() == "handed back"
+        await until(lambda: screen.kept_draft() == "handed back")
+
+    on_screen(work, answers())
+
+
 def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
     async def work(screen):
         await screen.say("One")
