@@ -4,17 +4,19 @@ import asyncio
 
 import pytest
 
+from desktop_agent.storage.database import conversations as database
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DiskFull, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.shell import conversation_page
 
 
-async def refuse(*_):
+async def refuse(*_, **__):
     raise DiskFull("The disk is full.")
 
 
@@ -212,6 +214,80 @@ def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, 
         await until(lambda: screen.kept_draft() == "handed back")
 
     on_screen(work, answers())
+
+
+def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that_is_sent_later(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        page, kept_drafts = screen.window.page, screen.desk.library.drafts
+        await new_conversation(screen)
+        sent = screen.conversation
+        async with page._sending:
+            # What is attached to it is still being kept, say.
+            screen.write("two")
+            await until(lambda: screen.kept_draft() == "two")
+            screen.press("Send")
+            await new_conversation(screen)
+            screen.write("a plan")
+            await until(lambda: screen.kept_draft() == "a plan")
+        await until(lambda: not sent.is_empty and not sent.working)
+        await kept_drafts.add(sent, KeptDraft("and more", []))
+        assert await on_disk(screen, sent.id) == "and more"
+        assert await on_disk(screen, None) == "a plan"
+
+    on_screen(work, answers(), answers())
+
+
+def test_what_the_disk_refused_of_a_new_conversation_is_gone_when_the_next_one_sends_it(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.write("a plan")
+            await show(screen, first)
+            await until(lambda: screen.desk.library.drafts.refused)
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == "a plan"
+        new = screen.conversation
+        screen.press("Send")
+        await until(lambda: not new.is_empty and not new.working)
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == ""
+        assert await at_the_end(screen) is None
+        assert await on_disk(screen, None) == ""
+
+    on_screen(work, answers(), answers())
+
+
+def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        kept_drafts, real = screen.desk.library.drafts, database.save_draft
+        await new_conversation(screen)
+        new = screen.conversation
+        await kept_drafts.keep(new, KeptDraft("written before", []))
+        # Sent without its draft being kept once more.
+        screen.window.page._drafts._kept = ("", [])
+        new.send(Message.user("written before"))
+        await until(lambda: not new.is_empty and not new.working)
+
+        def save(db, number, draft):
+            if number == database.NO_CONVERSATION:
+                raise DiskFull("The disk is full.")
+            real(db, number, draft)
+
+        with monkeypatch.context() as full:
+            full.setattr(database, "save_draft", save)
+            with pytest.raises(DiskFull):
+                await kept_drafts.add(new, KeptDraft("more", []))
+        assert (await kept_drafts.load(new)).text == "more"
+        await kept_drafts.keep_refused()
+        assert await on_disk(screen, new.id) == "more"
+        assert await on_disk(screen, None) == ""
+
+    on_screen(work, answers(), answers())
 
 
 def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
