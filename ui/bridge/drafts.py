@@ -68,14 +68,24 @@ class KeptDrafts:
             await self._add(conversation, await self._as_record(kept))
 
     async def keep_refused(self) -> None:
-        """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""
+        """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
+        failed: StorageFailed | None = None
         async with self._lock:
             for of, kept in tuple(self._refused.values()):
-                await self._keep(of, kept)
-            while self._behind:
-                of, added = self._behind[0]
-                await self._add(of, await self._as_record(added))
-                del self._behind[0]
+                try:
+                    await self._keep(of, kept)
+                except StorageFailed as error:
+                    failed = error
+            for each in tuple(self._behind):
+                of, added = each
+                try:
+                    await self._add(of, await self._as_record(added))
+                except StorageFailed as error:
+                    failed = error
+                else:
+                    self._behind.remove(each)
+        if failed is not None:
+            raise failed
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:

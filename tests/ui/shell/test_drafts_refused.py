@@ -261,6 +261,35 @@ def test_what_the_disk_refused_of_a_new_conversation_is_gone_when_the_next_one_s
     on_screen(work, answers(), answers())
 
 
+def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        taken = await screen.window.page._pictures.take(png(), "red.png")
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Pictures, "keep", refuse)
+            full.setattr(Store, "save_draft", refuse)
+            for keeping in (
+                kept_drafts.keep(first, KeptDraft("with a picture", [(taken, "red.png")])),
+                kept_drafts.keep(screen.conversation, KeptDraft("a plan", [])),
+                kept_drafts.add("f" * 32, KeptDraft("of one that is gone", [])),
+            ):
+                with pytest.raises(DiskFull):
+                    await keeping
+        with monkeypatch.context() as full:
+            full.setattr(Pictures, "keep", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep_refused()
+        assert [each.text for each in kept_drafts.refused] == ["with a picture"]
+        assert await on_disk(screen, None) == "a plan\n\nof one that is gone"
+        await kept_drafts.keep_refused()
+        assert kept_drafts.refused == ()
+        assert await on_disk(screen, first.id) == "with a picture"
+
+    on_screen(work, answers())
+
+
 def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch):
     async def work(screen):
         await screen.say("One")
