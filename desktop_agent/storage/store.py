@@ -255,19 +255,22 @@ class Store:
 
         await self._run(work)
 
-    async def save_draft(self, conversation_id: str | None, draft: Draft) -> None:
+    async def save_draft(self, conversation_id: str | None, draft: Draft, *, was_new: bool = False) -> None:
         """Keep what is being written; None is the conversation that does not exist yet. An empty draft removes it.
 
-        Raises ImageRefused too, for a base64 picture that cannot be read.
+        `was_new`: that one exists by now, and has this draft instead. Raises ImageRefused too, for a base64
+        picture that cannot be read.
         """
 
         def work(db: Connection) -> None:
             number = _draft_number(db, conversation_id)
             with transaction(db):
-                if number == conversations.NO_CONVERSATION:
-                    forget_uses(db, number)
+                if was_new or number == conversations.NO_CONVERSATION:
+                    forget_uses(db, conversations.NO_CONVERSATION)
                 keeper = PictureKeeper(db, self.pictures, number)
                 images = tuple(keeper.image(image) for image in draft.images)
+                if was_new:
+                    conversations.save_draft(db, conversations.NO_CONVERSATION, Draft())
                 conversations.save_draft(db, number, replace(draft, images=images))
 
         await self._run(work)

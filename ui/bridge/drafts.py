@@ -45,8 +45,8 @@ class KeptDrafts:
         self._pictures = pictures
         # What is given back to a draft must not be lost to one who reads and writes it meanwhile.
         self._lock = asyncio.Lock()
-        self._under_none: set[str] = set()
-        """Conversations whose draft lies under no conversation, as they had no place on the disk."""
+        self._under_none = ""
+        """The conversation whose draft lies under no conversation: of those never sent the last that had it."""
         self._refused: dict[str, tuple[OpenConversation | str, KeptDraft]] = {}
         """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
         self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
@@ -68,14 +68,24 @@ class KeptDrafts:
             await self._add(conversation, await self._as_record(kept))
 
     async def keep_refused(self) -> None:
-        """Try once more to keep the drafts that the disk refused. Raises StorageFailed."""
+        """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
+        failed: StorageFailed | None = None
         async with self._lock:
             for of, kept in tuple(self._refused.values()):
-                await self._keep(of, kept)
-            while self._behind:
-                of, added = self._behind[0]
-                await self._add(of, await self._as_record(added))
-                del self._behind[0]
+                try:
+                    await self._keep(of, kept)
+                except StorageFailed as error:
+                    failed = error
+            for each in tuple(self._behind):
+                of, added = each
+                try:
+                    await self._add(of, await self._as_record(added))
+                except StorageFailed as error:
+                    failed = error
+                else:
+                    self._behind.remove(each)
+        if failed is not None:
+            raise failed
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
@@ -96,7 +106,12 @@ class KeptDrafts:
         async with self._lock:
             name = _name(conversation)
             refused = self._refused.get(name)
-            current = await self._read(await self._load(conversation)) if refused is None else refused[1]
+            if refused is None:
+                current = await self._read(await self._load(conversation))
+            else:
+                current = refused[1]
+                self._refused[name] = conversation, current
+                self._under_none = self._under_none if name else conversation.id
             behind = [each for each in self._behind if _name(each[0]) == name]
             if behind:
                 current = together((current, *(added for _, added in behind)))
@@ -128,6 +143,7 @@ class KeptDrafts:
         except WrongUse:
             # The conversation went away with a file that was replaced: what comes back to it did not.
             await self._store.save_draft(None, _joined(await self._store.load_draft(None), added))
+            self._under_none = ""
         self._forget_refused(of)
 
     async def _read(self, draft: Draft) -> KeptDraft:
@@ -157,14 +173,15 @@ class KeptDrafts:
         if isinstance(of, str):
             await self._store.save_draft(of, draft)
             return
-        key = of.id if await of.has_place() else None
-        await self._store.save_draft(key, draft)
-        if key is None:
-            self._under_none.add(of.id)
-        elif of.id in self._under_none:
+        if not await of.has_place():
+            await self._store.save_draft(None, draft)
+            self._under_none = of.id
+        elif of.id == self._under_none:
             # What was written before the first prompt has been sent by now.
-            await self._store.save_draft(None, Draft())
-            self._under_none.discard(of.id)
+            await self._store.save_draft(of.id, draft, was_new=True)
+            self._under_none = ""
+        else:
+            await self._store.save_draft(of.id, draft)
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
@@ -174,8 +191,9 @@ class KeptDrafts:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
         if not conversation.is_empty or draft != Draft():
             return draft
-        self._under_none.add(conversation.id)
-        return await self._store.load_draft(None)
+        draft = await self._store.load_draft(None)
+        self._under_none = conversation.id
+        return draft
 
     async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
         pictures: list[DraftPicture] = []

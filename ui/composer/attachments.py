@@ -130,6 +130,8 @@ class Attachments(ChipRow):
         finally:
             # Whatever went wrong, a picture that never comes must not keep the message from being sent.
             held.fetching = None
+            if held in self._held and (fetched.problems or not fetched.items):
+                self.lost.emit()
             if held.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
                 held.picture = picture
             else:

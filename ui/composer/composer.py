@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
@@ -78,8 +78,8 @@ class Composer(QWidget):
         self._limits: PictureLimits | None = None
         self._held = ""
         self._choosing: QFileDialog | None = None
-        self._wish: tuple[bool, int] | None = None
-        """It is to be sent when it is ready: whether later than at once, and how many things are attached."""
+        self._wish: Literal["now", "later"] | None = None
+        """It is to be sent when it is ready, and when."""
         self._may_send: Callable[[str, Sequence[Attached]], bool] = lambda _text, _attached: True
         self.frame = _Frame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
@@ -211,7 +211,7 @@ class Composer(QWidget):
             announce(self, self._held)
             return
         if self.attachments.is_preparing:
-            self._wish = later, len(self.attachments.chips)
+            self._wish = "later" if later else "now"
             self._refresh()
             return
         text, attached = self.draft()
@@ -223,13 +223,11 @@ class Composer(QWidget):
         (self.later_requested if later else self.send_requested).emit(text, attached)
 
     def _send_when_ready(self) -> None:
-        """Not where something was taken off meanwhile, or could not be taken in."""
         if self._wish is None or self.attachments.is_preparing:
             return
-        (later, count), self._wish = self._wish, None
+        wish, self._wish = self._wish, None
         self._refresh()
-        if len(self.attachments.chips) >= count:
-            self.send(later=later)
+        self.send(later=wish == "later")
 
     def _forget_wish(self) -> None:
         if self._wish is not None:
@@ -320,6 +318,7 @@ class Composer(QWidget):
         attachments.changed.connect(self._changed)
         editor.textChanged.connect(self._forget_problems)
         editor.textChanged.connect(self._forget_wish)
+        attachments.lost.connect(self._forget_wish)
         # Later: what came is attached a moment after it has come.
         attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
         attachments.problem.connect(self.show_problem)

@@ -217,7 +217,7 @@ class ConversationPage(QObject):
             conversation.send(Message.user_with_blocks(blocks), when, servers_of(attached))
         except AgentError as error:
             # Nothing that was written is lost: it stands in the composer again, which says why.
-            if conversation is self._conversation:
+            if self._drafts.is_of(conversation):
                 self.composer.give_back(text, attached)
                 self.composer.show_problem(error.sentence, error.remedy)
                 self._drafts.keep()
@@ -226,7 +226,7 @@ class ConversationPage(QObject):
                 await self._library.drafts.add(conversation, draft_of(text, attached))
         else:
             # Where it was sent is where one looks; what waits stands over the composer.
-            if conversation is self._conversation and not waits:
+            if self._drafts.is_of(conversation) and not waits:
                 self.transcript.scroller.to_end()
 
     @Slot(Message)

@@ -147,11 +147,15 @@ class Drafts(QObject):
     async def give_back(self, conversation: OpenConversation, message: Message) -> None:
         """A message was not delivered: it stands in the composer again, or in the draft of its conversation."""
         text, kept = await self._library.drafts.content_of(message)
-        if conversation is not self._wanted:
+        if not self.is_of(conversation):
             await self._library.drafts.give_back(conversation, message)
             return
         self._composer.give_back(text, [PendingPicture(name, taken) for taken, name in kept])
         self.keep()
+
+    def is_of(self, conversation: OpenConversation) -> bool:
+        """Whether the draft in the composer is its draft, also where it was opened again since."""
+        return self._wanted is not None and _is_same(self._wanted, conversation)
 
     async def _load(self, conversation: OpenConversation) -> None:
         async with self._lock:

@@ -14,7 +14,7 @@ from desktop_agent.conversation.picture_intake import take
 from ui.composer.attachment_chip import AttachmentChip
 from ui.composer.composer import Composer
 from ui.composer.message_editor import LONGEST_TEXT
-from ui.composer.offers.attached import WordsOf
+from ui.composer.offers.attached import PictureOf, WordsOf
 from ui.composer.offers.chip_row import PastedText
 from ui.composer.pictures import PendingPicture, estimated_tokens
 from ui.look.theme import ThemeSource
@@ -535,6 +535,35 @@ def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
                 await asyncio.sleep(0.01)
         ((text, (picture,)),) = driver.sent
         assert (text, picture.name) == ("Look", "Pasted image")
+
+    run(work())
+
+
+@pytest.mark.parametrize("way", ["taken off", "damaged", "in part"])
+def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_things_came(qtbot, run, way):
+    async def pieces():
+        return [PictureOf("files", "broken.png", b"no picture"), PictureOf("files", "red.png", png())]
+
+    async def work():
+        may_begin = asyncio.Event()
+        driver = Driver(qtbot, slow_intake(may_begin))
+        attachments = driver.composer.attachments
+        driver.editor.setPlainText("Look")
+        if way == "in part":
+            attachments.add_fetching([attachments.fetching_of("pictures", pieces)])
+        else:
+            attachments.add_pasted(png() if way != "damaged" else b"no picture")
+            attachments.add_pasted(png())
+        QTest.keyClick(driver.editor, Qt.Key.Key_Return)
+        if way == "taken off":
+            QTest.keyClick(attachments.chips[0], Qt.Key.Key_Delete)
+        if way != "in part":
+            attachments.add_text("beside it")
+        may_begin.set()
+        await attachments.settled()
+        QApplication.sendPostedEvents()
+        assert driver.sent == []
+        assert driver.editor.toPlainText() == "Look"
 
     run(work())
 

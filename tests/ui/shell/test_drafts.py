@@ -229,7 +229,7 @@ def test_a_draft_that_the_disk_refuses_stays_and_is_not_saved_at_the_end(on_scre
         await screen.say("One")
         first = screen.conversation.id
 
-        async def refuse(*_):
+        async def refuse(*_, **__):
             raise DiskFull("The disk is full.")
 
         with monkeypatch.context() as full:
@@ -308,7 +308,7 @@ def test_what_the_disk_refused_and_was_sent_meanwhile_does_not_come_back(on_scre
         await _new(screen)
         new, asked = screen.conversation, asyncio.Event()
 
-        async def refuse(*_):
+        async def refuse(*_, **__):
             asked.set()
             raise DiskFull("The disk is full.")
 

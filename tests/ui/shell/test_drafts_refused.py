@@ -4,17 +4,19 @@ import asyncio
 
 import pytest
 
+from desktop_agent.storage.database import conversations as database
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.errors import DiskFull, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
+from ui.bridge.drafts import KeptDraft
 from ui.bridge.pictures import Pictures
 from ui.shell import conversation_page
 
 
-async def refuse(*_):
+async def refuse(*_, **__):
     raise DiskFull("The disk is full.")
 
 
@@ -161,6 +163,160 @@ def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen,
             assert await on_disk(screen, first.id) == "more\n\ntwo"
 
     on_screen(work, answers())
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["a stored one", "one that was never sent"])
+def test_a_message_that_is_refused_is_seen_by_who_left_and_came_back(on_screen, monkeypatch, is_new):
+    async def refused(*_):
+        raise WrongUse("It cannot be sent.")
+
+    async def work(screen):
+        await screen.say("One")
+        first, page = screen.conversation, screen.window.page
+        if is_new:
+            await new_conversation(screen)
+        monkeypatch.setattr(conversation_page, "blocks_of", refused)
+        async with page._sending:
+            screen.write("two")
+            screen.press("Send")
+            await until(lambda: screen.editor.toPlainText() == "")
+            if is_new:
+                await show(screen, first.id)
+                await new_conversation(screen)
+            else:
+                await new_conversation(screen)
+                await show(screen, first.id)
+        async with page._sending:
+            assert screen.editor.toPlainText() == "two"
+        screen.write(", more")
+        await until(lambda: screen.kept_draft() == "two, more")
+
+    on_screen(work, answers())
+
+
+def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, drafts = screen.conversation, screen.window.page._drafts
+        may_read, real = asyncio.Event(), type(screen.desk.library.drafts).content_of
+
+        async def content_of(*given):
+            await may_read.wait()
+            return await real(*given)
+
+        monkeypatch.setattr(type(screen.desk.library.drafts), "content_of", content_of)
+        giving = asyncio.ensure_future(drafts.give_back(first, Message.user("handed back")))
+        await new_conversation(screen)
+        await show(screen, first.id)
+        may_read.set()
+        await giving
+        assert screen.editor.toPlainText() == "handed back"
+        await until(lambda: screen.kept_draft() == "handed back")
+
+    on_screen(work, answers())
+
+
+def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that_is_sent_later(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        page, kept_drafts = screen.window.page, screen.desk.library.drafts
+        await new_conversation(screen)
+        sent = screen.conversation
+        async with page._sending:
+            # What is attached to it is still being kept, say.
+            screen.write("two")
+            await until(lambda: screen.kept_draft() == "two")
+            screen.press("Send")
+            await new_conversation(screen)
+            screen.write("a plan")
+            await until(lambda: screen.kept_draft() == "a plan")
+        await until(lambda: not sent.is_empty and not sent.working)
+        await kept_drafts.add(sent, KeptDraft("and more", []))
+        assert await on_disk(screen, sent.id) == "and more"
+        assert await on_disk(screen, None) == "a plan"
+
+    on_screen(work, answers(), answers())
+
+
+def test_what_the_disk_refused_of_a_new_conversation_is_gone_when_the_next_one_sends_it(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            screen.write("a plan")
+            await show(screen, first)
+            await until(lambda: screen.desk.library.drafts.refused)
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == "a plan"
+        new = screen.conversation
+        screen.press("Send")
+        await until(lambda: not new.is_empty and not new.working)
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == ""
+        assert await at_the_end(screen) is None
+        assert await on_disk(screen, None) == ""
+
+    on_screen(work, answers(), answers())
+
+
+def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        taken = await screen.window.page._pictures.take(png(), "red.png")
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Pictures, "keep", refuse)
+            full.setattr(Store, "save_draft", refuse)
+            for keeping in (
+                kept_drafts.keep(first, KeptDraft("with a picture", [(taken, "red.png")])),
+                kept_drafts.keep(screen.conversation, KeptDraft("a plan", [])),
+                kept_drafts.add("f" * 32, KeptDraft("of one that is gone", [])),
+            ):
+                with pytest.raises(DiskFull):
+                    await keeping
+        with monkeypatch.context() as full:
+            full.setattr(Pictures, "keep", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep_refused()
+        assert [each.text for each in kept_drafts.refused] == ["with a picture"]
+        assert await on_disk(screen, None) == "a plan\n\nof one that is gone"
+        await kept_drafts.keep_refused()
+        assert kept_drafts.refused == ()
+        assert await on_disk(screen, first.id) == "with a picture"
+
+    on_screen(work, answers())
+
+
+def test_what_the_disk_refuses_half_way_is_not_kept_twice(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        kept_drafts, real = screen.desk.library.drafts, database.save_draft
+        await new_conversation(screen)
+        new = screen.conversation
+        await kept_drafts.keep(new, KeptDraft("written before", []))
+        # Sent without its draft being kept once more.
+        screen.window.page._drafts._kept = ("", [])
+        new.send(Message.user("written before"))
+        await until(lambda: not new.is_empty and not new.working)
+
+        def save(db, number, draft):
+            if number == database.NO_CONVERSATION:
+                raise DiskFull("The disk is full.")
+            real(db, number, draft)
+
+        with monkeypatch.context() as full:
+            full.setattr(database, "save_draft", save)
+            with pytest.raises(DiskFull):
+                await kept_drafts.add(new, KeptDraft("more", []))
+        assert (await kept_drafts.load(new)).text == "more"
+        await kept_drafts.keep_refused()
+        assert await on_disk(screen, new.id) == "more"
+        assert await on_disk(screen, None) == ""
+
+    on_screen(work, answers(), answers())
 
 
 def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):

@@ -46,6 +46,8 @@ class ChipRow(QScrollArea):
     """Holds them in order; the one after a chip that is taken off gets the focus."""
 
     changed = Signal()
+    lost = Signal()
+    """Something was taken off, or did not come, or not whole."""
     problem = Signal(object, object)
     """What is wrong with a picture and what to do about it: two Sentences."""
 
@@ -137,6 +139,7 @@ class ChipRow(QScrollArea):
     def _remove(self, held: Held) -> None:
         at = self._held.index(held)
         self._drop(held)
+        self.lost.emit()
         if self._held:
             self._held[min(at, len(self._held) - 1)].chip.setFocus()
         self.changed.emit()
