@@ -41,8 +41,8 @@ TOOLS = (
     tool("write", Effect.READ, Effect.WRITE),
     tool("start", Effect.EXECUTE),
 )
-PATHS = ("/work/notes/a", "/work/b")
-PATTERNS = (None, PathPattern(prefix="/work/notes"))
+PATHS = ("/project/notes/a", "/project/b")
+PATTERNS = (None, PathPattern(prefix="/project/notes"))
 
 
 def rule_of(rule_id: str, effect: RuleEffect, name: str, pattern: PathPattern | None) -> Rule:
