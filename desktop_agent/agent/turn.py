@@ -75,6 +75,8 @@ class Turns:
             provider = await self._around.open_provider(self._settings.model)
             if self._budget.exceeded is None:
                 await self._edge.cross(provider)
+                # Hooks and a summary may have taken their time.
+                provider = await self._around.open_provider(self._settings.model)
             which = self._budget.exceeded
             if which is not None:
                 return self._limit(which)
