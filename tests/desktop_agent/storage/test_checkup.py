@@ -123,6 +123,7 @@ CHANGED_NUMBERS = {
     "an end that is not there": "UPDATE conversations SET head = 71 WHERE number = 1",
     "no end": "UPDATE conversations SET head = NULL WHERE number = 1",
     "a count": "UPDATE conversations SET message_count = 68 WHERE number = 1",
+    "a smaller count": "UPDATE conversations SET message_count = 2 WHERE number = 1",
 }
 
 
@@ -150,6 +151,36 @@ async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str)
     assert again.report.notices
     assert [[message.text for message in (await again.load(each.id)).messages] for each in made] == said
     assert await again.checkup.run(full=True) == WHOLE
+    await again.close()
+
+
+CHANGED_BESIDE_ANOTHER_BRANCH = {
+    "a position": "UPDATE messages SET position = 67 WHERE number = 5",
+    "the position of the end": "UPDATE messages SET position = 68 WHERE number = 6",
+    "the first position": "UPDATE messages SET position = 3 WHERE number = 1",
+    "a parent": "UPDATE messages SET parent = 60 WHERE number = 6",
+}
+
+
+@pytest.mark.parametrize("statement", CHANGED_BESIDE_ANOTHER_BRANCH.values(), ids=CHANGED_BESIDE_ANOTHER_BRANCH)
+async def test_a_changed_number_leads_onto_no_other_branch(tmp_path: Path, statement: str) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="one")
+    first = [Message.user(text) for text in ("u1", "a2", "u3", "a4")]
+    await store.commit(made.id, *first)
+    await store.update_conversation(made.id, head_message_id=first[1].id)
+    await store.commit(made.id, Message.user("u3 edited"), Message.user("a4 new"))
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as db:
+        db.execute(statement)
+        db.commit()
+    store = await Store.open(tmp_path)
+    with pytest.raises(DatabaseDamaged):
+        await store.load(made.id)
+    await store.close()
+    again = await Store.open(tmp_path)
+    shown = [message.text for message in (await again.load(made.id)).messages]
+    assert shown == ["u1", "a2", "u3 edited", "a4 new"]
     await again.close()
 
 
