@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from desktop_agent.storage.database.connection import PAGE_SIZE, Connection, decoded, is_damage
+from desktop_agent.storage.database.messages import are_misplaced
 from desktop_agent.storage.database.rescue import carry_over
 from desktop_agent.storage.database.salvage import Pages, rows_in
 from desktop_agent.storage.database.schema import STEPS, apply_steps, refuse_newer, version_of
@@ -32,7 +33,8 @@ def open_read_only(path: Path, *, check: bool, steps: Sequence[str] = STEPS) -> 
         if not is_damage(error):
             raise
         connection = None
-    if connection is not None and not (check and is_not_whole(connection)):
+    # All of it now: reading would find a message out of its place later, and could not put it right.
+    if connection is not None and not (check and (is_not_whole(connection) or are_misplaced(connection))):
         return connection, ()
     if connection is not None:
         connection.close()

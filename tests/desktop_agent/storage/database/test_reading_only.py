@@ -172,6 +172,18 @@ async def test_a_damaged_database_on_a_read_only_disk_is_read_as_far_as_it_can_b
     assert (folder / NAME).read_bytes() == bytes(data)
 
 
+async def test_a_message_that_is_not_in_its_place_is_read_from_a_read_only_disk_too(small_disk: Path) -> None:
+    folder = small_disk / "data"
+    await filled(folder)
+    with closing(sqlite3.connect(folder / NAME)) as db, db:
+        db.execute("UPDATE messages SET parent = 33")
+    make_read_only(small_disk)
+    store = await Store.open(folder)
+    assert "are damaged. 1 conversations with 1 messages can be read" in str(store.report.notices[0])
+    assert await texts(store) == ["said before"]
+    await store.close()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 async def test_a_folder_without_the_right_to_write_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "data"
