@@ -100,7 +100,7 @@ class Engine:
         self.people = People()
         self._leaving = Leaving(self._busy)
         self._new_file = NewFile(store, book, lambda: self._all_sessions)
-        self._opening = asyncio.Lock()
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._locks = ConversationLocks(folder, defaults.program)
         self._preference_listeners: list[Callable[[Preferences], None]] = []
         self.connections = Connections(
@@ -198,8 +198,8 @@ class Engine:
 
         Raises WrongUse for an unknown one, ConversationInUse for one that another process works on, and StorageFailed.
         """
-        # One at a time: who opens it twice at once would put it in order twice.
-        async with self._opening:
+        # Each one once: who opens it twice at once would put it in order twice.
+        async with self._turn(conversation_id):
             session = self._sessions.get(conversation_id)
             self._leaving.stay(session)
             if session is not None and session.is_closed:
@@ -209,6 +209,9 @@ class Engine:
                     await session.settle()
                 session = None
             return session or await self._reopened(conversation_id)
+
+    def _turn(self, conversation_id: str) -> asyncio.Lock:
+        return self._opening.setdefault(conversation_id, asyncio.Lock())
 
     async def _reopened(self, conversation_id: str) -> "Session":
         from desktop_agent.engine.reopening import reopened
@@ -282,7 +285,7 @@ class Engine:
         One of which the disk still refuses something is not deleted: that would be lost.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
-        async with self._opening:
+        async with self._turn(conversation_id):
             session = self._sessions.get(conversation_id)
             if session is not None:
                 await session.close()

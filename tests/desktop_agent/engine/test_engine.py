@@ -16,6 +16,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.providers.scripted import ScriptedProvider, Turn, Wait
 from desktop_agent.storage.database.opening import open_database
 from desktop_agent.storage.store import Store
+from desktop_agent.tools.registry import ToolRegistry
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.conduct.rules import Rule, RuleEffect, RuleScope
 from desktop_agent.vocabulary.endpoints import Endpoint
@@ -31,6 +32,7 @@ from desktop_agent.vocabulary.requests import (
     ReasoningEffort,
     Timeouts,
 )
+from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
 from tests.frame.patience import PATIENCE
 
@@ -263,6 +265,41 @@ async def test_who_opens_what_is_being_deleted_is_told_that_it_is_not_there(tmp_
         await engine.session(session.record.id)
     await deleting
     assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
+    await engine.close()
+
+
+async def test_another_is_opened_while_one_that_is_deleted_takes_long_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desktop_agent.agent.calls.scope._GRACE", PATIENCE)
+    monkeypatch.setattr("desktop_agent.agent.run.STOP_GRACE", PATIENCE)
+    started, stopped, ends = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def stubborn(word: str) -> str:
+        started.set()
+        try:
+            await ends.wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            await ends.wait()
+        return word
+
+    use = ToolUse(id="1", name="look", input={"word": "a"})
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("whole")), Turn(use))
+    monkeypatch.setattr(engine, "_tools_for", lambda _: ToolRegistry((tool("look", stubborn, read_only=True),)))
+    other = engine.new_session()
+    other.send(Message.user("p"))
+    await other.wait_idle()
+    await other.close()
+    session = engine.new_session()
+    session.send(Message.user("go"))
+    await started.wait()
+    deleting = asyncio.create_task(engine.delete_conversation(session.record.id))
+    await stopped.wait()
+    assert (await engine.session(other.record.id)).history == other.history
+    assert not deleting.done()
+    ends.set()
+    await deleting
     await engine.close()
 
 
