@@ -1,12 +1,15 @@
 """What happens between two turns."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from desktop_agent.agent.conduct.guards import Guards
 from desktop_agent.agent.conduct.prompt_policies import PromptPolicies
 from desktop_agent.agent.conduct.steering import SteeringQueue
+from desktop_agent.agent.run import Run
+from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.scripted import Expect, Turn, Wait
 from desktop_agent.vocabulary.blocks import Summary
 from desktop_agent.vocabulary.conduct.guards import Guard, GuardAbort, GuardContinue, GuardPass, GuardStop
@@ -28,7 +31,7 @@ from desktop_agent.vocabulary.engine_events import (
     UserMessageDelivered,
     UserMessageReturned,
 )
-from desktop_agent.vocabulary.errors import ContextLengthExceeded
+from desktop_agent.vocabulary.errors import ContextLengthExceeded, WrongUse
 from desktop_agent.vocabulary.messages import Message, Role
 from desktop_agent.vocabulary.provider_events import ContentDelta, Done, MessageDelta, StopReason, UsageUpdate
 from desktop_agent.vocabulary.requests import Capabilities, ModelInfo
@@ -375,6 +378,26 @@ async def test_a_message_that_was_changed_while_a_hook_refused_it_is_judged_anew
     assert await desk.execute() is RunEnd.COMPLETED
     assert desk.memory.of(UserMessageReturned) == []
     assert prompts(desk) == ["go", "polite"]
+
+
+async def test_a_server_that_was_removed_while_a_hook_looked_gets_nothing() -> None:
+    queue, is_there = SteeringQueue(), True
+
+    async def remove(_moment: UserPromptSubmit) -> None:
+        nonlocal is_there
+        is_there = False
+
+    async def opened(_model: str) -> Provider:
+        if is_there:
+            return desk.provider
+        raise WrongUse("This server was removed.")
+
+    queue.add(Message.user("for nobody"))
+    desk = Desk(Turn(ContentDelta("ok")), hooks=Hooks((remove,)), queue=queue)
+    desk.run = Run(replace(desk.around, open_provider=opened), desk.settings)
+    assert await desk.execute() is RunEnd.FAILED
+    assert desk.provider.requests == []
+    assert prompts(desk) == ["go", "for nobody"]
 
 
 async def test_where_a_limit_was_reached_no_summary_is_paid_for() -> None:
