@@ -20,7 +20,7 @@ from desktop_agent.storage.database.connection import (
 )
 from desktop_agent.storage.database.identity import OpenFiles, set_lonely_log_aside
 from desktop_agent.storage.database.presence import Others, Presence, find_others
-from desktop_agent.storage.database.reading_only import is_not_whole, open_read_only
+from desktop_agent.storage.database.reading_only import is_cut_off, is_not_whole, open_read_only
 from desktop_agent.storage.database.rescue import create, rebuild
 from desktop_agent.storage.database.schema import STEPS, refuse_newer, upgrade, version_of
 from desktop_agent.storage.files import failure_of as file_failure_of
@@ -201,7 +201,7 @@ def _damage_mark(path: Path) -> Path:
 
 def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
     # An empty file is no database of ours: ours gets its name when its tables are there.
-    if path.stat().st_size == 0:
+    if path.stat().st_size == 0 or is_cut_off(path):
         return True
     try:
         connection = connect(path)

@@ -20,6 +20,8 @@ from desktop_agent.vocabulary.errors import Sentence
 
 _FORMAT = slice(18, 20)
 """Where the header says that the file is in write-ahead mode, which a database in memory cannot be."""
+_COUNT = slice(28, 32)
+"""Where it says how many pages there are ("Database File Format", section 1.3.7)."""
 
 
 def open_read_only(path: Path, *, check: bool, steps: Sequence[str] = STEPS) -> tuple[Connection, tuple[Sentence, ...]]:
@@ -34,11 +36,25 @@ def open_read_only(path: Path, *, check: bool, steps: Sequence[str] = STEPS) -> 
             raise
         connection = None
     # All of it now: reading would find a message out of its place later, and could not put it right.
-    if connection is not None and not (check and (is_not_whole(connection) or are_misplaced(connection))):
+    is_damaged = is_cut_off(path) or (check and connection is not None and _is_misleading(connection))
+    if connection is not None and not is_damaged:
         return connection, ()
     if connection is not None:
         connection.close()
     return _rescued(path, steps)
+
+
+def is_cut_off(path: Path) -> bool:
+    """Whether the file ends before its last page does, which SQLite fills with zeros in silence. Raises OSError.
+
+    Where pages wait in the log, the last one may be on its way.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        header = file.read(_COUNT.stop)
+    return path.stat().st_size < int.from_bytes(header[_COUNT], "big") * PAGE_SIZE
 
 
 def is_not_whole(connection: sqlite3.Connection) -> bool:
@@ -49,6 +65,10 @@ def is_not_whole(connection: sqlite3.Connection) -> bool:
         if is_damage(error):
             return True
         raise
+
+
+def _is_misleading(connection: sqlite3.Connection) -> bool:
+    return is_not_whole(connection) or are_misplaced(connection)
 
 
 def _of_today(path: Path, steps: Sequence[str]) -> Connection | None:

@@ -14,6 +14,7 @@ from desktop_agent.storage.database.connection import PAGE_SIZE
 
 _ROWS_PAGE = 0x0D
 _FILE_HEADER = 100
+_PAGE_HEADER = 8
 _LOG_HEADER = 32
 _FRAME_HEADER = 24
 _LOG_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
@@ -34,7 +35,8 @@ def rows_in(path: Path) -> Iterator[Row]:
         for number in range(1, pages.count + 1):
             page = pages.page(number)
             start = _FILE_HEADER if number == 1 else 0
-            if len(page) == PAGE_SIZE and page[start] == _ROWS_PAGE:
+            # The last one may be cut off: what lies before the cut is whole.
+            if len(page) >= start + _PAGE_HEADER and page[start] == _ROWS_PAGE:
                 yield from _rows_of(pages, page, start)
 
 
@@ -42,7 +44,7 @@ def _rows_of(pages: "Pages", page: bytes, start: int) -> Iterator[Row]:
     (cells,) = struct.unpack_from(">H", page, start + 3)
     for index in range(min(cells, PAGE_SIZE // 4)):
         try:
-            (at,) = struct.unpack_from(">H", page, start + 8 + 2 * index)
+            (at,) = struct.unpack_from(">H", page, start + _PAGE_HEADER + 2 * index)
             yield _row(pages, page, at)
         except _UNREADABLE:
             continue

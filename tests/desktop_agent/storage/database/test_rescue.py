@@ -129,6 +129,60 @@ async def test_a_truncated_file_keeps_what_is_before_the_cut(filled: Filled) -> 
     await store.close()
 
 
+async def ends_in_a_message(folder: Path) -> Path:
+    """Its last bytes are the text of a message, which no check of SQLite looks at."""
+    store = await Store.open(folder)
+    made = await store.create_conversation(title="one")
+    await store.commit(made.id, Message.user("kept"), *(Message.assistant("words " * 200) for _ in range(3)))
+    await store.close()
+    assert b'"injected_by":null}' in (folder / NAME).read_bytes()[-30:]
+    return folder / NAME
+
+
+@pytest.mark.parametrize("missing", [1, 100, PAGE])
+async def test_a_file_that_ends_within_its_last_page_is_told_of(tmp_path: Path, missing: int) -> None:
+    path = await ends_in_a_message(tmp_path / "data")
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - missing)
+    store = await Store.open(path.parent)
+    assert "were damaged" in str(store.report.notices[0])
+    (record,) = await store.list_conversations()
+    texts = [message.text for message in (await store.load(record.id)).messages]
+    assert 0 < len(texts) < 4
+    assert texts == ["kept", "words " * 200, "words " * 200][: len(texts)]
+    await store.close()
+
+
+async def test_rows_before_the_cut_of_a_last_page_are_carried_over(filled: Filled) -> None:
+    pages = filled.path.stat().st_size // PAGE
+    leaf = max(number for number in range(2, pages + 1) if page_kind(filled.path, number) == 0x0D)
+    data = filled.path.read_bytes()
+    whole = {row.number for row in rows_in(filled.path)}
+    filled.path.write_bytes(data[: leaf * PAGE - 1])
+    cut = {row.number for row in rows_in(filled.path)}
+    filled.path.write_bytes(data[: (leaf - 1) * PAGE])
+    assert {row.number for row in rows_in(filled.path)} < cut < whole
+
+
+async def test_a_page_that_the_log_still_holds_is_no_cut(tmp_path: Path) -> None:
+    path = await ends_in_a_message(tmp_path / "data")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_autocheckpoint=0")
+        with db:
+            db.execute("UPDATE messages SET body = replace(body, 'words', 'WORDS')")
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for each in path.parent.glob(f"{NAME}*"):
+            shutil.copyfile(each, copy / each.name)
+    with (copy / NAME).open("r+b") as file:
+        file.truncate((copy / NAME).stat().st_size - 100)
+    store = await Store.open(copy)
+    assert store.report.notices == ()
+    (record,) = await store.list_conversations()
+    assert (await store.load(record.id)).messages[1].text == "WORDS " * 200
+    await store.close()
+
+
 async def test_one_broken_page_costs_only_its_own_rows(filled: Filled) -> None:
     pages = [filled.path.read_bytes()[at : at + PAGE] for at in range(0, filled.path.stat().st_size, PAGE)]
     leaf = next(n for n, page in enumerate(pages) if page[0] == 0x0D and b'"blocks"' in page)
