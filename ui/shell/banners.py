@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from desktop_agent.vocabulary.errors import AgentError, RemedyAction, Sentence, with_remedy
+from desktop_agent.vocabulary.errors import AgentError, ConversationInUse, RemedyAction, Sentence, with_remedy
 from ui.look.controls import IconButton, announce, button, label
 from ui.look.icons import pixmap
 from ui.look.parts.flow_rows import FlowRows
@@ -19,6 +19,7 @@ from ui.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 MOST = 4
 UNDO = "undo"
 UNDO_MS = 12_000
+IN_USE_MS = 20_000
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,11 @@ class BannerArea(QWidget):
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy(detail), keeps=True))
         key = f"{conversation} {error}".lstrip()
-        banner = Banner(key, error.sentence, error.remedy, buttons=tuple(buttons), conversation=conversation)
-        self.show_banner(banner)
+        # Who holds it may let go at any moment, and only another try would tell.
+        lasts = IN_USE_MS if isinstance(error, ConversationInUse) else None
+        self.show_banner(
+            Banner(key, error.sentence, error.remedy, buttons=tuple(buttons), lasts=lasts, conversation=conversation)
+        )
 
     def show_notice(self, sentence: Sentence, conversation: str = "") -> None:
         """Say something that is no error."""

@@ -2,9 +2,16 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 
-from desktop_agent.vocabulary.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
+from desktop_agent.vocabulary.errors import (
+    AuthenticationFailed,
+    ConnectionFailed,
+    ConversationInUse,
+    RemedyAction,
+    Sentence,
+)
 from ui.look.icons import pixmap
 from ui.look.theme import ThemeSource
+from ui.shell import banners
 from ui.shell.banners import Banner, BannerArea, BannerButton, BannerFrame
 
 
@@ -52,6 +59,14 @@ def test_a_remedy_has_a_button_where_the_shell_offers_one(driver):
     driver.click("Open settings")
     assert opened == [1]
     assert driver.area.keys == []
+
+
+def test_that_another_process_holds_it_is_not_said_for_ever(driver, monkeypatch):
+    monkeypatch.setattr(banners, "IN_USE_MS", 1)
+    driver.area.show_error(ConnectionFailed("refused"))
+    driver.area.show_error(ConversationInUse("It is worked on by “ask”."))
+    driver.bot.waitUntil(lambda: not any("worked on" in each for each in driver.words))
+    assert "refused" in driver.words[0]
 
 
 def test_details_can_be_copied_and_the_banner_stays(driver):
