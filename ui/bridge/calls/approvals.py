@@ -1,5 +1,6 @@
 """Calls that wait for a decision, as the screens see them."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
     from desktop_agent.permissions.approvals import Approval
     from desktop_agent.tools.tool import AnyTool
+
+
+_LONGEST_LOOK = 10.0
+"""Seconds in which a tool must say what it would do."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +79,19 @@ class Approvals:
         # Late, here and below: what decides about calls comes with the first conversation.
         from desktop_agent.permissions.gate import fitting
         from desktop_agent.permissions.previews import shown
+        from desktop_agent.tools.answers import plain
+        from desktop_agent.tools.foreign_code import kind_of
 
         for approval in self._session.approvals.open_approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
-                    fitted = fitting(arguments, approval.tool)
-                    return shown(await approval.tool.preview(approval.tool.checked(fitted)))
+                    async with asyncio.timeout(_LONGEST_LOOK):
+                        fitted = fitting(arguments, approval.tool)
+                        return shown(await approval.tool.preview(approval.tool.checked(fitted)))
                 except ToolFailed as error:
-                    return TextPreview(str(error))
+                    return TextPreview(plain(str(error)))
+                except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
+                    return TextPreview(f"What it would do cannot be shown ({kind_of(error)}).")
         return None
 
 

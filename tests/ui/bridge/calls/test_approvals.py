@@ -3,6 +3,8 @@
 import asyncio
 from types import SimpleNamespace
 
+import pytest
+
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.gate import Ask
 from desktop_agent.permissions.hard_denies import UNCLEAR
@@ -12,7 +14,7 @@ from desktop_agent.tools.schemas import JsonSchema, from_signature
 from desktop_agent.tools.tool import Tool
 from desktop_agent.vocabulary.blocks import ToolUse
 from desktop_agent.vocabulary.errors import Sentence
-from desktop_agent.vocabulary.tool_calls import CommandPreview, UntrustedSource
+from desktop_agent.vocabulary.tool_calls import CommandPreview, TextPreview, UntrustedSource
 from ui.bridge.calls.approvals import Approvals, _waiting
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -44,6 +46,27 @@ def waiting(tool, arguments, preview=None, reasons=()):
 def command(line):
     parts, understood = explained(line)
     return CommandPreview(line, "/work", "Not confined.", parts, understood)
+
+
+async def _for_ever(_arguments):
+    await asyncio.Event().wait()
+
+
+async def _broken(_arguments):
+    raise LookupError("secret")
+
+
+@pytest.mark.parametrize(("look", "kind"), [(_broken, "LookupError"), (_for_ever, "TimeoutError")])
+def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, look, kind):
+    monkeypatch.setattr("ui.bridge.calls.approvals._LONGEST_LOOK", 0.01)
+    tool = Tool("write", "Writes.", JsonSchema(TEXT), _run, preview=look)
+
+    async def ask():
+        approval = Approval("a", ToolUse(id="c", name="write", input={}), tool, None, verdict=Ask("digest", ()))
+        session = SimpleNamespace(approvals=SimpleNamespace(open_approvals=(approval,)))
+        return await Approvals(session).preview("a", {"text": "edited"})
+
+    assert asyncio.run(ask()) == TextPreview(f"What it would do cannot be shown ({kind}).")
 
 
 def test_the_name_of_a_server_takes_no_look_at_the_arguments():
