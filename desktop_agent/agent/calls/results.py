@@ -48,7 +48,7 @@ def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> To
 
     The result keeps all of them, so that a stored conversation shows what ran.
     """
-    changed = {name: value for name, value in ran.items() if name not in asked or asked[name] != value}
+    changed = {name: value for name, value in ran.items() if name not in asked or _json(asked[name]) != _json(value)}
     shown = {name: _short(value) for name, value in changed.items()}
     without = ", ".join(json.dumps(name, ensure_ascii=False) for name in asked if name not in ran)
     note = f"{EDITED} It ran with {json.dumps(shown, ensure_ascii=False)}" if changed else EDITED
@@ -59,6 +59,11 @@ def with_edit_note(result: ToolResult, asked: JsonObject, ran: JsonObject) -> To
     else:
         content = (Text(text=note), first, *rest)
     return result.model_copy(update={"content": content, "ran_with": ran})
+
+
+def _json(value: Any) -> str:
+    """To Python alone, 1 and true are equal."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _short(value: Any) -> Any:

@@ -120,7 +120,7 @@ class Asking:
         if resolution.rule is not None:
             self._scope.around.standing.add(resolution.rule)
         if resolution.allows:
-            self._allowed(call, resolution)
+            self._allowed(call, approval, resolution)
         else:
             self._not_allowed(call, resolution)
         call.answered.set()
@@ -129,19 +129,21 @@ class Asking:
         decision = resolution.decision
         message = decision.message if isinstance(decision, Deny | DenyAndStop) else ""
         word = decision.type if decision is not None else "withdrawn"
-        changed = resolution.input if resolution.input != call.use.input else None
+        # By the digest too: to Python alone, 1 and true are equal.
+        is_as_asked = resolution.digest == approval.digest and resolution.input == call.use.input
+        changed = None if is_as_asked else resolution.input
         self._scope.emit(
             ApprovalResolved(
                 approval.approval_id, call.use.id, word, resolution.by, changed, message, resolution.digest
             )
         )
 
-    def _allowed(self, call: Call, resolution: Resolution) -> None:
+    def _allowed(self, call: Call, approval: Approval, resolution: Resolution) -> None:
         if resolution.by != "person":
             # What the rules say is looked at again before the start.
             return
         call.allowance = resolution.verdict
-        call.is_edited = resolution.edited and resolution.input != call.input
+        call.is_edited = resolution.edited and resolution.digest != approval.digest
         call.take(resolution.input, resolution.digest)
         decision = resolution.decision
         call.only_as_shown = isinstance(decision, AllowOnce) and not resolution.edited

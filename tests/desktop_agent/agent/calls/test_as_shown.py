@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.tools.schemas import JsonSchema
 from desktop_agent.tools.tool import RunningCall
-from desktop_agent.vocabulary.blocks import Outcome
+from desktop_agent.vocabulary.blocks import JsonObject, Outcome, Text, ToolUse
 from desktop_agent.vocabulary.engine_events import ApprovalResolved, ToolStarted
 from desktop_agent.vocabulary.tool_calls import (
     AllowAlways,
@@ -124,6 +125,24 @@ async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:
     assert resolved.effective_input == desk.memory.of(ToolStarted)[0].input == {"word": "edited"}
     assert resolved.digest == desk.around.tools.get("act").digest({"word": "edited"})
     assert desk.uses[0].input == {"word": "asked"}
+
+
+async def test_true_in_place_of_1_is_an_edit_that_is_told() -> None:
+    async def run(given: JsonObject, _call: RunningCall) -> Any:
+        return (Text(text=repr(given["count"])),)
+
+    counting = replace(tool("act"), schema=JsonSchema({"type": "object"}), run=run)
+    desk = Desk(ToolUse(id="1", name="act", input={"count": 1}), tools=[counting])
+    running = desk.start()
+    await desk.asked()
+    desk.decide(AllowOnce(edited_input={"count": True}))
+    await running
+    (resolved,) = desk.memory.of(ApprovalResolved)
+    assert resolved.effective_input is not None
+    assert resolved.effective_input["count"] is True
+    (words,) = desk.words
+    assert '"count": true' in words
+    assert words.endswith("True")
 
 
 async def test_allowing_a_tool_for_the_conversation_allows_what_waits_beside_it() -> None:
