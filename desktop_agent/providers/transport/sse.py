@@ -116,6 +116,8 @@ class SseDecoder:
         bad_events = self.bad_events
         if self._failure is not None:
             raise self._failure
+        line = bytes(self._waiting).strip()
+        is_begun = bool(self._name or self._data or line[:1] not in (b"", b":"))
         if self._waiting:
             self._line(bytes(self._waiting))
             self._waiting.clear()
@@ -123,7 +125,7 @@ class SseDecoder:
             self._close_bare()
         if self._data:
             self._dispatch()
-        self.broke_off = self.bad_events > bad_events
+        self.broke_off = self.bad_events > bad_events or (is_begun and not self._out)
         if is_cut:
             self.bad_events = bad_events
         return self._handed_out()

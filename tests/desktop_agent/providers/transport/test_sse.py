@@ -207,3 +207,25 @@ def test_every_json_value_survives(value: object) -> None:
     data = json.dumps({"v": value}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     ((_, found),) = decoded(b"data: " + data + b"\n\n")
     assert json.dumps(found["v"]).encode() is not None
+
+
+@pytest.mark.parametrize(
+    ("tail", "is_cut"),
+    [
+        (b"", False),
+        (b": ping", False),
+        (b'data: {"b":2}', False),
+        (b"data: [DONE]", False),
+        (b"d", True),
+        (b"data:", True),
+        (b"data: ", True),
+        (b'data: {"b"', True),
+        (b"event: x", True),
+        (b"event: x\n", True),
+    ],
+)
+def test_a_body_that_ends_in_the_middle_of_an_event_is_known(tail: bytes, is_cut: bool) -> None:
+    decoder = SseDecoder()
+    decoder.feed(b'data: {"a":1}\n\n' + tail)
+    decoder.finish()
+    assert decoder.broke_off is is_cut
