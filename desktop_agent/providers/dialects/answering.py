@@ -122,7 +122,8 @@ async def answered(
                 for event in ready:
                     yield event
                 progress = _heard(opened, progress)
-                if reader.failure is not None or _is_a_page(decoder):
+                # A page of the web came instead of an answer: what follows is not waited for.
+                if reader.failure is not None or decoder.is_page:
                     break
             else:
                 ready = iter(_events(decoder.finish(), opened))
@@ -312,11 +313,6 @@ def _held_back(opened: Opened, decoder: SseDecoder) -> list[ProviderEvent]:
     _read_rest(decoder, opened)
     opened.builder.close_parts()
     return opened.builder.take()
-
-
-def _is_a_page(decoder: SseDecoder) -> bool:
-    """Whether a page of the web came instead of an answer: what follows is not waited for."""
-    return decoder.strange.lstrip()[:1] == "<" and not decoder.frames
 
 
 def _heard(opened: Opened, before: int) -> int:

@@ -33,14 +33,15 @@ class SseDecoder:
     """Feed chunks as they come, then call `finish` once at the end of the body.
 
     `bad_events` counts events whose data was not JSON. `strange` is the first line that is no field of an event
-    stream, for telling a login page from a model. `frames` counts what was handed out. `broke_off`: the body ended in
-    the middle of an event.
+    stream, for telling a login page from a model; `is_page`: it came before any event and is a tag, so nothing behind
+    it counts. `frames` counts what was handed out. `broke_off`: the body ended in the middle of an event.
     """
 
     def __init__(self, limit: int = SIZE_LIMIT) -> None:
         self.bad_events = 0
         self.frames = 0
         self.strange = ""
+        self.is_page = False
         self.broke_off = False
         self._limit = limit
         self._waiting = bytearray()  # a line whose end has not come
@@ -134,6 +135,8 @@ class SseDecoder:
         out = self._out
         if out:
             self._out = []
+            if self.is_page:
+                return []
             self.frames += len(out)
         return out
 
@@ -198,6 +201,7 @@ class SseDecoder:
             self._grow_bare(line)
         elif field not in (b"id", b"retry") and not self.strange:
             self.strange = line[:_LONGEST_STRANGE].decode("utf-8", "replace")
+            self.is_page = line.lstrip().startswith(b"<") and not (self.frames or self._out)
 
     def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
         """Gateways part events by one newline only: a whole document before another one is an event of its own."""
