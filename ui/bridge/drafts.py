@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 
 from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft, DraftResource
@@ -51,6 +52,10 @@ class KeptDrafts:
         """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
         self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
         """What the disk did not take behind the drafts of conversations."""
+        self._in_front = Draft()
+        """The draft under no conversation, without `_of_gone`."""
+        self._of_gone: dict[str, Draft] = {}
+        """Drafts of conversations that are gone. They lie behind it until all of it is read into a composer."""
 
     async def keep(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         """Keep what is being written there, for the next start. Raises StorageFailed; `load` knows it all the same."""
@@ -134,6 +139,7 @@ class KeptDrafts:
 
     async def _add(self, of: OpenConversation | str, added: Draft) -> None:
         # As a record: a picture that cannot be read now would be left out for good.
+        before = self._of_gone.get(_id(of), Draft())
         try:
             if (refused := self._refused.get(_name(of))) is not None:
                 before = await self._as_record(refused[1])
@@ -142,8 +148,7 @@ class KeptDrafts:
             await self._save(of, _joined(before, added))
         except WrongUse:
             # The conversation went away with a file that was replaced: what comes back to it did not.
-            await self._store.save_draft(None, _joined(await self._store.load_draft(None), added))
-            self._under_none = ""
+            await self._save_of_gone(of, _joined(before, added))
         self._forget_refused(of)
 
     async def _read(self, draft: Draft) -> KeptDraft:
@@ -156,7 +161,7 @@ class KeptDrafts:
                 await self._save(of, draft)
             except WrongUse:
                 # As in `_add`.
-                await self._store.save_draft(None, draft)
+                await self._save_of_gone(of, draft)
         except StorageFailed:
             self._refused[_name(of)] = of, kept
             raise
@@ -174,14 +179,27 @@ class KeptDrafts:
             await self._store.save_draft(of, draft)
             return
         if not await of.has_place():
-            await self._store.save_draft(None, draft)
+            await self._save_under_none(draft)
             self._under_none = of.id
-        elif of.id == self._under_none:
-            # What was written before the first prompt has been sent by now.
-            await self._store.save_draft(of.id, draft, was_new=True)
+            return
+        is_first = of.id == self._under_none
+        if is_first and self._of_gone:
+            # What was written before the first prompt has been sent by now; what lies behind it was not.
+            await self._save_under_none(Draft())
+        await self._store.save_draft(of.id, draft, was_new=is_first and not self._of_gone)
+        if is_first:
             self._under_none = ""
-        else:
-            await self._store.save_draft(of.id, draft)
+
+    async def _save_under_none(self, draft: Draft) -> None:
+        await self._store.save_draft(None, reduce(_joined, self._of_gone.values(), draft))
+        self._in_front = draft
+
+    async def _save_of_gone(self, of: OpenConversation | str, draft: Draft) -> None:
+        """Behind the draft of new conversations, in place of what came from this one before."""
+        in_front = self._in_front if self._of_gone else await self._store.load_draft(None)
+        of_gone = {**self._of_gone, _id(of): draft}
+        await self._store.save_draft(None, reduce(_joined, of_gone.values(), in_front))
+        self._in_front, self._of_gone = in_front, of_gone
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
@@ -193,6 +211,7 @@ class KeptDrafts:
             return draft
         draft = await self._store.load_draft(None)
         self._under_none = conversation.id
+        self._of_gone = {}
         return draft
 
     async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
@@ -219,6 +238,10 @@ def _name(of: OpenConversation | str) -> str:
     if isinstance(of, str):
         return of
     return of.id if of.is_kept else ""
+
+
+def _id(of: OpenConversation | str) -> str:
+    return of if isinstance(of, str) else of.id
 
 
 def _joined(draft: Draft, added: Draft) -> Draft:

@@ -159,10 +159,11 @@ class Drafts(QObject):
 
     async def _load(self, conversation: OpenConversation) -> None:
         async with self._lock:
-            kept = await self._library.drafts.load(conversation)
-            if conversation is not self._wanted or conversation is self._shown:
+            if conversation is self._shown:
                 return
-            self._show_kept(conversation, kept)
+            kept = await self._library.drafts.load(conversation)
+            if conversation is self._wanted:
+                self._show_kept(conversation, kept)
 
     def _show_kept(self, conversation: OpenConversation, kept: KeptDraft) -> None:
         attachments, attached = self._composer.attachments, attached_of(kept)

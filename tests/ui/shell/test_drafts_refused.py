@@ -145,6 +145,70 @@ def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_
     on_screen(work)
 
 
+async def forget(screen, conversation_id):
+    """The conversation goes away, as with a file that is replaced."""
+    await screen.engine.store.delete_conversation(conversation_id)
+    await screen.engine.store.purge_conversation(conversation_id)
+
+
+def test_what_is_written_in_a_conversation_that_is_gone_goes_behind_the_draft_of_new_ones(on_screen):
+    async def work(screen):
+        kept_drafts = screen.desk.library.drafts
+        await screen.say("One")
+        gone = screen.conversation
+        await new_conversation(screen)
+        await kept_drafts.keep(screen.conversation, KeptDraft("a plan", []))
+        await forget(screen, gone.id)
+        for written in ("half", "half a thought"):
+            await kept_drafts.keep(gone, KeptDraft(written, []))
+        assert await on_disk(screen, None) == "a plan\n\nhalf a thought"
+        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        assert await on_disk(screen, None) == "a plan\n\nhalf a thought\n\nhanded back"
+
+    on_screen(work, answers())
+
+
+def test_what_comes_back_to_a_conversation_that_is_gone_outlasts_what_is_written_in_a_new_one(on_screen):
+    async def work(screen):
+        new = screen.conversation
+        screen.write("a")
+        await until(lambda: screen.kept_draft() == "a")
+        await screen.desk.library.drafts.give_back("f" * 32, Message.user("handed back"))
+        screen.write(" plan")
+        await until(lambda: screen.kept_draft() == "a plan")
+        assert await on_disk(screen, None) == "a plan\n\nhanded back"
+        screen.press("Send")
+        await until(lambda: not new.is_empty and not new.working)
+        screen.write("and then")
+        await until(lambda: screen.kept_draft() == "and then")
+        assert await on_disk(screen, new.id) == "and then"
+        await new_conversation(screen)
+        assert screen.editor.toPlainText() == "handed back"
+        screen.write(", once")
+        await until(lambda: screen.kept_draft() == "handed back, once")
+        assert await on_disk(screen, None) == "handed back, once"
+
+    on_screen(work, answers())
+
+
+def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_more_comes_back(on_screen, monkeypatch):
+    async def work(screen):
+        kept_drafts = screen.desk.library.drafts
+        await screen.say("One")
+        gone = screen.conversation
+        await new_conversation(screen)
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep(gone, KeptDraft("half a thought", []))
+        await forget(screen, gone.id)
+        await kept_drafts.give_back(gone.id, Message.user("handed back"))
+        assert await on_disk(screen, None) == "half a thought\n\nhanded back"
+        assert kept_drafts.refused == ()
+
+    on_screen(work, answers())
+
+
 def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen, monkeypatch):
     async def refused(*_):
         raise WrongUse("It cannot be sent.")
