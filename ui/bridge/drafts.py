@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 from desktop_agent.conversation.picture_intake import TakenPicture
@@ -25,7 +24,8 @@ DraftPicture = tuple[TakenPicture, str]
 class KeptDraft:
     """What was being written. `outside` are the MCP servers whose words or pictures are in it.
 
-    `pasted` are the texts too long for an editor.
+    `pasted` are the texts too long for an editor. `unread` are pictures whose files cannot be read now, and `problems`
+    say why others are left out.
     """
 
     text: str
@@ -33,6 +33,8 @@ class KeptDraft:
     resources: tuple[DraftResource, ...] = ()
     outside: tuple[UntrustedSource, ...] = ()
     pasted: tuple[str, ...] = ()
+    unread: tuple[Image, ...] = ()
+    problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
 class KeptDrafts:
@@ -107,7 +109,7 @@ class KeptDrafts:
                 raise
 
     async def load(self, conversation: OpenConversation) -> KeptDraft:
-        """What was being written there; pictures that are gone are left out."""
+        """What was being written there; pictures that are gone or damaged are left out."""
         async with self._lock:
             name = _name(conversation)
             refused = self._refused.get(name)
@@ -130,12 +132,12 @@ class KeptDrafts:
             try:
                 await self._add(of, Draft(message.text, _images(message)))
             except StorageFailed:
-                self._behind.append((of, KeptDraft(*await self.content_of(message))))
+                self._behind.append((of, await self.content_of(message)))
                 raise
 
-    async def content_of(self, message: Message) -> tuple[str, list[DraftPicture]]:
-        """A message as it was written; pictures that are gone are left out."""
-        return message.text, await self._taken(_images(message))
+    async def content_of(self, message: Message) -> KeptDraft:
+        """A message as it was written; pictures that are gone or damaged are left out."""
+        return await self._read(Draft(message.text, _images(message)))
 
     async def _add(self, of: OpenConversation | str, added: Draft) -> None:
         # As a record: a picture that cannot be read now would be left out for good.
@@ -152,7 +154,19 @@ class KeptDrafts:
         self._forget_refused(of)
 
     async def _read(self, draft: Draft) -> KeptDraft:
-        return KeptDraft(draft.text, await self._taken(draft.images), draft.resources, draft.outside, draft.pasted)
+        pictures: list[DraftPicture] = []
+        unread: list[Image] = []
+        problems: list[ImageRefused] = []
+        for image in draft.images:
+            try:
+                pictures.append((await self._pictures.again(image), image.name or ""))
+            except StorageFailed:
+                unread.append(image)
+            except ImageRefused as refused:
+                problems.append(refused)
+        return KeptDraft(
+            draft.text, pictures, draft.resources, draft.outside, draft.pasted, tuple(unread), tuple(problems)
+        )
 
     async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
         try:
@@ -203,7 +217,7 @@ class KeptDrafts:
 
     async def _as_record(self, kept: KeptDraft) -> Draft:
         images = tuple([await self._pictures.keep(taken, name) for taken, name in kept.pictures])
-        return Draft(kept.text, images, kept.resources, kept.outside, kept.pasted)
+        return Draft(kept.text, (*images, *kept.unread), kept.resources, kept.outside, kept.pasted)
 
     async def _load(self, conversation: OpenConversation) -> Draft:
         draft = await self._store.load_draft(conversation.id) if conversation.is_kept else Draft()
@@ -214,13 +228,6 @@ class KeptDrafts:
         self._of_gone = {}
         return draft
 
-    async def _taken(self, images: Sequence[Image]) -> list[DraftPicture]:
-        pictures: list[DraftPicture] = []
-        for image in images:
-            with suppress(ImageRefused):
-                pictures.append((await self._pictures.again(image), image.name or ""))
-        return pictures
-
 
 def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
     """All of them as one."""
@@ -230,6 +237,8 @@ def together(drafts: Sequence[KeptDraft]) -> KeptDraft:
         tuple(resource for each in drafts for resource in each.resources),
         tuple(dict.fromkeys(source for each in drafts for source in each.outside)),
         tuple(text for each in drafts for text in each.pasted),
+        tuple(image for each in drafts for image in each.unread),
+        tuple(problem for each in drafts for problem in each.problems),
     )
 
 
