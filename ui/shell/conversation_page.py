@@ -130,7 +130,13 @@ class ConversationPage(QObject):
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave()
             _close_popups(self.composer.window())
-        self._conversation = conversation
+        try:
+            # The words of a waiting message that is being edited go to the draft of the one before.
+            self.conduct.show(conversation)
+        finally:
+            # Whatever fails: what is written would be sent to the conversation that is shown.
+            self._conversation = conversation
+            self._drafts.show(conversation)
         conversation.changed.connect(self._on_changed)
         conversation.working_changed.connect(self._on_working)
         conversation.record_changed.connect(self._show_record)
@@ -141,14 +147,12 @@ class ConversationPage(QObject):
         self.composer.set_working(conversation.working)
         self.composer.set_held(conversation.held_by)
         self.models.show(conversation)
-        self.conduct.show(conversation)
         self.undoing.show(conversation)
         self._show_record()
         self._offer_starters()
         # The demo's server begins with its first conversation: until then nobody could ask it for its model.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
-        self._drafts.show(conversation)
         self.context_check.show(conversation)
         early, self._early = self._early, []
         for text, attached, when in early:
