@@ -9,7 +9,7 @@ from desktop_agent.conversation.picture_intake import TakenPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
 from desktop_agent.vocabulary.blocks import Image
-from desktop_agent.vocabulary.errors import ImageRefused, StorageFailed, WrongUse
+from desktop_agent.vocabulary.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.vocabulary.messages import Message
 from desktop_agent.vocabulary.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
@@ -50,8 +50,8 @@ class KeptDrafts:
         self._lock = asyncio.Lock()
         self._under_none = ""
         """The conversation whose draft lies under no conversation: of those never sent the last that had it."""
-        self._refused: dict[str, tuple[OpenConversation | str, KeptDraft]] = {}
-        """What the disk did not take, and whose it is; under the empty name that of all that were never sent."""
+        self._refused: list[tuple[OpenConversation | str, KeptDraft]] = []
+        """What the disk did not take, or not yet, and whose it is: one draft each."""
         self._behind: list[tuple[OpenConversation | str, KeptDraft]] = []
         """What the disk did not take behind the drafts of conversations."""
         self._in_front = Draft()
@@ -64,40 +64,32 @@ class KeptDrafts:
         async with self._lock:
             await self._keep(conversation, kept)
 
-    async def keep_at_once(self, conversation: OpenConversation, kept: KeptDraft, *, behind: bool) -> None:
+    async def keep_at_once(self, conversation: OpenConversation | None, kept: KeptDraft, *, behind: bool) -> None:
         """The same on any loop, without taking turns: the program ends, and its own loop does not go on any more.
 
+        What the disk refused of others is tried once more. Raises AgentError also for words of no conversation.
         `behind`: the draft that is kept had not been loaded yet, so this goes behind it.
         """
-        if not behind:
-            await self._keep(conversation, kept)
-        elif kept != KeptDraft("", []):
-            await self._add(conversation, await self._as_record(kept))
+        try:
+            if conversation is not None and not behind:
+                await self._keep(conversation, kept)
+            elif conversation is not None and kept != KeptDraft("", []):
+                await self._add(conversation, await self._as_record(kept))
+            elif kept != KeptDraft("", []):
+                # There is none that it could be kept in, and none can be made without the window's loop.
+                raise AgentError(Sentence("No conversation was shown yet."))
+        finally:
+            await self._keep_refused()
 
     async def keep_refused(self) -> None:
         """Try once more to keep the drafts that the disk refused, each of them. Raises StorageFailed."""
-        failed: StorageFailed | None = None
         async with self._lock:
-            for of, kept in tuple(self._refused.values()):
-                try:
-                    await self._keep(of, kept)
-                except StorageFailed as error:
-                    failed = error
-            for each in tuple(self._behind):
-                of, added = each
-                try:
-                    await self._add(of, await self._as_record(added))
-                except StorageFailed as error:
-                    failed = error
-                else:
-                    self._behind.remove(each)
-        if failed is not None:
-            raise failed
+            await self._keep_refused()
 
     @property
     def refused(self) -> tuple[KeptDraft, ...]:
         """The drafts that the disk refused, which are in memory alone."""
-        return tuple(kept for _, kept in (*self._refused.values(), *self._behind))
+        return tuple(kept for _, kept in (*self._refused, *self._behind))
 
     async def add(self, of: OpenConversation | str, added: KeptDraft) -> None:
         """Keep this behind what is being written in a conversation, or in the stored one of this id. As `keep`."""
@@ -111,18 +103,16 @@ class KeptDrafts:
     async def load(self, conversation: OpenConversation) -> KeptDraft:
         """What was being written there; pictures that are gone or damaged are left out."""
         async with self._lock:
-            name = _name(conversation)
-            refused = self._refused.get(name)
-            if refused is None:
+            current = self._refused_of(conversation)
+            if current is None:
                 current = await self._read(await self._load(conversation))
             else:
-                current = refused[1]
-                self._refused[name] = conversation, current
-                self._under_none = self._under_none if name else conversation.id
-            behind = [each for each in self._behind if _name(each[0]) == name]
+                self._hold(conversation, current)
+                self._under_none = self._under_none if _name(conversation) else conversation.id
+            behind = [each for each in self._behind if _name(each[0]) == _name(conversation)]
             if behind:
                 current = together((current, *(added for _, added in behind)))
-                self._refused[name] = conversation, current
+                self._hold(conversation, current)
                 self._behind = [each for each in self._behind if each not in behind]
             return current
 
@@ -143,8 +133,8 @@ class KeptDrafts:
         # As a record: a picture that cannot be read now would be left out for good.
         before = self._of_gone.get(_id(of), Draft())
         try:
-            if (refused := self._refused.get(_name(of))) is not None:
-                before = await self._as_record(refused[1])
+            if (refused := self._refused_of(of)) is not None:
+                before = await self._as_record(refused)
             else:
                 before = await (self._store.load_draft(of) if isinstance(of, str) else self._load(of))
             await self._save(of, _joined(before, added))
@@ -169,24 +159,44 @@ class KeptDrafts:
         )
 
     async def _keep(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+        # Before: whoever waits for the disk may never hear what it says.
+        self._hold(of, kept)
+        draft = await self._as_record(kept)
         try:
-            draft = await self._as_record(kept)
-            try:
-                await self._save(of, draft)
-            except WrongUse:
-                # As in `_add`.
-                await self._save_of_gone(of, draft)
-        except StorageFailed:
-            self._refused[_name(of)] = of, kept
-            raise
+            await self._save(of, draft)
+        except WrongUse:
+            # As in `_add`.
+            await self._save_of_gone(of, draft)
         self._forget_refused(of)
 
+    async def _keep_refused(self) -> None:
+        failed: StorageFailed | None = None
+        for of, kept in tuple(self._refused):
+            try:
+                await self._keep(of, kept)
+            except StorageFailed as error:
+                failed = error
+        for each in tuple(self._behind):
+            of, added = each
+            try:
+                await self._add(of, await self._as_record(added))
+            except StorageFailed as error:
+                failed = error
+            else:
+                self._behind.remove(each)
+        if failed is not None:
+            raise failed
+
+    def _refused_of(self, of: OpenConversation | str) -> KeptDraft | None:
+        return next((kept for other, kept in self._refused if _name(other) == _name(of)), None)
+
+    def _hold(self, of: OpenConversation | str, kept: KeptDraft) -> None:
+        self._forget_refused(of)
+        self._refused.append((of, kept))
+
     def _forget_refused(self, of: OpenConversation | str) -> None:
-        self._refused.pop(_name(of), None)
-        # It may have been sent since.
-        never_sent, _ = self._refused.get("", ("", None))
-        if not isinstance(never_sent, str) and never_sent.id == _name(of):
-            del self._refused[""]
+        # By what they are now: one that was never sent may have been sent since.
+        self._refused = [each for each in self._refused if _name(each[0]) != _name(of)]
 
     async def _save(self, of: OpenConversation | str, draft: Draft) -> None:
         if isinstance(of, str):

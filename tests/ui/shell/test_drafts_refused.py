@@ -394,6 +394,69 @@ def test_what_is_written_is_kept_at_once_while_another_draft_is(on_screen):
     on_screen(work, answers())
 
 
+def test_what_the_disk_refused_goes_to_its_own_conversation_when_the_screen_is_lost(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        await new_conversation(screen)
+        await screen.say("Two")
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse)
+            with pytest.raises(DiskFull):
+                await kept_drafts.keep(first, KeptDraft("of the first", []))
+            with pytest.raises(DiskFull):
+                await kept_drafts.give_back(first, Message.user("handed back"))
+            screen.write("of the second")
+            assert not screen.desk.save_at_once()
+        assert screen.desk.save_at_once()
+        assert await on_disk(screen, screen.conversation.id) == "of the second"
+        assert await on_disk(screen, first.id) == "of the first\n\nhanded back"
+        assert kept_drafts.refused == ()
+
+    on_screen(work, answers(), answers())
+
+
+def test_a_draft_that_is_just_being_kept_when_the_screen_is_lost_stays(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, kept_drafts = screen.conversation, screen.desk.library.drafts
+        await new_conversation(screen)
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        async def refuse_late(*_, **__):
+            asked.set()
+            await answered.wait()
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as full:
+            full.setattr(Store, "save_draft", refuse_late)
+            keeping = asyncio.ensure_future(kept_drafts.keep(first, KeptDraft("of the first", [])))
+            await asked.wait()
+        saved = screen.desk.save_at_once()
+        answered.set()
+        with pytest.raises(DiskFull):
+            await keeping
+        assert saved
+        assert await on_disk(screen, first.id) == "of the first"
+
+    on_screen(work, answers())
+
+
+def test_a_conversation_that_the_disk_refuses_keeps_no_draft_from_it_when_the_screen_is_lost(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation
+        with monkeypatch.context() as full:
+            full.setattr(Store, "update_conversation", refuse)
+            screen.desk.library.rename(first.id, "Another title")
+            await until(lambda: screen.engine.unsaved)
+            screen.write("half a thought")
+            assert not screen.desk.save_at_once()
+        assert await on_disk(screen, first.id) == "half a thought"
+
+    on_screen(work, answers())
+
+
 def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
     async def work(screen):
         await screen.say("One")
