@@ -480,3 +480,26 @@ def test_a_screen_that_is_lost_before_a_draft_is_loaded_costs_none(on_screen):
         assert await on_disk(screen, first) == "half a thought\n\nand more"
 
     on_screen(work, answers())
+
+
+def test_a_screen_that_is_lost_after_the_disk_refused_to_read_a_draft_costs_none(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        first, drafts = screen.conversation.id, screen.window.page._drafts
+        screen.write("half a thought")
+        await until(lambda: screen.kept_draft() == "half a thought")
+        await new_conversation(screen)
+        with monkeypatch.context() as unreadable:
+            unreadable.setattr(Store, "load_draft", refuse)
+            screen.desk.library.open(first)
+            await until(lambda: screen.conversation.id == first)
+            await until(lambda: "The disk is full." in " ".join(screen.words(screen.banners)))
+            screen.editor.setPlainText("and more")
+            assert not drafts.is_loaded
+            # What was kept is not read, so nothing may be written in its place.
+            assert not screen.desk.save_at_once()
+            assert screen.editor.toPlainText() == "and more"
+        assert screen.desk.save_at_once()
+        assert await on_disk(screen, first) == "half a thought\n\nand more"
+
+    on_screen(work, answers())
